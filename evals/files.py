@@ -10,6 +10,7 @@ from typing import Any
 
 from exaid_core.trace.files import MAX_LINE_BYTES, RecordError, read_records
 from infra.errors import ConfigError, StorageError
+from infra.whole_file import whole_file
 
 
 def records_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -56,11 +57,8 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         StorageError: It cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        with whole_file(path) as file:
+            file.write(content)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error

@@ -25,6 +25,7 @@ from exaid_core.trace.records import (
 )
 from exaid_core.trace.run_records import Determinism
 from infra.errors import BenchError, StorageError
+from infra.whole_file import whole_file
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6
@@ -89,26 +90,18 @@ def write_gz(path: Path, lines: Iterable[bytes]) -> None:
     Raises:
         StorageError: It cannot be written; a file that was there before is kept.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with (
-                temporary.open("wb") as file,
-                gzip.GzipFile(
-                    filename="",
-                    mode="wb",
-                    compresslevel=_GZIP_LEVEL,
-                    fileobj=file,
-                    mtime=DETERMINISM.gzip_mtime,
-                ) as packed,
-            ):
-                for line in lines:
-                    packed.write(line)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with (
+            whole_file(path) as file,
+            gzip.GzipFile(
+                filename="",
+                mode="wb",
+                compresslevel=_GZIP_LEVEL,
+                fileobj=file,
+                mtime=DETERMINISM.gzip_mtime,
+            ) as packed,
+        ):
+            packed.writelines(lines)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -1,0 +1,35 @@
+"""Writes a file as a whole: a reader sees the earlier one or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def whole_file(path: Path, *, sync: bool = False) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of the one at `path` when the block ends well.
+
+    Args:
+        path: The folder of it is made if it is not there.
+        sync: Whether it is on the disk, not only with the operating system, by then.
+
+    Raises:
+        OSError: It cannot be written. Whatever the block ends with, an earlier file is kept and no
+            part of a new one is left.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
