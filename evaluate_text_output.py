@@ -1,5 +1,6 @@
 """Score a run: `python evaluate_text_output.py` writes a CSV and prints a table."""
 
+import gc
 import sys
 
 from mdagents.scoring.cli import main
@@ -10,4 +11,6 @@ input_filename = ""
 output_filename = ""
 
 if __name__ == "__main__":
+    # Records are no garbage: looking for it among them takes a tenth of the time.
+    gc.disable()
     sys.exit(main(sys.argv[1:], input_filename=input_filename, output_filename=output_filename))

@@ -9,7 +9,8 @@ from mdagents.case import Case
 from mdagents.config import RunConfig
 from mdagents.datasets import Dataset
 from mdagents.exemplars import open_exemplars
-from mdagents.router import Route, RoutedBy, route
+from mdagents.outcome import RoutedBy
+from mdagents.router import Route, route
 from mdagents.settings import Method
 from mdagents.teams import TEAMS, Solve, cot, cot_sc, few_shot, majority_vote, zero_shot
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.chat import StopReason
@@ -12,8 +10,9 @@ from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOut
 from infra.ledger import CaseBook, Totals
 from mdagents.agent import DebateMessage
 from mdagents.case import Case, LeftOut
+from mdagents.outcome import RoutedBy, Status
 from mdagents.questions import Question
-from mdagents.router import Route, RoutedBy
+from mdagents.router import Route
 from mdagents.settings import Difficulty
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 
@@ -21,21 +20,6 @@ SCHEMA_VERSION = "1.0.0"
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
 """Roles whose calls are not the team's."""
-
-
-class Status(StrEnum):
-    """What became of a question."""
-
-    ANSWERED = "answered"
-    PARSE_ERROR = "parse_error"
-    """The model replied, but not in a form that holds an answer."""
-    REFUSED = "refused"
-    TRUNCATED = "truncated"
-    API_ERROR = "api_error"
-    LIMIT = "limit"
-    """A token, cost or time limit stopped it."""
-    SKIPPED = "skipped"
-    """Routed to a level that is left out; not in the denominator of accuracy."""
 
 
 def status_of(error: BenchError) -> Status:

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from infra.errors import StructuredOutputError
 from mdagents import replies
 from mdagents.case import Case, TeamRole
+from mdagents.outcome import RoutedBy
 from mdagents.prompts import render
 from mdagents.settings import Difficulty
 
 FALLBACK = Difficulty.INTERMEDIATE
 """Where a question goes when the router's reply cannot be used."""
-
-
-class RoutedBy(StrEnum):
-    """Who chose the team of a question."""
-
-    ROUTER = "router"
-    FALLBACK = "fallback"
-    """The router's reply could not be used."""
-    FORCED = "forced"
-    """`--difficulty`"""
-    METHOD = "method"
-    """`--method`: a baseline, which has no levels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from mdagents.display import Display, Snapshot, make_display
 from mdagents.interaction_table import hierarchy_tree, interaction_table
 from mdagents.manifest import choose_models, exaid_roles, make_manifest, select
 from mdagents.methods import Solver
-from mdagents.records import SampleRecord, Status
+from mdagents.outcome import Status
+from mdagents.records import SampleRecord
 from mdagents.run_store import RunManifest, RunStore, earlier_run, recorded_run
 from mdagents.runner import Item, Outcome, Runner
 from mdagents.settings import Method

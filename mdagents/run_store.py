@@ -8,7 +8,6 @@ answered again later has several lines, of which the last one counts.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -19,8 +18,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from infra.errors import ConfigError, StorageError
 from infra.ledger import REPLIED, CallRow
+from infra.whole_file import whole_file
 from mdagents.line_log import LineLog
-from mdagents.records import SampleRecord, Status
+from mdagents.outcome import Status
+from mdagents.records import SampleRecord
 
 SCHEMA_VERSION = "1.0.0"
 
@@ -167,6 +168,14 @@ def run_name(
     parts = (model, dataset, level, baseline, f"{samples}samples", changes_hash)
     name = "_".join(part for part in parts if part)
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
+
+
+def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
+    """(trace, run log of EXAID) of a case in the folder of a run."""
+    return (
+        folder / "traces" / f"{case_id}.trace.jsonl.gz",
+        folder / "exaid" / f"{case_id}.jsonl.gz",
+    )
 
 
 def read_manifest(folder: Path) -> RunManifest | None:
@@ -331,7 +340,8 @@ class RunStore:
             self.manifest.totals.add(record)
         try:
             self.write_manifest()
-            _replace(self.array_path, self._array())
+            with whole_file(self.array_path, sync=True) as file:
+                file.writelines(self._array())
         except OSError as error:
             raise StorageError(
                 f"cannot write {self.array_path}: {error.strerror}; every finished question is in "
@@ -340,7 +350,8 @@ class RunStore:
 
     def write_manifest(self) -> None:
         """Write `run.json` atomically."""
-        _replace(self.folder / "run.json", [self.manifest.model_dump_json(indent=2).encode()])
+        with whole_file(self.folder / "run.json", sync=True) as file:
+            file.write(self.manifest.model_dump_json(indent=2).encode())
 
     def _read_back(self, again: Collection[Status]) -> set[ItemKey]:
         """Take over the records and rows that are there; gives what is finished."""
@@ -410,17 +421,3 @@ def _locked(folder: Path) -> filelock.BaseFileLock:
             f"another process is writing to {folder}; wait for it, or give another --output-dir"
         ) from None
     return lock
-
-
-def _replace(path: Path, pieces: Iterator[bytes] | list[bytes]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -21,6 +21,7 @@ from infra.errors import ConfigError
 from mdagents.display import Display
 from mdagents.limits import Limited
 from mdagents.records import ExaidRecord, Watched
+from mdagents.run_store import case_files
 
 # What is needed only with EXAID, or when a case is over, is imported there: the first request of a
 # run should not have to wait for it.
@@ -159,7 +160,7 @@ class Watch:
         from exaid_core.trace.files import TraceWriter
 
         try:
-            recording = read_recording(*_files(folder, self._case_id))
+            recording = read_recording(*case_files(folder, self._case_id))
             said = {(turn.agent_id, turn.text) for turn in recording.trace.turns}
             if not said.issuperset(TraceWriter(self._events).turns()):
                 raise ConfigError("the recorded trace is not of these replies")
@@ -229,7 +230,7 @@ class Watch:
 
         run, case_id = self._run, self._case_id
         revision = run.revision or "unknown"
-        trace_path, log_path = _files(run.folder, case_id)
+        trace_path, log_path = case_files(run.folder, case_id)
         TraceWriter(self._events).write(
             trace_path,
             case_id=case_id,
@@ -253,11 +254,3 @@ class Watch:
 
 def _ignore(event: TraceEvent) -> None:
     pass
-
-
-def _files(folder: Path, case_id: str) -> tuple[Path, Path]:
-    """(trace, run log) of a case in the folder of a run."""
-    return (
-        folder / "traces" / f"{case_id}.trace.jsonl.gz",
-        folder / "exaid" / f"{case_id}.jsonl.gz",
-    )

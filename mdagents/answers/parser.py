@@ -314,6 +314,8 @@ def _is_torn(reply: _Reply) -> bool:
 
 def _transcript(lines: list[Line]) -> list[Line]:
     """Spells out the "A:" of "Q: … A: …", which is the word answer and not the option A."""
+    if not any(line.text.startswith("A:") for line in lines):
+        return lines
     asked = any(re.match(r"Q(?:uestion)?\s?:", line.text) for line in lines)
     alone = re.compile(r"A:\s?(?=[(\[]?[A-J](?:[)\].:]|$))")
     return [

@@ -163,12 +163,12 @@ _CORRECTION = re.compile(
     r"|after (?:discussion|review|debate))",
     re.IGNORECASE,
 )
-_CORRECTS_HERE = re.compile(
+_CORRECTING = (
     r"\b(?:wait|correction|actually|on second thought|on reflection|scratch that|mistake|mistaken"
-    r"|sorry|apologi[sz]e|reconsider\w*|re-?evaluat\w+|misread|oops|hold on|no)"
-    r"\b[\s,:.!—–-]*(?:[\w']+\W+){0,6}$",
-    re.IGNORECASE,
+    r"|sorry|apologi[sz]e|reconsider\w*|re-?evaluat\w+|misread|oops|hold on|no)\b"
 )
+_MAY_CORRECT = re.compile(_CORRECTING, re.IGNORECASE)
+_CORRECTS_HERE = re.compile(rf"{_CORRECTING}[\s,:.!—–-]*(?:[\w']+\W+){{0,6}}$", re.IGNORECASE)
 _FINAL = re.compile(
     r"\b(?:final|finally|correct|ultimate|majority|consensus|conclusion)\b", re.IGNORECASE
 )
@@ -322,10 +322,12 @@ class Statements:
 
     def _corrections(self) -> list[_Statement]:
         """Supporting statements that say that they correct what went before."""
+        if not _MAY_CORRECT.search(self._body):
+            return []
         return [
             _Statement(reading, cue.start(), cue.end(), self._line(cue.start()), True)
             for cue, reading in self._leading()
-            if _CORRECTS_HERE.search(self._before(cue.start()))
+            if _CORRECTS_HERE.search(self._body, max(cue.start() - _BEFORE_CHARS, 0), cue.start())
         ]
 
     def _overrules(self, earlier: _Statement, later: _Statement) -> bool:

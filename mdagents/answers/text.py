@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 MAX_CHARS = 50_000
 """How much of a reply is read, from its end, in characters.
@@ -23,7 +24,8 @@ overrule a final statement. It bounds the work for a reply of any size.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
 )
-_NEWLINE = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Here and below, alternatives that each start with one character are searched for much faster.
+_NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 # A line break that was encoded twice; before a lower-case letter it would be LaTeX, as in \neq.
 _ESCAPED_NEWLINE = re.compile(r"\\n(?![a-z])")
 # What NFKC leaves alone: typographic quotes, hyphens, and East Asian brackets.
@@ -42,6 +44,8 @@ _THOUGHTS = "think|thinking|thought|reasoning|scratchpad"
 _THOUGHTS_CLOSE = re.compile(rf"</(?:{_THOUGHTS})>", re.IGNORECASE)
 _THOUGHTS_OPEN = re.compile(rf"<(?:{_THOUGHTS})>", re.IGNORECASE)
 
+# What the markup up to `_SNAKE_CASE` starts with; most texts hold none of it.
+_MARKUP_SIGN = re.compile(r"[<\[~\\_]")
 # A small model's server may pass on the tokens that end or frame a turn.
 _SPECIAL_TOKEN = re.compile(r"<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<(?:end|start)_of_turn>")
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,300}~~")
@@ -59,12 +63,13 @@ _HTML_BREAK = re.compile(r"<(?:br|/?p|/?div|/?li|/?h[1-6]|hr)(?: [^<>\n]{0,100})
 _HTML_INLINE = re.compile(
     r"</?(?:b|strong|em|i|u|span|code|mark|ul|ol|center)(?: [^<>\n]{0,100})?>"
 )
-_EMPHASIS = re.compile(r"\*+|`+|\$+|(?<!\w)_+|_+(?!\w)")
-_SNAKE_CASE = re.compile(r"(?<=[a-z])_(?=[a-z])")
+# Underscores are looked at once, from the first of several: "x____x" may have thousands.
+_EMPHASIS = re.compile(r"\*|`|\$|_(?<!__)(?:(?<!\w_)_*|_*+(?!\w))")
+_SNAKE_CASE = re.compile(r"_(?<=[a-z]_)(?=[a-z])")
 _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\d{1,2}[.)](?=\s))\s*+)*+")
 _BOLD_LINE = re.compile(r"(\*\*|__)(?=\S)[^*\n]+\1\W{0,3}")
-_SPACES = re.compile(r"[^\S\n]+")
 
+_LETTER = re.compile("[A-J]")
 _WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
 
 
@@ -88,11 +93,13 @@ def clean(text: str) -> str:
         text: A model's reply, of any length.
     """
     text = _ESCAPED_NEWLINE.sub("\n", _NEWLINE.sub("\n", html.unescape(_end_of(text))))
-    # Normalising again makes some characters up to 18 times longer.
-    text = _end_of(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
-    text = text.translate(_LOOKALIKES)
-    for pattern, replacement in _CONTRACTIONS:
-        text = pattern.sub(replacement, text)
+    if not text.isascii():
+        # Normalising again makes some characters up to 18 times longer.
+        text = _end_of(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
+        text = text.translate(_LOOKALIKES)
+    if "'" in text:
+        for pattern, replacement in _CONTRACTIONS:
+            text = pattern.sub(replacement, text)
     return text
 
 
@@ -116,10 +123,11 @@ def plain_lines(text: str) -> list[Line]:
     An answer tag becomes a line that starts with `Answer:`; `\boxed{` stays, because it is a
     statement of its own.
     """
-    text = _STRUCK_OUT.sub("", _SPECIAL_TOKEN.sub("\n", text))
-    text = _LATEX_SPACE.sub(" ", _ESCAPED_SIGN.sub("", _LATEX_FONT.sub("", text)))
-    text = _ANSWER_TAG_CLOSE.sub("\n", _ANSWER_TAG_OPEN.sub("\nAnswer: ", text))
-    text = _SNAKE_CASE.sub(" ", _HTML_INLINE.sub("", _HTML_BREAK.sub("\n", text)))
+    if _MARKUP_SIGN.search(text):
+        text = _STRUCK_OUT.sub("", _SPECIAL_TOKEN.sub("\n", text))
+        text = _LATEX_SPACE.sub(" ", _ESCAPED_SIGN.sub("", _LATEX_FONT.sub("", text)))
+        text = _ANSWER_TAG_CLOSE.sub("\n", _ANSWER_TAG_OPEN.sub("\nAnswer: ", text))
+        text = _SNAKE_CASE.sub(" ", _HTML_INLINE.sub("", _HTML_BREAK.sub("\n", text)))
     lines = (_plain_line(line.strip()) for line in text.split("\n"))
     return [line for line in lines if line.text]
 
@@ -127,7 +135,7 @@ def plain_lines(text: str) -> list[Line]:
 def _plain_line(line: str) -> Line:
     line = _LINE_MARKERS.sub("", line, count=1)
     bold = _BOLD_LINE.fullmatch(line) is not None
-    return Line(_SPACES.sub(" ", _EMPHASIS.sub("", line)).strip(), bold)
+    return Line(" ".join(_EMPHASIS.sub("", line).split()), bold)
 
 
 def _fold(word: str) -> str:
@@ -140,7 +148,7 @@ def _fold(word: str) -> str:
 
 def words(text: str) -> tuple[str, ...]:
     """Returns the words of a cleaned text, without case, accents and punctuation."""
-    return tuple(_fold(match[0]) for match in _WORD.finditer(text))
+    return tuple(map(_fold, _WORD.findall(text)))
 
 
 # --- options in words ----------------------------------------------------------------------------
@@ -183,6 +191,9 @@ class Named:
     """How many words the option's text has."""
 
 
+_NO_OPTION = Named(frozenset())
+
+
 class OptionTexts:
     """The options of one question, searchable by their words.
 
@@ -191,7 +202,7 @@ class OptionTexts:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.letters = tuple(letter for letter in options if re.fullmatch("[A-J]", letter))
+        self.letters = tuple(filter(_LETTER.fullmatch, options))
         self._letters_of: dict[tuple[str, ...], set[str]] = {}
         self._words_of: dict[str, tuple[str, ...]] = {}
         for letter in self.letters:
@@ -201,6 +212,7 @@ class OptionTexts:
                 self._letters_of.setdefault(option_words, set()).add(letter)
         # Longest first: "aspirin and clopidogrel" must not count as "aspirin".
         self._texts = sorted(self._letters_of, key=len, reverse=True)
+        self._first_words = {option_words[0] for option_words in self._texts}
 
     def words_of(self, letter: str) -> tuple[str, ...]:
         """Returns the words of an option's text, or nothing if there is no such option."""
@@ -216,18 +228,16 @@ class OptionTexts:
 
     def at_start(self, text: str) -> Named:
         """Returns the longest option text that a plain text starts with."""
-        longest = len(self._texts[0]) if self._texts else 0
-        found: list[re.Match[str]] = []
-        for match in _WORD.finditer(text):
-            if len(found) == longest:
-                break
-            found.append(match)
+        first = _WORD.search(text)
+        if first is None or _fold(first[0]) not in self._first_words:
+            return _NO_OPTION
+        found = list(islice(_WORD.finditer(text), len(self._texts[0])))
         folded = tuple(_fold(match[0]) for match in found)
         for option_words in self._texts:
             size = len(option_words)
             if folded[:size] == option_words:
                 return Named(frozenset(self._letters_of[option_words]), found[size - 1].end(), size)
-        return Named(frozenset())
+        return _NO_OPTION
 
     def occurring(self, text: str) -> frozenset[str]:
         """Returns the letters of the options that a plain text names and does not take back.

@@ -23,7 +23,8 @@ from rich.text import Text
 from exaid_core.channel import clean
 from mdagents.display.display import Snapshot, accuracy_so_far
 from mdagents.display.stage import StagedCase
-from mdagents.records import SampleRecord, Status
+from mdagents.outcome import Status
+from mdagents.records import SampleRecord
 
 if TYPE_CHECKING:
     from exaid_core.schema.agent_summary import AgentSummary

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from exaid_core.channel import clean
 from mdagents.display.display import Display, Snapshot, accuracy_so_far
-from mdagents.records import SampleRecord, Status
+from mdagents.outcome import Status
+from mdagents.records import SampleRecord
 from mdagents.run_store import RunTotals
 
 if TYPE_CHECKING:

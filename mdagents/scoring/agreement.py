@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdagents.records import Status
+from mdagents.outcome import Status
 from mdagents.scoring.rows import ScoredRow
 from mdagents.scoring.statistics import fleiss_kappa, pairwise_agreement
 
@@ -38,7 +38,7 @@ class Agreement:
 def agreement(rows: Sequence[ScoredRow]) -> Agreement:
     """Agreement on the questions of `rows`."""
     judged = [row for row in rows if row.status == Status.ANSWERED and len(row.last_opinions) >= 2]
-    decided = Counter((_majority_is_right(row), row.correct) for row in judged)
+    decided = Counter((majority_is_right(row), row.correct) for row in judged)
     first = [row.first_opinions for row in judged]
     last = [row.last_opinions for row in judged]
     return Agreement(
@@ -56,7 +56,8 @@ def agreement(rows: Sequence[ScoredRow]) -> Agreement:
     )
 
 
-def _majority_is_right(row: ScoredRow) -> bool | None:
+def majority_is_right(row: ScoredRow) -> bool | None:
     """Whether more than half hold a right option at the end; None when no letter has so many."""
-    ((letter, count),) = Counter(row.last_opinions).most_common(1)
-    return letter in row.right_letters if count * 2 > len(row.last_opinions) else None
+    held = row.last_opinions
+    letter = max(held, key=held.count)
+    return letter in row.right_letters if held.count(letter) * 2 > len(held) else None

@@ -50,9 +50,10 @@ def opinions_of(
     """First and last letter of each expert; of each team's report where there is no expert's."""
     stated = [
         (str(opinion.get("agent", place)), opinion.get("answer"))
-        for place, opinion in enumerate(_entries(record, "opinions"))
+        for place, opinion in enumerate(entries_of(record, "opinions"))
     ] or [
-        (str(place), report.get("answer")) for place, report in enumerate(_entries(record, "teams"))
+        (str(place), report.get("answer"))
+        for place, report in enumerate(entries_of(record, "teams"))
     ]
     first: dict[str, str] = {}
     last: dict[str, str] = {}
@@ -79,7 +80,7 @@ def object_of(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def number_of(value: Any) -> float | None:
     """A finite number."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = type(value) in (int, float)  # and no bool
     return float(value) if is_number and math.isfinite(value) else None
 
 
@@ -95,7 +96,8 @@ def confidence_of(value: Any) -> float | None:
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _entries(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def entries_of(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The JSON objects in the array of a field; empty when there is none."""
     value = record.get(name)
     entries = value if isinstance(value, list) else []
     return [entry for entry in entries if isinstance(entry, dict)]

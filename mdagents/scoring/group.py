@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mdagents.records import Status
+from mdagents.outcome import Status
 from mdagents.scoring.rows import ScoredRow
 from mdagents.scoring.statistics import Interval, wilson
 

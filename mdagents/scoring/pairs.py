@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mdagents.records import Status
+from mdagents.outcome import Status
 from mdagents.scoring.bootstrap import paired_bootstrap
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.rows import ScoredRow

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdagents.records import Status
-from mdagents.router import RoutedBy
+from mdagents.outcome import RoutedBy, Status
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.rows import ScoredRow
 from mdagents.scoring.statistics import pass_hat

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-from prettytable import PrettyTable
-
-from mdagents.records import Status
+from mdagents.outcome import Status
 from mdagents.scoring.agreement import Agreement, agreement
-from mdagents.scoring.cells import counts, interval, number, percent, points
+from mdagents.scoring.cells import Table, counts, interval, number, percent, points
 from mdagents.scoring.group import (
     Group,
     Proportion,
@@ -33,6 +31,9 @@ T = TypeVar("T")
 
 ALL = "all"
 """Name of the row that holds all questions."""
+
+NOT_ROUTED = "not routed"
+"""Stands for the level of a question that has none."""
 
 _SMALLEST_PERMUTATION = 5
 _RARER = "rarer"
@@ -101,7 +102,7 @@ def make_report(output: RunOutput) -> Report:
         predicted_letters=dict(
             sorted(Counter(row.response for row in counted if row.status == "answered").items())
         ),
-        routing=dict(Counter(row.difficulty or "not routed" for row in rows).most_common()),
+        routing=dict(Counter(row.difficulty or NOT_ROUTED for row in rows).most_common()),
         routed_by=dict(Counter(row.routed_by for row in rows if row.routed_by).most_common()),
         routing_stability=routing_stability(rows),
         repeats=repeats(counted),
@@ -157,16 +158,46 @@ def _detectable(rows: Sequence[ScoredRow]) -> float | None:
 
 def render_report(report: Report) -> str:
     """The report as text for a terminal."""
-    table = PrettyTable(["", *GROUP_COLUMNS], align="r")
-    table.align[""] = "l"
-    for level, group in report.by_difficulty.items():
-        table.add_row([level, *group_cells(group)])
-    if table.rows:
-        table.add_divider()
-    table.add_row([ALL, *group_cells(report.overall)])
-    lines = [str(table), *_panel_table(report)]
-    lines.append("status: " + counts(report.status_counts))
-    lines.append("routing: " + counts(report.routing))
+    notices = [f"NOTE: {notice}" for notice in report.notices]
+    return "\n".join(
+        [*(table.as_text() for table in report_tables(report)), *report_lines(report), *notices]
+    )
+
+
+def report_tables(report: Report) -> list[Table]:
+    """Figures by level; and, where there is something to say, what the experts made of it."""
+    groups = Table(
+        ["", *GROUP_COLUMNS],
+        [
+            *([level, *group_cells(group)] for level, group in report.by_difficulty.items()),
+            [ALL, *group_cells(report.overall)],
+        ],
+        has_total=True,
+    )
+    levels = [
+        level
+        for level in report.agreement
+        if report.agreement[level].n or report.calibration[level].n
+    ]
+    if not levels:
+        return [groups]
+    if len(levels) == 2:  # one level and `all` are the same
+        del levels[1]
+    panel = Table(
+        ["", *_PANEL_COLUMNS],
+        [[level, *_panel_cells(report.agreement[level], report.calibration[level])]
+         for level in levels],
+        has_total=levels[-1] == ALL,
+    )  # fmt: skip
+    return [groups, panel]
+
+
+def report_lines(report: Report) -> list[str]:
+    """What a line says better than a table."""
+    lines = [
+        "status: " + counts(report.status_counts),
+        "routing: " + counts(report.routing),
+    ]
     by_letter = [
         f"{letter} {percent(group.accuracy)} of {group.n}"
         for letter, group in report.accuracy_by_gold_letter.items()
@@ -183,8 +214,7 @@ def render_report(report: Report) -> str:
         lines.append(
             f"WARNING: {report.disagreements} records hold another letter than their text does"
         )
-    lines += [f"NOTE: {notice}" for notice in report.notices]
-    return "\n".join(lines)
+    return lines
 
 
 GROUP_COLUMNS = ("n", "answered", "accuracy", "95 % interval", "of answered", "chance",
@@ -207,23 +237,8 @@ def group_cells(group: Group) -> list[str]:
     ]
 
 
-def _panel_table(report: Report) -> list[str]:
-    """What the experts made of it, for the levels where there is something to say."""
-    table = PrettyTable(
-        ["", "experts agree", "kappa", "right majority overturned", "wrong majority rescued",
-         "calibration error", "Brier"], align="r"
-    )  # fmt: skip
-    table.align[""] = "l"
-    levels = [
-        level
-        for level in report.agreement
-        if report.agreement[level].n or report.calibration[level].n
-    ]
-    for level in levels[:1] if len(levels) == 2 else levels:  # one level and `all` are the same
-        if level == ALL and table.rows:
-            table.add_divider()
-        table.add_row([level, *_panel_cells(report.agreement[level], report.calibration[level])])
-    return [str(table)] if levels else []
+_PANEL_COLUMNS = ("experts agree", "kappa", "right majority overturned", "wrong majority rescued",
+                  "calibration error", "Brier")  # fmt: skip
 
 
 def _panel_cells(panel: Agreement, stated: Calibration) -> list[str]:

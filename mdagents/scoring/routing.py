@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mdagents.case import TeamRole
-from mdagents.router import RoutedBy
+from mdagents.outcome import RoutedBy
 from mdagents.scoring.group import (
     Group,
     Proportion,

@@ -10,7 +10,7 @@ from typing import Any
 
 from infra.errors import ConfigError
 from mdagents.answers import parse_answer
-from mdagents.records import Status
+from mdagents.outcome import Status
 from mdagents.scoring.fields import (
     answer_text,
     confidence_of,
@@ -127,12 +127,27 @@ def read_output(path: Path) -> RunOutput:
     """
     if path.is_dir():
         path = path / "samples.jsonl"
-    folder = path.parent if path.name == "samples.jsonl" else path.with_suffix("")
     rows: dict[tuple[str, int], ScoredRow] = {}
-    for number, record in enumerate(_records(path), start=1):
-        row = _row(record, path, number)
+    for row, _ in scored_records(path):
         rows[row.question_id, row.epoch] = row  # a question written again counts once
-    return RunOutput(path, tuple(rows.values()), _manifest(folder / "run.json"))
+    return RunOutput(path, tuple(rows.values()), _manifest(run_folder(path) / "run.json"))
+
+
+def run_folder(path: Path) -> Path:
+    """The folder of the run that a JSON array or a `samples.jsonl` is of; it need not be there."""
+    return path.parent if path.name == "samples.jsonl" else path.with_suffix("")
+
+
+def scored_records(path: Path) -> Iterator[tuple[ScoredRow, Mapping[str, Any]]]:
+    """(row, record) of all records of a JSON array or a `samples.jsonl`, one at a time.
+
+    Of several of one question the last one counts.
+
+    Raises:
+        ConfigError: As `read_output`.
+    """
+    for number, record in enumerate(_records(path), start=1):
+        yield _row(record, path, number), record
 
 
 def _manifest(path: Path) -> Mapping[str, Any]:

@@ -131,7 +131,7 @@ def pairwise_agreement(ratings: Sequence[Sequence[str]]) -> float | None:
     for letters in ratings:
         n = len(letters)
         if n >= 2:
-            agreeing = sum(count * (count - 1) for count in Counter(letters).values())
+            agreeing = sum(map(letters.count, letters)) - n  # nobody is a pair with himself
             shares.append(agreeing / (n * (n - 1)))
     return sum(shares) / len(shares) if shares else None
 

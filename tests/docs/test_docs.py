@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mdagents.options import make_parser
-from mdagents.records import SampleRecord, Status
+from mdagents.outcome import Status
+from mdagents.records import SampleRecord
 from mdagents.run_store import RunManifest
 from mdagents.scoring.rows import COLUMNS
 from scripts.update_docs import PAGE, with_help

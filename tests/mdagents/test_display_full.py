@@ -25,7 +25,8 @@ from infra.layers.retry import Wait
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
 from mdagents.display.frame import LABELS, summary_box
 from mdagents.display.terminal_view import TerminalView
-from mdagents.records import SampleRecord, Status, TokenUsageRecord
+from mdagents.outcome import Status
+from mdagents.records import SampleRecord, TokenUsageRecord
 from mdagents.run_store import RunTotals, Spent
 
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "terminal_view.svg"

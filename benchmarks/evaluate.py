@@ -1,0 +1,270 @@
+"""How long it takes to score a finished run and to open its page, beside merely reading its file.
+
+    python -m benchmarks.evaluate
+
+The run is made up, but its records come from the function that writes real ones: the three teams
+mixed, with opinions, debates, reports and summaries of usual lengths, and one question in twenty
+that ended without an answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from benchmarks.harness import (
+    REPOSITORY,
+    Ended,
+    Program,
+    Result,
+    judged,
+    parse,
+    show_machine,
+    show_results,
+    show_table,
+    write_questions,
+)
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary
+from infra.chat import StopReason, TokenUsage
+from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError, StructuredOutputError
+from infra.ledger import CaseBook, Totals
+from mdagents.agent import DebateMessage
+from mdagents.case import Case
+from mdagents.datasets import open_dataset
+from mdagents.outcome import RoutedBy
+from mdagents.questions import OptionOrder, Question, present
+from mdagents.records import ExaidRecord, SampleRecord, make_record
+from mdagents.router import Route
+from mdagents.settings import Difficulty, TeamSettings
+from mdagents.teams.decision import Decision, Finding, ReportedTeam, Stated
+from tests.support.browser import CHROMIUM, browser_tab
+from tests.support.medical_prose import SPECIALTIES, prose
+
+WALL_AIM = 2.0  # seconds, for 5,000 questions, to score them and to open the page of them
+_LEVELS = {Difficulty.BASIC: 9, Difficulty.INTERMEDIATE: 6, Difficulty.ADVANCED: 5}
+_UNANSWERED = 20  # one question in so many
+_SKILL = 0.7  # share of right opinions
+_READ = "import json, sys; json.load(open(sys.argv[1], 'rb'))"
+_READING = "json.load of the same file"
+_SCORING = "evaluate_text_output.py"
+_PAGE = "evaluate_text_output.py --html"
+_OPENING = "the page in a browser, to its load event"
+
+
+# -- the run --------------------------------------------------------------------------------------
+
+
+def write_run(path: Path, questions: int) -> None:
+    """Write the JSON array of a run of `questions` questions, the same one every time."""
+    with path.open("w", encoding="utf-8") as file:
+        separator = "[\n"
+        for number, question in enumerate(_questions(path.parent, questions)):
+            file.write(separator + _record(question, number).model_dump_json())
+            separator = ",\n"
+        file.write("\n]\n")
+
+
+def _questions(folder: Path, count: int) -> Iterator[Question]:
+    path = folder / "questions.jsonl"
+    write_questions(path, count)
+    dataset = open_dataset(str(path), folder)
+    for entry in dataset.index:
+        yield present(dataset.load(entry), OptionOrder.SHUFFLED, seed=0)
+
+
+def _record(question: Question, number: int) -> SampleRecord:
+    rng = random.Random(number)
+    level = rng.choices(list(_LEVELS), list(_LEVELS.values()))[0]
+    answered = number % _UNANSWERED > 0
+    endings = _endings()
+    size = rng.randint(3_000, 20_000)
+    calls = Totals(rng.randint(5, 30), 0, TokenUsage(size, size // 4), size * 1e-6)
+    return make_record(
+        Case(question.id, question, {}, TeamSettings(), seed=0),
+        epoch=1,
+        route=Route(level, RoutedBy.ROUTER, prose(30, number)),
+        decision=_decision(question, level, rng) if answered else None,
+        error=None if answered else endings[number // _UNANSWERED % len(endings)],
+        book=CaseBook({"expert": calls}, [("expert", "fake-model")]),
+        wall_seconds=rng.uniform(2, 60),
+        exaid=ExaidRecord(summaries=[_summary(rng, place) for place in range(rng.randint(1, 4))]),
+    )
+
+
+def _endings() -> list[BenchError | None]:
+    """How a question can end without an answer; None: skipped."""
+    unusable = partial(
+        StructuredOutputError, "the reply has no 'answer'", text="", usage=TokenUsage()
+    )
+    return [
+        ProviderError("the endpoint did not reply in 60 s", kind=ErrorKind.TIMEOUT),
+        LimitExceeded("the question may take 20,000 tokens"),
+        unusable(stop_reason=StopReason.STOP),
+        unusable(stop_reason=StopReason.LENGTH),
+        unusable(stop_reason=StopReason.REFUSAL),
+        None,
+    ]
+
+
+def _decision(question: Question, level: Difficulty, rng: random.Random) -> Decision:
+    opinions: list[Stated] = []
+    messages: list[DebateMessage] = []
+    teams: list[ReportedTeam] = []
+    match level:
+        case Difficulty.BASIC:
+            opinions = _opinions(question, rng, debate_round=0, words=200)
+        case Difficulty.INTERMEDIATE:
+            rounds = range(rng.randint(1, 3) + 1)
+            opinions = [s for r in rounds for s in _opinions(question, rng, r, words=50)]
+            messages = [
+                DebateMessage(r, turn, "expert-1", "expert-2", _said(rng, 120))
+                for r in rounds[1:]
+                for turn in range(1, 4)
+            ]
+        case Difficulty.ADVANCED:
+            teams = [_report(question, rng, place) for place in range(3)]
+    held = [stated.answer for stated in opinions[-3:]] or [team.answer for team in teams]
+    return Decision(
+        letter=max(held, key=held.count),
+        analysis=_said(rng, 220),
+        opinions=tuple(opinions),
+        messages=tuple(messages),
+        teams=tuple(teams),
+    )
+
+
+def _opinions(
+    question: Question, rng: random.Random, debate_round: int, words: int
+) -> list[Stated]:
+    return [
+        Stated(
+            agent=f"expert-{place}",
+            role=SPECIALTIES[place],
+            round=debate_round,
+            answer=_letter(question, rng),
+            confidence=round(rng.uniform(0.4, 1), 2),
+            reasoning=_said(rng, words),
+        )
+        for place in range(1, 4)
+    ]
+
+
+def _report(question: Question, rng: random.Random, place: int) -> ReportedTeam:
+    members = [f"team-{place}-{number}" for number in range(1, 4)]
+    return ReportedTeam(
+        name=f"Team {place}",
+        purpose=prose(10, place),
+        kind="initial",
+        members=tuple(members),
+        instructions=_said(rng, 50),
+        investigations=tuple(Finding(member, _said(rng, 100)) for member in members[1:]),
+        findings=_said(rng, 100),
+        answer=_letter(question, rng),
+        dissent="",
+    )
+
+
+def _summary(rng: random.Random, place: int) -> dict[str, object]:
+    fields = {name: _said(rng, limit)[:limit] for name, limit in LIMITS.items()}
+    return {
+        "event_id": f"summary-{place}",
+        **AgentSummary.model_validate(fields).model_dump(mode="json"),
+    }
+
+
+def _letter(question: Question, rng: random.Random) -> str:
+    return question.gold if rng.random() < _SKILL else rng.choice(question.letters)
+
+
+def _said(rng: random.Random, words: int) -> str:
+    return prose(rng.randint(words // 2, words), rng.randrange(1 << 16))
+
+
+# -- the measurement ------------------------------------------------------------------------------
+
+
+def measure(folder: Path, questions: int, rounds: int) -> None:
+    """Print what scoring takes, and opening the page.
+
+    Args:
+        folder: An empty one to work in.
+        questions: Of the run.
+        rounds: Starts of each program; they take turns.
+    """
+    run = folder / "output" / f"fake-model_medqa_adaptive_{questions}samples.json"
+    run.parent.mkdir()
+    write_run(run, questions)
+    programs = {
+        _READING: ["-c", _READ, str(run)],
+        _SCORING: [str(REPOSITORY / "evaluate_text_output.py")],
+        _PAGE: [str(REPOSITORY / "evaluate_text_output.py"), "--html"],
+    }
+    environment = {"PATH": "", "HOME": str(folder), "LANG": "C.UTF-8"}
+    ended: dict[str, list[Ended]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, arguments in programs.items():
+            program = Program([sys.executable, *arguments], folder, environment)
+            ended[name].append(program.finish())
+
+    wall = {name: median(end.wall_seconds for end in ends) for name, ends in ended.items()}
+    cpu = {name: median(end.cpu_seconds for end in ends) for name, ends in ended.items()}
+    title = f"{questions:,} questions, {run.stat().st_size / 1e6:.0f} MB; medians of {rounds}"
+    rows = [(name, f"{wall[name]:.2f}", f"{cpu[name]:.2f}") for name in programs]
+    show_table(title, ("program, from its start to its end", "wall, s", "CPU, s"), rows)
+    ratios = [
+        score.cpu_seconds / read.cpu_seconds
+        for read, score in zip(ended[_READING], ended[_SCORING], strict=True)
+    ]
+    (page,) = (folder / "evaluation").glob("*.html")
+    results = [
+        judged(f"{_SCORING}: wall", wall[_SCORING], WALL_AIM, " s"),
+        _opening(page, folder, rounds),
+        Result(f"{_SCORING}: CPU / that of {_READING}", f"{median(ratios):.2f}"),
+    ]
+    show_results("Scoring", results)
+
+
+def _opening(page: Path, folder: Path, rounds: int) -> Result:
+    """How long a browser takes to open the page; each time a new browser, with nothing kept."""
+    what = f"{_OPENING} ({page.stat().st_size / 1e6:.0f} MB)"
+    if CHROMIUM is None:
+        return Result(what, "no Chromium on this machine")
+    took = [
+        asyncio.run(_seconds_to_open(page, folder / f"browser-{number}"))
+        for number in range(rounds)
+    ]
+    return judged(f"{what}: wall", median(took), WALL_AIM, " s")
+
+
+async def _seconds_to_open(page: Path, profile: Path) -> float:
+    async with browser_tab(profile) as tab:
+        started = time.perf_counter()
+        await tab.open(page.as_uri())
+        return time.perf_counter() - started
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.evaluate", description=__doc__.splitlines()[0]
+    )
+    add = parser.add_argument
+    add("--questions", type=int, default=5000, help="of the run [%(default)s]")
+    add("--rounds", type=int, default=7, help="starts of each program [%(default)s]")
+    options = parse(parser, argv, quick={"questions": 200, "rounds": 2})
+    show_machine("evaluate")
+    with TemporaryDirectory(prefix="mdagents-benchmark-") as folder:
+        measure(Path(folder), options.questions, options.rounds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
