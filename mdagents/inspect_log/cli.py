@@ -1,0 +1,52 @@
+"""`python scripts/export_inspect.py RUN`: a run for `inspect view` and `inspect log`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from infra.errors import BenchError, ConfigError
+from mdagents.inspect_log.export import export_run
+
+WRONG_USE = 2
+
+
+def main(argv: Sequence[str]) -> int:
+    """Export a run.
+
+    Args:
+        argv: The command line without the program's name.
+
+    Returns:
+        The exit status: 0, or 2 for wrong use.
+    """
+    options = _parser().parse_args(argv)
+    try:
+        output = Path(options.output) if options.output else None
+        if output is not None and output.suffix != ".json":
+            raise ConfigError(f"--output {output}: the log is JSON, so its name must end in .json")
+        written = export_run(Path(options.run), output)
+    except BenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return WRONG_USE
+    print(written)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python scripts/export_inspect.py",
+        description="Writes a run as a log of Inspect (inspect.aisi.org.uk), for `inspect view`.",
+        epilog="Exit status: 0 written, 2 wrong use or a damaged file.",
+    )
+    add = parser.add_argument
+    add("run", metavar="RUN", help="folder of a run, or its JSON array")
+    add(
+        "--output",
+        metavar="FILE",
+        help="a .json file; `inspect view` lists those whose name begins with a time "
+        "[in the run's folder: TIME_DATASET_ID.json]",
+    )
+    return parser

@@ -1,0 +1,58 @@
+"""Which call of the ledger was made for which turn of the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mdagents.inspect_log.calls import Call
+from mdagents.transcripts import SpokenTurn
+
+SLACK_MS = 5
+"""How far the two clocks may be apart: that of the trace never jumps, that of the ledger may."""
+
+
+def place(
+    turns: Sequence[SpokenTurn], calls: Sequence[Call]
+) -> tuple[list[list[Call]], list[Call]]:
+    """Give each call to a turn of its agent.
+
+    A turn and its calls do not name each other. A call belongs to the turn during which it was
+    made, give or take `SLACK_MS`; where two turns touch, to the one that it fits better, then to
+    the one with fewer calls. What is left goes in order to the agent's turns without a call: in a
+    replay the trace keeps its old times and the calls have new ones.
+
+    Args:
+        turns: Of a case.
+        calls: Of the same, in order.
+
+    Returns:
+        The calls of each turn, in the order of `turns`, and the calls of no turn.
+    """
+    placed: list[list[Call]] = [[] for _ in turns]
+    left = []
+    for call in calls:
+        fits = [
+            (outside, len(placed[number]), number)
+            for number, turn in enumerate(turns)
+            if turn.agent == call.agent and (outside := _outside(call, turn)) <= SLACK_MS
+        ]
+        if fits:
+            placed[min(fits)[-1]].append(call)
+        else:
+            left.append(call)
+    silent: dict[str, list[int]] = {}
+    for number in reversed(range(len(turns))):
+        if not placed[number]:
+            silent.setdefault(turns[number].agent, []).append(number)
+    nowhere = []
+    for call in left:
+        if of_agent := silent.get(call.agent):
+            placed[of_agent.pop()].append(call)
+        else:
+            nowhere.append(call)
+    return placed, nowhere
+
+
+def _outside(call: Call, turn: SpokenTurn) -> int:
+    """For how many ms the call was not in the time of the turn."""
+    return max(0, turn.started_ms - call.started_ms) + max(0, call.ended_ms - turn.ended_ms)

@@ -1,0 +1,106 @@
+"""What happened while a question was answered, as spans: init, solvers, scorers.
+
+In `solvers` is one span for the case, in it one for each turn of an agent, in that its calls. A
+summary of EXAID stands behind the turn with the newest text that it is of; the calls of EXAID have
+a span of their own, the last one. Phases are no spans: the viewer dissolves spans that hold agents,
+and would show the summaries apart from the turns. Each turn says which phase it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mdagents.inspect_log.calls import Call
+from mdagents.inspect_log.events import Event, Span, around, info, model_call
+from mdagents.inspect_log.from_record import said_in_record, summaries_in_record
+from mdagents.inspect_log.placing import place
+from mdagents.transcripts import SpokenTurn
+
+EXAID = "exaid"
+_Items = list[Span | Event]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is known of how a question was answered."""
+
+    record: Mapping[str, Any]
+    turns: Sequence[SpokenTurn]
+    """Empty without a trace."""
+    calls: Sequence[Call]
+    """Of the attempt that the record is of."""
+    other_attempts: Sequence[Sequence[Call]]
+    """Calls of attempts whose record was replaced, or was never written."""
+    default_ms: int
+    """When it was, in ms since 1970 UTC, for want of turns and calls."""
+
+    @property
+    def first_ms(self) -> int:
+        """When it began."""
+        return min([turn.started_ms for turn in self.turns], default=self._first_call_ms)
+
+    @property
+    def _first_call_ms(self) -> int:
+        return min([call.started_ms for call in self.calls], default=self.default_ms)
+
+
+def case_span(name: str, sources: Sources) -> Span:
+    """All that was done for a question.
+
+    Args:
+        name: Of the span.
+        sources: What is known.
+    """
+    groups = _turns_and_calls(sources)
+    if not sources.turns:
+        at = sources.first_ms
+        groups += [[span] for span in said_in_record(sources.record, at)]
+        groups += [[info(at, EXAID, summary)] for summary in summaries_in_record(sources.record)]
+    for number, attempt in enumerate(sources.other_attempts, start=1):
+        calls = [model_call(call, "", None) for call in attempt]
+        groups.append([around(f"other attempt {number}", "attempt", calls, sources.first_ms)])
+    items = [*_in_order(groups), *_of_exaid(sources)]
+    return around(name, "agent", items, sources.first_ms)
+
+
+def _turns_and_calls(sources: Sources) -> list[_Items]:
+    turns, calls = sources.turns, sources.calls
+    placed, nowhere = place(turns, [call for call in calls if not call.of_exaid])
+    within = _span_of(turns)
+    groups: list[_Items] = [[model_call(call, "", within)] for call in nowhere]
+    for turn, of_turn in zip(turns, placed, strict=True):
+        notes = [
+            info(turn.ended_ms, EXAID, summary.model_dump(mode="json"))
+            for summary in turn.summaries
+        ]
+        groups.append([_turn(turn, of_turn), *notes])  # not to be torn apart
+    return groups
+
+
+def _of_exaid(sources: Sources) -> list[Span]:
+    within = _span_of(sources.turns)
+    calls = [model_call(call, "", within) for call in sources.calls if call.of_exaid]
+    return [around(EXAID, "agent", calls, sources.first_ms)] if calls else []
+
+
+def _span_of(turns: Sequence[SpokenTurn]) -> tuple[int, int] | None:
+    return (turns[0].started_ms, max(turn.ended_ms for turn in turns)) if turns else None
+
+
+def _in_order(groups: Sequence[_Items]) -> _Items:
+    return [item for group in sorted(groups, key=lambda g: g[0].start_ms) for item in group]
+
+
+def _turn(turn: SpokenTurn, calls: Sequence[Call]) -> Span:
+    within = (turn.started_ms, turn.ended_ms)
+    speaker = max((n for n, call in enumerate(calls) if call.replied), default=None)
+    items = [
+        model_call(call, turn.text if number == speaker else "", within)
+        for number, call in enumerate(calls)
+    ]
+    if speaker is None and turn.text:
+        items.append(info(turn.ended_ms, turn.agent, turn.text))
+    phase = calls[0].phase if calls else ""
+    return Span(turn.agent, "agent", *within, items, phase)

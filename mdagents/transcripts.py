@@ -1,0 +1,93 @@
+"""The turns of a finished case in the order in which they began, with what EXAID made of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.trace.files import Trace, read_trace
+from infra.errors import ConfigError
+from mdagents.run_store import case_files
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenTurn:
+    """What one agent said in one go."""
+
+    agent: str
+    """`agent_id`"""
+    started_ms: int
+    """In ms since 1970 UTC."""
+    ended_ms: int
+    text: str
+    """Empty when the turn failed before a word was heard."""
+    summaries: tuple[AgentSummary, ...]
+    """Those whose newest text is of this turn, in the order in which they were made."""
+
+
+def read_transcript(run: Path, record: Mapping[str, Any]) -> list[SpokenTurn]:
+    """The turns of a question that a run of this program answered.
+
+    Args:
+        run: Folder of the run.
+        record: Of the question, with `case_id` and `exaid.summaries`.
+
+    Returns:
+        The turns in the order in which they began; none when the run kept no trace of the case.
+
+    Raises:
+        RecordError: The trace is there and cannot be read.
+        ConfigError: A summary in the record is none, or is not of this trace.
+    """
+    path, _ = case_files(run, str(record.get("case_id")))
+    if not path.is_file():
+        return []
+    trace = read_trace(path)
+    summaries = _by_turn(trace, summaries_of(record))
+    return [
+        SpokenTurn(
+            agent=turn.agent_id,
+            started_ms=turn.start_ms,
+            ended_ms=turn.end_ms,
+            text=turn.text.strip(),
+            summaries=tuple(summaries.get(turn.turn_id, ())),
+        )
+        for turn in trace.turns
+    ]
+
+
+def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
+    """The summaries that EXAID made of a question, in that order; none in a foreign record.
+
+    Raises:
+        ConfigError: One of them is no summary.
+    """
+    try:
+        return [
+            AgentSummary.model_validate({k: v for k, v in summary.items() if k != "event_id"})
+            for summary in record.get("exaid", {}).get("summaries", [])
+        ]
+    except (AttributeError, TypeError, ValidationError) as error:
+        raise ConfigError(
+            f"question {record.get('question_id')}: exaid.summaries cannot be read "
+            f"({type(error).__name__})"
+        ) from error
+
+
+def _by_turn(trace: Trace, summaries: Sequence[AgentSummary]) -> dict[int, list[AgentSummary]]:
+    """turn_id -> summaries whose newest text is of that turn."""
+    turn_of = {event.seq: event.turn_id for event in trace.events}
+    placed: dict[int, list[AgentSummary]] = {}
+    for summary in summaries:
+        newest = max((end for _, end in summary.source_seqs), default=None)
+        if newest not in turn_of:
+            raise ConfigError(
+                f"{trace.meta.case_id}: a summary is of event {newest}, not in the trace"
+            )
+        placed.setdefault(turn_of[newest], []).append(summary)
+    return placed
