@@ -1,8 +1,34 @@
-"""How figures are written on a terminal: `-` for what is not known."""
+"""How figures are written, on a terminal and on a page: `-` for what is not known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prettytable import PrettyTable
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Figures in rows, each of which starts with a name."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    has_total: bool = False
+    """Whether the last row is apart from those before it."""
+    names_left: bool = True
+    """Whether names are aligned left; figures are aligned right."""
+    title: str = ""
+
+    def as_text(self) -> str:
+        """The table for a terminal."""
+        table = PrettyTable(list(self.headings), align="r")
+        if self.names_left:
+            table.align[self.headings[0]] = "l"
+        last = len(self.rows) - 1
+        for place, row in enumerate(self.rows):
+            table.add_row(list(row), divider=self.has_total and place == last - 1)
+        return "\n".join(filter(None, [self.title, table.get_string()]))
 
 
 def number(value: float | None, form: str) -> str:

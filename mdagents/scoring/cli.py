@@ -8,11 +8,13 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from infra.errors import ConfigError
+from infra.errors import BenchError, ConfigError
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import COLUMNS, RunOutput, newest_output, read_output
 
@@ -38,7 +40,7 @@ def main(argv: Sequence[str], *, input_filename: str, output_filename: str) -> i
         if options.common:
             raise ConfigError("--common belongs to --compare")
         _score_all(options, input_filename, output_filename)
-    except ConfigError as error:
+    except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
@@ -69,6 +71,11 @@ def make_parser() -> argparse.ArgumentParser:
         help="with --compare: take the questions that all runs hold",
     )
     parser.add_argument(
+        "--html",
+        action="store_true",
+        help="also write the report, with the transcript of each question, as one HTML file",
+    )
+    parser.add_argument(
         "--output",
         metavar="FILE",
         help="CSV file, or JSON file of --compare [evaluation/{run}.csv]",
@@ -97,7 +104,8 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     if twice:
         raise ConfigError(f"two inputs are called {twice[0]} and would share one CSV")
     for run in runs:
-        _score(run, Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv")
+        path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
+        _score(run, path, html=options.html)
 
 
 def _read(path: Path) -> RunOutput:
@@ -107,18 +115,37 @@ def _read(path: Path) -> RunOutput:
     return run
 
 
-def _score(run: RunOutput, csv_path: Path) -> None:
+def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     report = make_report(run)
-    summary = csv_path.with_suffix(".summary.json")
-    try:
-        csv_path.parent.mkdir(parents=True, exist_ok=True)
-        write_csv(run, csv_path)
-        _write_json(report.as_dict(), summary)
-    except OSError as error:
-        raise ConfigError(f"cannot write {csv_path}: {error.strerror}; see --output") from error
+    summary, page = csv_path.with_suffix(".summary.json"), csv_path.with_suffix(".html")
     print(f"{run.name}:")
     print(render_report(report))
+    with _writing(csv_path):
+        write_csv(run, csv_path)
+        _write_json(report.as_dict(), summary)
+        if html:
+            # Imported here: charts take a second, which scoring need not wait for.
+            from mdagents.scoring.html.head import head_of_run
+            from mdagents.scoring.html.page import write_page
+
+            write_page(page, head_of_run(report, run.rows), [run])
     print(f"written: {csv_path} and {summary.name}")
+    if html:
+        print(f"written: {page}")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Makes the folder of `path`; an error while files are written there names `path`.
+
+    Raises:
+        ConfigError: A file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}; see --output") from error
 
 
 def write_csv(run: RunOutput, path: Path) -> None:
@@ -144,13 +171,23 @@ def _compare(options: argparse.Namespace) -> None:
 
     comparison = compare(runs, common=options.common)
     path = Path(options.output or Path(options.evaluation_dir) / f"{_stem(runs)}.json")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_json(comparison.as_dict(), path)
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}; see --output") from error
+    page = path.with_suffix(".html")
     print(render_comparison(comparison))
+    with _writing(path):
+        _write_json(comparison.as_dict(), path)
+        if options.html:
+            from mdagents.scoring.html.head import head_of_comparison
+            from mdagents.scoring.html.page import write_page
+            from mdagents.scoring.items import shared_rows
+
+            shared = shared_rows(runs, common=options.common)
+            compared = [
+                replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
+            ]
+            write_page(page, head_of_comparison(comparison), compared)
     print(f"written: {path}")
+    if options.html:
+        print(f"written: {page}")
 
 
 def _stem(runs: Sequence[RunOutput]) -> str:

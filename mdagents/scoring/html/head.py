@@ -1,0 +1,111 @@
+"""The top of the page: the figures of a run or of a comparison, and their charts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from mdagents.scoring.cells import Table
+from mdagents.scoring.compare import Comparison
+from mdagents.scoring.comparison_text import (
+    comparison_notices,
+    comparison_tables,
+    pair_name,
+    router_tables,
+    run_lines,
+)
+from mdagents.scoring.html.charts import (
+    accuracy_chart,
+    calibration_chart,
+    cost_chart,
+    difference_chart,
+    letter_chart,
+    outcome_chart,
+)
+from mdagents.scoring.html.listing import outcome
+from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
+from mdagents.scoring.rows import ScoredRow
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart and what it shows."""
+
+    title: str
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The part of the page above the questions."""
+
+    title: str
+    notices: Sequence[str]
+    lines: Sequence[str]
+    """What a line says better than a table."""
+    tables: Sequence[Table]
+    charts: Sequence[Chart]
+    legend: Sequence[str] = ()
+    """What the names in the tables stand for."""
+
+
+def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
+    """The head of the page of one run.
+
+    Args:
+        report: The figures of the run.
+        rows: Its questions.
+    """
+    levels = report.by_difficulty
+    routed = {level: Counter[str]() for level in (*levels, NOT_ROUTED)}
+    for row in rows:
+        routed[row.difficulty or NOT_ROUTED][outcome(row)] += 1
+    charts = [
+        Chart("Accuracy", accuracy_chart({**levels, ALL: report.overall})),
+        Chart("Tokens against accuracy", cost_chart(levels or {ALL: report.overall})),
+        Chart(
+            "Routing",
+            outcome_chart({level: counted for level, counted in routed.items() if counted}),
+        ),
+    ]
+    if report.calibration[ALL].n:
+        charts.append(Chart("Calibration", calibration_chart(report.calibration[ALL])))
+    if report.accuracy_by_gold_letter:
+        charts.append(
+            Chart(
+                "Position of the option",
+                letter_chart(report.accuracy_by_gold_letter, report.predicted_letters),
+            )
+        )
+    return Head(
+        title=report.input,
+        notices=report.notices,
+        lines=report_lines(report),
+        tables=report_tables(report),
+        charts=charts,
+    )
+
+
+def head_of_comparison(comparison: Comparison) -> Head:
+    """The head of the page of a comparison."""
+    runs = {f"run {run.number}": run for run in comparison.runs}
+    figures = {name: run.figures for name, run in runs.items()}
+    front = [name for name, run in runs.items() if run.pareto]
+    return Head(
+        title=f"Comparison of {len(runs)} runs on {comparison.questions} questions",
+        notices=comparison_notices(comparison),
+        legend=run_lines(comparison),
+        lines=[],
+        tables=[*comparison_tables(comparison), *router_tables(comparison.router)],
+        charts=[
+            Chart("Accuracy", accuracy_chart(figures)),
+            Chart("Tokens against accuracy, with the Pareto front", cost_chart(figures, front)),
+            Chart(
+                "Differences",
+                difference_chart({pair_name(pair): pair for pair in comparison.pairs}),
+            ),
+        ],
+    )

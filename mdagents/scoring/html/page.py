@@ -1,0 +1,93 @@
+"""Writes the page: figures and charts at the top, then every question with its transcript.
+
+A transcript is packed, and unpacked by the browser when it is opened: a run of 5,000 questions
+holds more text than a browser could lay out in one go.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+from tqdm import tqdm
+
+from infra.whole_file import whole_file
+from mdagents.scoring.html.head import Head
+from mdagents.scoring.html.listing import FILTERS, filter_counts, headings, make_entries
+from mdagents.scoring.html.transcript import SUMMARY_FIELDS, make_transcript
+from mdagents.scoring.items import Item, item_of
+from mdagents.scoring.rows import RunOutput, run_folder, scored_records
+
+_GZIP_LEVEL = 6
+
+
+def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
+    """Write the page of a run, or of several runs side by side; progress goes to a terminal.
+
+    Args:
+        path: The HTML file; a reader sees the earlier one or the whole new one.
+        head: What stands at its top.
+        runs: At least one. A question is listed once, with what each run made of it.
+
+    Raises:
+        RecordError, ConfigError: A trace or a summary cannot be read.
+        OSError: The file cannot be written.
+    """
+    templates = Environment(
+        loader=PackageLoader("mdagents.scoring.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    case = templates.get_template("case.html")
+    texts: dict[Item, str] = {}
+    packed: list[dict[Item, str]] = []
+    total = sum(len(run.rows) for run in runs)
+    with tqdm(total=total, desc="HTML", unit="q", disable=None, leave=False) as progress:
+        for run in runs:
+            of_run = {}
+            for item, text, transcript in _transcripts(run, case):
+                of_run[item] = transcript
+                texts.setdefault(item, text)
+                progress.update()
+            packed.append(of_run)
+    entries = make_entries([run.rows for run in runs], texts)
+    script = _source("page.js")
+    parts = templates.get_template("page.html").generate(
+        head=head,
+        style=_source("page.css"),
+        script=script,
+        # No other script may run, whatever a model wrote.
+        script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
+        runs=[run.name for run in runs],
+        headings=headings(len(runs)),
+        entries=entries,
+        levels=sorted({level for entry in entries for level in entry.levels}),
+        filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
+        packed=([of_run.get(entry.item) for of_run in packed] for entry in entries),
+    )
+    with whole_file(path) as file:
+        file.writelines(part.encode("utf-8", "replace") for part in parts)
+
+
+def _transcripts(run: RunOutput, case: Template) -> Iterator[tuple[Item, str, str]]:
+    """(item, text of the question, packed transcript) of each record that counts."""
+    folder = run_folder(run.path)
+    listed = {item_of(row) for row in run.rows}
+    for row, record in scored_records(run.path):
+        if item_of(row) not in listed:
+            continue
+        page = case.render(transcript=make_transcript(folder, record, row), fields=SUMMARY_FIELDS)
+        packed = gzip.compress(page.encode("utf-8", "replace"), _GZIP_LEVEL, mtime=0)
+        yield item_of(row), str(record.get("question", "")), base64.b64encode(packed).decode()
+
+
+def _source(name: str) -> Markup:
+    return Markup(files("mdagents.scoring.html").joinpath("templates", name).read_text("utf-8"))

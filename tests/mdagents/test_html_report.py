@@ -1,0 +1,321 @@
+"""The HTML report: that it holds what the run holds, needs nothing else, and can be used."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exaid_core.schema.agent_summary import LIMITS
+from exaid_core.trace.files import read_trace
+from mdagents.scoring.cli import main
+from tests.mdagents.test_run import SAMPLE, Run, records, run
+from tests.mdagents.test_scoring import OPTIONS, ours, write
+from tests.support.browser import CHROMIUM, Key, browser_tab
+from tests.support.fake_provider import FakeProvider
+
+__all__ = ["run"]  # a fixture
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+LEVELS = ("basic", "intermediate", "advanced")
+
+
+def report(*arguments: str) -> Path:
+    """Writes the report with these arguments and gives its path."""
+    assert main(["--html", *arguments], input_filename="", output_filename="") == 0
+    (page,) = Path("evaluation").glob("*.html")
+    return page
+
+
+def transcripts(page: Path) -> dict[str, str]:
+    """Id of the element -> the HTML that is packed in it."""
+    packed = re.findall(r'<script type="text/plain" id="(.*?)">(.*?)</script>', page.read_text())
+    return {id_: gzip.decompress(base64.b64decode(text)).decode() for id_, text in packed}
+
+
+def text_of(html: str) -> str:
+    """The words of some HTML, one blank between two."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+@pytest.fixture
+def watched(provider: FakeProvider, run: Run) -> list[dict[str, Any]]:
+    """Records of a run of three questions, one for each level, that EXAID watched."""
+    levels = iter(LEVELS)
+    provider.when_text("triage officer", lambda _: {"difficulty": next(levels)})
+    status, _, err = run("--num-samples", "3", "--max-samples", "1", "--exaid", "full_exaid")
+    assert status == 0, err
+    return records()
+
+
+def test_every_turn_message_and_summary_of_a_question_is_in_its_transcript(
+    watched: list[dict[str, Any]],
+) -> None:
+    pages = transcripts(report())
+    assert [r["difficulty"] for r in watched] == list(LEVELS)
+    (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
+    for number, record in enumerate(watched, start=1):
+        page = pages[f"t{number}-0"]
+        text = text_of(page)
+        trace = read_trace(folder / "traces" / f"{record['case_id']}.trace.jsonl.gz")
+        assert page.count('<article class="turn">') == len(trace.turns)
+        said = [" ".join(turn.text.split()) for turn in trace.turns]
+        places = [text.index(words) for words in said]
+        assert places == sorted(places)
+        assert all(" ".join(m["text"].split()) in text for m in record["interactions"])
+        assert text.count("EXAID, of ") == len(record["exaid"]["summaries"]) > 0
+        for summary in record["exaid"]["summaries"]:
+            assert all(" ".join(summary[field].split()) in text for field in LIMITS)
+        assert record["question"] in text
+        for letter, votes in record["votes"].items():
+            assert f"{record['options'][letter]}" in text
+            assert f"{votes} vote" in text
+
+
+def test_a_summary_stands_beside_the_turn_of_its_newest_text(
+    watched: list[dict[str, Any]],
+) -> None:
+    page = transcripts(report())["t1-0"]
+    (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
+    trace = read_trace(folder / "traces" / f"{watched[0]['case_id']}.trace.jsonl.gz")
+    beside = [text_of(part) for part in page.split('<article class="turn">')[1:]]
+    for summary in watched[0]["exaid"]["summaries"]:
+        newest = summary["source_seqs"][-1][1]
+        (place,) = [
+            place
+            for place, turn in enumerate(trace.turns)
+            if newest in {delta.seq for delta in turn.deltas}
+        ]
+        assert " ".join(summary["key_findings"].split()) in beside[place]
+
+
+def test_a_record_without_a_trace_shows_what_the_record_holds() -> None:
+    opinion = {"agent": "e-1", "role": "Surgeon", "round": 0, "answer": "B", "confidence": 0.7,
+               "reasoning": "because of the gallbladder"}  # fmt: skip
+    team = {"name": "Alpha", "purpose": "to assess", "instructions": "look", "findings": "stones",
+            "investigations": [{"agent": "a-1", "findings": "an echo"}], "answer": "B",
+            "dissent": "one doubts"}  # fmt: skip
+    message = {"round": 1, "turn": 2, "sender": "e-1", "recipient": "e-2", "text": "are you sure?"}
+    write(
+        [
+            ours("1", "A", "B", question="Which?", opinions=[opinion], teams=[team],
+                 interactions=[message],
+                 left_out=[{"agent": "e-3", "phase": "opinion", "error": "gone"}]),
+            ours("2", "A", None, error="no reply", question="Why?"),
+        ]
+    )  # fmt: skip
+    pages = transcripts(report())
+    first = text_of(pages["t1-0"])
+    for words in ("because of the gallbladder", "70.0%", "are you sure?", "round 1, turn 2",
+                  "an echo", "one doubts", "e-3 was left out in opinion: gone",
+                  "There is no trace"):  # fmt: skip
+        assert words in first
+    assert "error: no reply" in text_of(pages["t2-0"])
+
+
+def test_files_of_foreign_programs_have_a_page() -> None:
+    write([{"question": "Which?", "label": "B", "answer": "Heparin", "options": OPTIONS,
+            "response": {"0.0": "The answer is (B) Heparin"}, "difficulty": "basic"}])  # fmt: skip
+    (page,) = transcripts(report()).values()
+    assert "The answer is (B) Heparin" in text_of(page)
+
+
+def test_what_models_write_stays_text() -> None:
+    attack = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    opinion = {"agent": attack, "answer": "B", "reasoning": attack}
+    write([ours(attack, "A", "B", question=attack, opinions=[opinion], error=attack,
+                difficulty=attack, response={attack: attack, "answer": "B) Heparin"})])  # fmt: skip
+    path = report()
+    page = path.read_text()
+    for text in (page, *transcripts(path).values()):
+        assert "<script>alert" not in text
+        assert "<img" not in text
+        assert "&lt;img src=x" in text
+
+
+def test_the_page_needs_nothing_but_itself(watched: list[dict[str, Any]]) -> None:
+    page = report().read_text()
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
+    assert not re.search(r"@import|url\(\s*[\"']?(https?:)?//", page)
+    assert "default-src 'none'" in page
+    assert str(Path.cwd()) not in page
+    assert str(SAMPLE.parent) not in page
+
+
+def test_the_same_run_gives_the_same_page(watched: list[dict[str, Any]]) -> None:
+    first = report().read_bytes()
+    assert report().read_bytes() == first
+
+
+def test_numbers_of_the_page_are_those_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    write([ours(str(n), "A", "AB"[n % 3 == 0]) for n in range(30)])
+    page = text_of(report().read_text())
+    out = capsys.readouterr().out
+    table = next(line for line in out.splitlines() if line.startswith("| basic"))
+    assert " ".join(table.replace("|", " ").split()) in page
+
+
+def test_a_broken_trace_is_one_line_and_keeps_the_page_that_was_there(
+    watched: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = report()
+    before = page.read_bytes()
+    trace = next(Path("output").glob("*/traces/*.gz"))
+    trace.write_bytes(trace.read_bytes()[:-30])
+    capsys.readouterr()
+    assert main(["--html"], input_filename="", output_filename="") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert trace.name in err
+    assert err.count("\n") == 1
+    assert page.read_bytes() == before
+    assert not list(page.parent.glob(".*"))
+
+
+def test_a_summary_that_is_not_of_the_trace_is_one_line(
+    watched: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched[0]["exaid"]["summaries"][0]["source_seqs"] = [[999_990, 999_999]]
+    (array,) = Path("output").glob("*.json")
+    array.write_text(json.dumps(watched))
+    assert main(["--html"], input_filename="", output_filename="") == 2
+    assert "is of event 999999, not in the trace" in capsys.readouterr().err
+
+
+def test_summaries_are_shown_without_a_trace_too(watched: list[dict[str, Any]]) -> None:
+    for trace in Path("output").glob("*/traces/*.gz"):
+        trace.unlink()
+    page = text_of(transcripts(report())["t1-0"])
+    assert "There is no trace" in page
+    assert " ".join(watched[0]["exaid"]["summaries"][0]["key_findings"].split()) in page
+
+
+def test_a_comparison_shows_what_each_run_made_of_a_question() -> None:
+    write([ours("1", "A", "A", question="First?"), ours("2", "A", "A", question="Next?")], "a.json")
+    write([ours("1", "A", "B", question="First?"), ours("2", "A", "A", question="Next?")], "b.json")
+    page = report("--compare", "output/a.json", "output/b.json")
+    assert set(transcripts(page)) == {"t1-0", "t1-1", "t2-0", "t2-1"}
+    rows = re.findall(r'<tr id="q\d+".*?</tr>', page.read_text())
+    assert [text_of(row) for row in rows] == ["1 First? A B, not A", "2 Next? A A"]
+    assert 'data-tags="differ wrong"' in rows[0]
+    assert "differ" not in rows[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "tags"),
+    [
+        ({}, ""),
+        ({"predicted": "B"}, "wrong"),
+        ({"predicted": None}, "unanswered"),
+        ({"predicted": None, "status": "skipped"}, ""),
+        ({"predicted": "B", "held": "AAC"}, "wrong overturned"),
+        ({"predicted": "A", "held": "BBC"}, "rescued"),
+        ({"predicted": "A", "held": "BCA"}, ""),
+    ],
+)
+def test_filters_let_the_right_questions_through(changes: dict[str, Any], tags: str) -> None:
+    opinions = [
+        {"agent": f"e-{place}", "answer": letter}
+        for place, letter in enumerate(changes.pop("held", ""))
+    ]
+    write([ours("1", "A", changes.pop("predicted", "A"), opinions=opinions, **changes)])
+    assert f'data-tags="{tags}"' in report().read_text()
+
+
+def test_the_tenth_that_took_most_tokens_is_expensive() -> None:
+    write([ours(str(n), "A", "A", token_usage={"total_tokens": 10 * n}) for n in range(20)])
+    expensive = re.findall(r'<tr id="q(\d+)"[^>]*data-tags="expensive"', report().read_text())
+    assert expensive == ["18", "19", "20"]
+
+
+@needs_browser
+async def test_a_click_opens_a_transcript(watched: list[dict[str, Any]], tmp_path: Path) -> None:
+    page = report().absolute().as_uri()
+    async with browser_tab(tmp_path / "browser") as tab:
+        await tab.open(page)
+        await tab.click("#q2 td:nth-child(2)")
+        await tab.until("document.getElementById('case').open")
+        shown = await tab.value("document.getElementById('transcript').innerText")
+        assert watched[1]["question"].split(".")[0] in shown
+        assert "EXAID, of" in shown
+        await tab.press(Key.ArrowRight)
+        await tab.until("location.hash === '#q3'")
+        shown = await tab.value("document.getElementById('transcript').innerText")
+        assert watched[2]["question"].split(".")[0] in shown
+        await tab.press(Key.Escape)
+        await tab.until("!document.getElementById('case').open")
+        assert tab.problems == []
+
+
+@needs_browser
+async def test_filters_words_and_sorting_in_the_browser(tmp_path: Path) -> None:
+    texts = ["fever", "cough", "Fever and cough"]
+    write(
+        [
+            ours(text, "A", letter, question=text, token_usage={"total_tokens": tokens})
+            for text, letter, tokens in zip(texts, "ABB", (300, 100, 200), strict=True)
+        ]
+    )
+    ids = "[...document.querySelectorAll('#list tbody tr')].filter(r => !r.hidden).map(r => r.id)"
+    async with browser_tab(tmp_path / "browser") as tab:
+        await tab.open(report().absolute().as_uri())
+        await tab.click("#list th:nth-child(7) button")
+        assert await tab.value(ids) == ["q2", "q3", "q1"]
+        await tab.click("input[value=wrong]")
+        assert await tab.value(ids) == ["q2", "q3"]
+        await tab.click("input[type=search]")
+        await tab.call("Input.insertText", text="FEVER")
+        assert await tab.value(ids) == ["q3"]
+        assert await tab.value("document.getElementById('shown').value") == "1 found"
+        assert tab.problems == []
+
+
+@needs_browser
+async def test_a_long_list_is_shown_in_parts(tmp_path: Path) -> None:
+    write([ours(str(n), "A", "A", question="Which?") for n in range(1, 451)])
+    shown = "document.querySelectorAll('#list tbody tr:not([hidden])').length"
+    async with browser_tab(tmp_path / "browser") as tab:
+        await tab.open(report().absolute().as_uri() + "#q300")
+        await tab.until("document.getElementById('case').open")
+        assert await tab.value(shown) == 200
+        await tab.press(Key.ArrowRight)
+        await tab.until("location.hash === '#q301'")
+        await tab.press(Key.Escape)
+        await tab.click("#more")
+        await tab.until(f"{shown} >= 400")
+        assert await tab.value("document.getElementById('shown').value") == "450 found"
+        assert tab.problems == []
+
+
+@needs_browser
+async def test_a_link_to_a_question_opens_it_and_a_comparison_has_a_button_for_each_run(
+    tmp_path: Path,
+) -> None:
+    write([ours("1", "A", "A", question="First?")], "a.json")
+    write([ours("1", "A", "B", question="First?")], "b.json")
+    page = report("--compare", "output/a.json", "output/b.json").absolute().as_uri()
+    async with browser_tab(tmp_path / "browser") as tab:
+        await tab.open(page + "#q1")
+        await tab.until("document.getElementById('case').open")
+        answer = "document.querySelector('#transcript .answer').innerText"
+        assert "Aspirin" in await tab.value(answer)
+        await tab.click("#runs button:nth-child(2)")
+        await tab.until(f"{answer}.includes('Heparin')")
+        assert tab.problems == []
+
+
+@needs_browser
+async def test_nothing_that_a_model_wrote_runs(tmp_path: Path) -> None:
+    attack = "<img src=x onerror='document.title=1'><script>document.title=1</script>"
+    write([ours("1", "A", "B", question=attack, error=attack)])
+    async with browser_tab(tmp_path / "browser") as tab:
+        await tab.open(report().absolute().as_uri() + "#q1")
+        await tab.until("document.getElementById('case').open")
+        assert await tab.value("document.title") == "run"
+        assert attack in await tab.value("document.getElementById('transcript').innerText")
