@@ -28,7 +28,7 @@ from infra.config import (
     read_variables,
 )
 from infra.errors import ConfigError
-from infra.layers.attempt_timeout import AttemptTimeout
+from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT, AttemptTimeout
 from infra.layers.booking import Booking
 from infra.layers.breaker import Breaker
 from infra.layers.cache import Cache, CacheMode, Replay, ReplyStore
@@ -174,8 +174,8 @@ class Runtime:
     clock: Clock = field(default_factory=Clock)
     configs: ModelConfigs = field(default_factory=load_model_configs)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    attempt_timeout: float = 120.0
-    """Seconds for one attempt."""
+    attempt_timeout: float | None = None
+    """Seconds for one attempt; None: `ATTEMPT_TIMEOUT`, for a local model as long as a call has."""
     hedge_after: float | None = None
     """Seconds without text or reply after which an attempt is made twice; None: never."""
     is_closed_at_the_end: bool = True
@@ -274,7 +274,7 @@ class ModelRegistry:
                 tokens_per_minute=runtime.tokens_per_minute,
             ),
         )
-        model: ChatModel = AttemptTimeout(provider, runtime.attempt_timeout)
+        model: ChatModel = AttemptTimeout(provider, self._attempt_timeout(spec.provider))
         model = Booking(
             model,
             runtime.ledger,
@@ -309,7 +309,9 @@ class ModelRegistry:
                 url = spec.base_url
                 if url not in self._gemini:
                     self._gemini[url] = GeminiClient(
-                        url, self._key(spec), attempt_timeout=self._runtime.attempt_timeout
+                        url,
+                        self._key(spec),
+                        attempt_timeout=self._attempt_timeout(spec.provider),
                     )
                 return GeminiChat(self._gemini[url], spec.name, info), url or "google", 16
             case Provider.OPENAI | Provider.GROQ:
@@ -320,10 +322,17 @@ class ModelRegistry:
                     self._openai[url] = make_client(
                         url,
                         self._key(spec),
-                        attempt_timeout=self._runtime.attempt_timeout,
+                        attempt_timeout=self._attempt_timeout(spec.provider),
                         many_at_once=self._runtime.is_closed_at_the_end,
                     )
                 return OpenAIChat(self._openai[url], spec.name, info), url, 16
+
+    def _attempt_timeout(self, provider: Provider) -> float:
+        runtime = self._runtime
+        if runtime.attempt_timeout is not None:
+            return runtime.attempt_timeout
+        # A server of one's own is slow when the machine is busy, and not faster the second time.
+        return runtime.retry.timeout if provider is Provider.LOCAL else ATTEMPT_TIMEOUT
 
     def _local_server(self, spec: ModelSpec, info: ModelInfo) -> LocalServer:
         from infra.providers.local import LocalServer
@@ -341,7 +350,7 @@ class ModelRegistry:
         client = make_client(
             server.base_url,
             server.api_key,
-            attempt_timeout=self._runtime.attempt_timeout,
+            attempt_timeout=self._attempt_timeout(Provider.LOCAL),
             keep_alive=0,  # after a streamed reply llama.cpp hangs up without saying so
         )
         self._openai[server.base_url] = client

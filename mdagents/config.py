@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from exaid_core.policy import TriggerPolicy
 from infra.config import read_variables
 from infra.errors import ConfigError
+from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
 from mdagents.limits import Limits
@@ -88,8 +89,8 @@ class RunConfig:
     """When EXAID summarises; None: never."""
     epochs: int
     retry: RetryPolicy
-    attempt_timeout: float
-    """Seconds."""
+    attempt_timeout: float | None
+    """Seconds; None: as the endpoint needs it."""
     hedge_after: float | None
     """Seconds; None: no attempt is made twice."""
     max_connections: int | None
@@ -173,10 +174,11 @@ def make_config(options: argparse.Namespace, skip: frozenset[Difficulty]) -> Run
         value = getattr(options, name)
         if value is not None and not value > 0:
             raise ConfigError(f"{_flag(name)} is {value:g} but must be more than 0")
-    if options.hedge_after is not None and options.hedge_after >= options.attempt_timeout:
+    attempt_timeout = options.attempt_timeout or ATTEMPT_TIMEOUT
+    if options.hedge_after is not None and options.hedge_after >= attempt_timeout:
         raise ConfigError(
             f"--hedge-after is {options.hedge_after:g} but must be less than --attempt-timeout "
-            f"({options.attempt_timeout:g}), when an attempt ends anyway"
+            f"({attempt_timeout:g}), when an attempt ends anyway"
         )
     if options.cache == CacheMode.ONLY and options.retry_errors:
         raise ConfigError("--cache only asks no provider; leave --retry-errors out")

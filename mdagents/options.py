@@ -14,6 +14,7 @@ import configargparse
 
 from exaid_core.policy import TriggerPolicy
 from infra.errors import ConfigError
+from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
 from mdagents.case import TeamRole
 from mdagents.questions import OptionOrder
 from mdagents.records import EXAID_ROLES
@@ -228,7 +229,12 @@ def _add_endpoint_flags(group: Any) -> None:
         default=600.0,
         help="seconds of a call after which it is not tried again",
     )
-    add("--attempt-timeout", metavar="S", type=float, default=120.0, help="seconds for one attempt")
+    add(
+        "--attempt-timeout",
+        metavar="S",
+        type=float,
+        help=f"seconds for one attempt [{ATTEMPT_TIMEOUT:g}; local: as --timeout]",
+    )
     add(
         "--hedge-after",
         metavar="S",

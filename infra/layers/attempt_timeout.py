@@ -7,6 +7,9 @@ import asyncio
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import ErrorKind, ProviderError
 
+ATTEMPT_TIMEOUT = 120.0
+"""Seconds for one attempt at an endpoint, unless the user says otherwise."""
+
 
 class AttemptTimeout:
     """Gives one attempt at the provider a fixed time, streaming included.

@@ -249,3 +249,19 @@ async def test_a_prompt_longer_than_the_context_is_an_error_of_its_own(
     finally:
         await registry.aclose()
     assert caught.value.kind is ErrorKind.CONTEXT_LENGTH
+
+
+@pytest.mark.embedded
+async def test_an_attempt_at_the_embedded_model_has_the_time_of_the_call(
+    make_runtime: Callable[..., Runtime],
+) -> None:
+    policy = RetryPolicy(max_retries=0, timeout=0.05)
+    registry = ModelRegistry(
+        make_runtime(environment=Environment(cache_dir=CACHE_DIR), retry=policy)
+    )
+    model = registry.model(ModelSpec(Provider.LOCAL, "smollm2-135m-instruct"))
+    try:
+        with pytest.raises(ProviderError, match=r"no complete reply within 0\.05 s"):
+            await model.generate(REQUEST)
+    finally:
+        await registry.aclose()
