@@ -43,7 +43,8 @@ from benchmarks.harness import (
     workspace,
 )
 from exaid_core.policy import TriggerPolicy
-from exaid_core.trace.files import read_records, read_trace
+from exaid_core.trace.files import read_records
+from exaid_core.trace.traces import read_trace
 
 TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 1.5, TriggerPolicy.TURN_END: 1.0}
 """Policy -> most tokens of EXAID for each token of the team."""

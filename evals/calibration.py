@@ -14,7 +14,7 @@ from exaid_core.ctu import ctu
 from exaid_core.prompts import PROMPTS
 from exaid_core.token_gate.token_gate import LEGACY, Flush, FlushReason, GateCore, GateProfile
 from exaid_core.trace.events import EventKind
-from exaid_core.trace.files import Trace
+from exaid_core.trace.traces import Trace
 from infra.errors import ConfigError
 
 _ENDS_ANYWAY = frozenset({FlushReason.END_OF_TRACE, FlushReason.TURN_END})

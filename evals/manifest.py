@@ -11,8 +11,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from evals.files import file_hash, write_whole
-from exaid_core.trace.files import Trace, dump_line, read_records, read_trace, validated
+from exaid_core.trace.files import dump_line, read_records, validated
 from exaid_core.trace.records import CaseId, Count, Decoding, Hash, MasRunId, Record, Timestamp
+from exaid_core.trace.traces import Trace, read_trace
 from infra.errors import ConfigError
 
 MANIFEST_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"

@@ -21,7 +21,7 @@ from evals.trace_text import content_turns
 from evals.variants import Variant
 from exaid_core.exaid import EXAID
 from exaid_core.prompts import PROMPTS
-from exaid_core.trace.files import Trace, dump_line, read_trace, write_gz
+from exaid_core.trace.files import dump_line, write_gz
 from exaid_core.trace.run_records import (
     ConceptExtractorInfo,
     RunMeta,
@@ -29,6 +29,7 @@ from exaid_core.trace.run_records import (
     TimestampDerivation,
     timestamp_of,
 )
+from exaid_core.trace.traces import Trace, read_trace
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import BenchError, ConfigError, ErrorKind, ProviderError, StructuredOutputError
 from infra.layers.cache import cache_key

@@ -15,8 +15,9 @@ from evals.metrics import CaseMeasures, measure
 from evals.metrics_records import AggregateMetrics, Interval, PerCaseMetrics
 from evals.run_logs import read_run_log
 from evals.trace_text import TraceText, content_turns
-from exaid_core.trace.files import dump_line, read_trace
+from exaid_core.trace.files import dump_line
 from exaid_core.trace.run_records import StoplistsProvenance
+from exaid_core.trace.traces import read_trace
 from infra.errors import ConfigError
 
 PER_CASE_FILE = "per_case.metrics.jsonl"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exaid_core.ctu import ctu
-from exaid_core.trace.files import Trace, Turn
+from exaid_core.trace.traces import Trace, Turn
 
 _STEERING = frozenset({"", "terminate"})
 

@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 
 from exaid_core.token_gate.token_gate import Flush, FlushReason
 from exaid_core.trace.events import EventKind
-from exaid_core.trace.files import Trace, read_records, read_trace, validated
+from exaid_core.trace.files import read_records, validated
 from exaid_core.trace.run_records import BufferDecision, RunRecord, SummaryEvent, TokengateFlush
+from exaid_core.trace.traces import Trace, read_trace
 
 _RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
 

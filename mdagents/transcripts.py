@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from exaid_core.schema.agent_summary import AgentSummary
-from exaid_core.trace.files import Trace, read_trace
+from exaid_core.trace.traces import Trace, read_trace
 from infra.errors import ConfigError
 from mdagents.run_store import case_files
 

@@ -157,12 +157,12 @@ class Watch:
 
     async def _replay(self, exaid: EXAID, folder: Path) -> None:
         from exaid_core.recording import read_recording
-        from exaid_core.trace.files import TraceWriter
+        from exaid_core.trace.traces import said_in
 
         try:
             recording = read_recording(*case_files(folder, self._case_id))
             said = {(turn.agent_id, turn.text) for turn in recording.trace.turns}
-            if not said.issuperset(TraceWriter(self._events).turns()):
+            if not said.issuperset(said_in(self._events)):
                 raise ConfigError("the recorded trace is not of these replies")
             await exaid.replay(recording)
             self._events = list(recording.trace.events)
@@ -226,13 +226,15 @@ class Watch:
             self._note(error)
 
     def _write(self) -> None:
-        from exaid_core.trace.files import TraceWriter, write_gz
+        from exaid_core.trace.files import write_gz
+        from exaid_core.trace.traces import write_trace
 
         run, case_id = self._run, self._case_id
         revision = run.revision or "unknown"
         trace_path, log_path = case_files(run.folder, case_id)
-        TraceWriter(self._events).write(
+        write_trace(
             trace_path,
+            self._events,
             case_id=case_id,
             mas_run_id=run.mas_run_id,
             mac_commit=revision,

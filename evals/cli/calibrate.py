@@ -15,7 +15,7 @@ from evals.concepts import TermExtractor
 from evals.figures import FORMATS, draw_calibration
 from evals.manifest import trace_files
 from exaid_core.token_gate.token_gate import LEGACY
-from exaid_core.trace.files import read_trace
+from exaid_core.trace.traces import read_trace
 from infra.errors import ConfigError
 
 

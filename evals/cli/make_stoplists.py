@@ -11,7 +11,7 @@ from evals.concepts import TermExtractor
 from evals.manifest import trace_files
 from evals.stoplists import THRESHOLD, write_stoplists
 from evals.trace_text import TraceText, content_turns
-from exaid_core.trace.files import read_trace
+from exaid_core.trace.traces import read_trace
 from infra.clock import Clock
 from infra.errors import ConfigError
 

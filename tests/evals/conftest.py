@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from exaid_core.trace.files import TraceWriter
+from exaid_core.trace.traces import write_trace as write_trace_file
 from tests.support.fake_provider import FakeProvider
+from tests.support.spoken_events import ends, says, starts
 
 SENTENCE = (
     "The patient has fever, a productive cough and pleuritic chest pain, and the chest x-ray shows "
@@ -34,23 +35,23 @@ def write_trace(folder: Path, case_id: str = "case-1", *, pause_ms: int = 0) -> 
         case_id: Of the case.
         pause_ms: Between the first and the second half of the first turn.
     """
-    writer = TraceWriter()
+    events = []
     turns = [("doctor0", SENTENCE + "Blood cultures first. "), ("doctor0", "Doctor1")]
     turns.append(("doctor1", f"I agree. {SENTENCE}The troponin is negative."))
     seq, t_ms = 0, 1_000_000
     for number, (agent_id, text) in enumerate(turns, start=1):
-        writer.turn_started(number, agent_id, seq, t_ms)
+        events.append(starts(number, agent_id, seq, t_ms))
         pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
         for index, piece in enumerate(pieces):
             seq, t_ms = seq + 1, t_ms + 100
             if number == 1 and index == len(pieces) // 2:
                 t_ms += pause_ms
-            writer.delta(number, agent_id, seq, piece, t_ms)
+            events.append(says(number, agent_id, seq, piece, t_ms))
         seq, t_ms = seq + 1, t_ms + 100
-        writer.turn_ended(number, agent_id, seq, t_ms)
+        events.append(ends(number, agent_id, seq, t_ms))
         seq, t_ms = seq + 1, t_ms + 400
     path = folder / f"{case_id}.trace.jsonl.gz"
-    writer.write(path, case_id=case_id, **META)
+    write_trace_file(path, events, case_id=case_id, **META)
     return path
 
 

@@ -14,9 +14,10 @@ from evals.concepts import Concept
 from evals.metrics import CaseMeasures, jaccard, measure
 from evals.run_logs import Chunk, Decision, Event, Meta, RunLogFile, Usage
 from evals.trace_text import TraceText, content_turns
-from exaid_core.trace.files import TraceWriter, read_trace
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
+from exaid_core.trace.traces import read_trace, write_trace
 from tests.evals.conftest import META
+from tests.support.spoken_events import ends, says, starts
 
 
 class Letters:
@@ -41,20 +42,21 @@ class Letters:
 #                                          content: 56 characters, 15 CTU
 @pytest.fixture
 def trace(tmp_path: Path) -> TraceText:
-    writer = TraceWriter()
-    writer.turn_started(1, "a", 0, 900)
-    for seq, text in enumerate(["c1 c2 ", "c3 c4 cardiac arrest ", "c5 c6 ", "c7 c8"], start=1):
-        writer.delta(1, "a", seq, text, 1000 * seq)
-    writer.turn_ended(1, "a", 5, 4100)
-    writer.turn_started(2, "a", 6, 4400)
-    writer.delta(2, "a", 7, "b", 4500)
-    writer.turn_ended(2, "a", 8, 4600)
-    writer.turn_started(3, "b", 9, 4900)
-    writer.delta(3, "b", 10, "c9 ", 5000)
-    writer.delta(3, "b", 11, "c10 anaphylaxis", 6000)
-    writer.turn_ended(3, "b", 12, 6100)
+    first = ["c1 c2 ", "c3 c4 cardiac arrest ", "c5 c6 ", "c7 c8"]
+    events = [
+        starts(1, "a", 0, 900),
+        *(says(1, "a", seq, text, 1000 * seq) for seq, text in enumerate(first, start=1)),
+        ends(1, "a", 5, 4100),
+        starts(2, "a", 6, 4400),
+        says(2, "a", 7, "b", 4500),
+        ends(2, "a", 8, 4600),
+        starts(3, "b", 9, 4900),
+        says(3, "b", 10, "c9 ", 5000),
+        says(3, "b", 11, "c10 anaphylaxis", 6000),
+        ends(3, "b", 12, 6100),
+    ]
     path = tmp_path / "case-1.trace.jsonl.gz"
-    writer.write(path, case_id="case-1", **META)
+    write_trace(path, events, case_id="case-1", **META)
     return TraceText(content_turns(read_trace(path)))
 
 

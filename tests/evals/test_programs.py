@@ -22,7 +22,8 @@ from evals.cli.run_all import main as run_all
 from evals.cli.validate_logs import main as validate
 from evals.concepts import TermExtractor
 from evals.run_logs import read_run_log
-from exaid_core.trace.files import RecordError, read_trace
+from exaid_core.trace.files import RecordError
+from exaid_core.trace.traces import read_trace
 from infra.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.evals.conftest import write_trace

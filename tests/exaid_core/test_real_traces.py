@@ -16,7 +16,7 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.trace.bus import TraceBus, Turn
 from exaid_core.trace.events import EventKind, TraceEvent
-from exaid_core.trace.files import Trace, read_trace
+from exaid_core.trace.traces import Trace, read_trace
 from infra.chat import ChatModel, ChatReply, ChatRequest
 from infra.config import Environment, Provider
 from infra.ledger import CallRow

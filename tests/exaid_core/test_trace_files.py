@@ -1,4 +1,4 @@
-"""Files of records: bytes that do not change, and errors that say where and what."""
+"""Files of records, and traces: bytes that do not change, errors that say where and what."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from exaid_core.trace.events import EventKind
+from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.files import (
     DETERMINISM,
     RecordError,
-    Trace,
-    TraceWriter,
     dump_line,
     read_records,
-    read_trace,
     validated,
     write_gz,
 )
 from exaid_core.trace.records import Decoding, StreamDelta, TraceRecord, content_hash, well_formed
+from exaid_core.trace.traces import read_trace, write_trace
 from infra.errors import BenchError, StorageError
 from tests.conftest import REPOSITORY
+from tests.support.spoken_events import ends, says, starts
 
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
 REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
@@ -44,22 +43,22 @@ META = {
 trace_record: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 
 
-def write_trace(writer: TraceWriter, path: Path, **more: Any) -> Path:
-    writer.write(path, **(META | more))
+def written(events: Iterable[TraceEvent], path: Path, **more: Any) -> Path:
+    write_trace(path, events, **(META | more))
     return path
 
 
-def two_turns() -> TraceWriter:
+def two_turns() -> list[TraceEvent]:
     """Two agents who speak at the same time; the second one fails after a word."""
-    writer = TraceWriter()
-    writer.turn_started(1, "doctor-1", 0, 990)
-    writer.delta(1, "doctor-1", 1, "Fev", 1000)
-    writer.turn_started(2, "doctor-2", 2, 1001)
-    writer.delta(2, "doctor-2", 3, "Troponin ", 1002)
-    writer.delta(1, "doctor-1", 4, "er 39 °C\n", 1003)
-    writer.turn_ended(2, "doctor-2", 5, 1004)
-    writer.turn_ended(1, "doctor-1", 6, 1005)
-    return writer
+    return [
+        starts(1, "doctor-1", 0, 990),
+        says(1, "doctor-1", 1, "Fev", 1000),
+        starts(2, "doctor-2", 2, 1001),
+        says(2, "doctor-2", 3, "Troponin ", 1002),
+        says(1, "doctor-1", 4, "er 39 °C\n", 1003),
+        ends(2, "doctor-2", 5, 1004),
+        ends(1, "doctor-1", 6, 1005),
+    ]
 
 
 def contents(path: Path) -> list[dict[str, Any]]:
@@ -68,7 +67,7 @@ def contents(path: Path) -> list[dict[str, Any]]:
 
 def rewritten(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
     """A trace whose records `change` has changed."""
-    records = contents(write_trace(two_turns(), path))
+    records = contents(written(two_turns(), path))
     change(records)
     write_gz(path, map(dump_line, records))
     return path
@@ -283,7 +282,7 @@ def test_a_record_that_is_not_valid_is_said_in_one_line(tmp_path: Path) -> None:
 
 def test_a_trace_has_the_form_of_the_published_ones(tmp_path: Path) -> None:
     decoding = Decoding(temperature=1.0, top_p=None, max_tokens=4096, seed=None)
-    path = write_trace(two_turns(), tmp_path / "x.gz", exaid_commit="def", decoding=decoding)
+    path = written(two_turns(), tmp_path / "x.gz", exaid_commit="def", decoding=decoding)
     meta, *events = contents(path)
     assert meta == META | {
         "record_type": "trace_meta",
@@ -322,14 +321,14 @@ def test_a_trace_has_the_form_of_the_published_ones(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
-    meta = contents(write_trace(two_turns(), tmp_path / "x.gz"))[0]
+    meta = contents(written(two_turns(), tmp_path / "x.gz"))[0]
     assert not {"exaid_commit", "decoding", "stub_mode"} & meta.keys()
     with pytest.raises(ValidationError, match="case_id"):
-        write_trace(two_turns(), tmp_path / "x.gz", case_id="7")
+        written(two_turns(), tmp_path / "x.gz", case_id="7")
 
 
 def test_a_trace_is_read_as_events_and_as_turns(tmp_path: Path) -> None:
-    trace = read_trace(write_trace(two_turns(), tmp_path / "x.gz"))
+    trace = read_trace(written(two_turns(), tmp_path / "x.gz"))
     assert trace.meta.case_id == "case-7"
     assert [(event.seq, event.kind, event.agent_id) for event in trace.events] == [
         (0, EventKind.START, "doctor-1"),
@@ -353,45 +352,29 @@ def test_a_trace_is_read_as_events_and_as_turns(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_deltas_counts_from_its_first_event(tmp_path: Path) -> None:
-    writer = TraceWriter()
-    writer.turn_started(1, "a", 0, 500)
-    writer.turn_ended(1, "a", 1, 510)
-    trace = read_trace(write_trace(writer, tmp_path / "x.gz"))
+    events = [starts(1, "a", 0, 500), ends(1, "a", 1, 510)]
+    trace = read_trace(written(events, tmp_path / "x.gz"))
     assert trace.meta.t0_emitted_ms == 500
     assert trace.meta.t0_definition == "t_ms of first turn_boundary record"
     assert trace.turns[0].deltas == ()
-    empty = read_trace(write_trace(TraceWriter(), tmp_path / "y.gz"))
+    empty = read_trace(written([], tmp_path / "y.gz"))
     assert (empty.events, empty.turns, empty.meta.total_turns) == ((), (), 0)
 
 
 def test_a_turn_that_never_ended_ends_with_its_last_event(tmp_path: Path) -> None:
-    writer = TraceWriter()
-    writer.turn_started(1, "a", 0, 500)
-    writer.delta(1, "a", 1, "cut of", 520)
-    turn = read_trace(write_trace(writer, tmp_path / "x.gz")).turns[0]
+    events = [starts(1, "a", 0, 500), says(1, "a", 1, "cut of", 520)]
+    turn = read_trace(written(events, tmp_path / "x.gz")).turns[0]
     assert (turn.end_ms, turn.text) == (520, "cut of")
 
 
 def test_half_a_character_does_not_stop_a_trace(tmp_path: Path) -> None:
-    writer = TraceWriter()
-    writer.turn_started(1, "a", 0, 1)
-    writer.delta(1, "a", 1, "x\ud83d", 2)
-    writer.delta(1, "a", 2, "\ude00", 3)
-    writer.turn_ended(1, "a", 3, 4)
-    assert read_trace(write_trace(writer, tmp_path / "x.gz")).turns[0].text == "x\ufffd\ufffd"
-
-
-def replayed(trace: Trace) -> TraceWriter:
-    writer = TraceWriter()
-    for event in trace.events:
-        match event.kind:
-            case EventKind.START:
-                writer.turn_started(event.turn_id, event.agent_id, event.seq, event.t_ms)
-            case EventKind.DELTA:
-                writer.delta(event.turn_id, event.agent_id, event.seq, event.text, event.t_ms)
-            case EventKind.END:
-                writer.turn_ended(event.turn_id, event.agent_id, event.seq, event.t_ms)
-    return writer
+    events = [
+        starts(1, "a", 0, 1),
+        says(1, "a", 1, "x\ud83d", 2),
+        says(1, "a", 2, "\ude00", 3),
+        ends(1, "a", 3, 4),
+    ]
+    assert read_trace(written(events, tmp_path / "x.gz")).turns[0].text == "x\ufffd\ufffd"
 
 
 @pytest.mark.parametrize("path", REAL_TRACES, ids=lambda path: path.name)
@@ -399,8 +382,9 @@ def test_a_real_trace_recorded_again_is_the_same(tmp_path: Path, path: Path) -> 
     trace = read_trace(path)
     again = tmp_path / "again.gz"
     meta = trace.meta
-    replayed(trace).write(
+    write_trace(
         again,
+        trace.events,
         case_id=meta.case_id,
         mas_run_id=meta.mas_run_id,
         mac_commit=meta.mac_commit,
@@ -427,24 +411,24 @@ def test_whatever_is_recorded_is_valid_and_comes_back(
     deltas: list[tuple[int, str, int]],
     data: st.DataObject,
 ) -> None:
-    calls: list[tuple[str, tuple[Any, ...]]] = []
     turns = sorted({turn for turn, _, _ in deltas})
     agent = {turn: data.draw(agents) for turn in turns}
-    calls += [("turn_started", (turn, agent[turn], seq, 7)) for seq, turn in enumerate(turns)]
-    for seq, (turn, text, t_ms) in enumerate(deltas, start=3):
-        calls.append(("delta", (turn, agent[turn], seq, text, t_ms)))
-    calls += [("turn_ended", (turn, agent[turn], 100 + turn, 9)) for turn in turns]
+    events = [
+        *(starts(turn, agent[turn], seq, 7) for seq, turn in enumerate(turns)),
+        *(
+            says(turn, agent[turn], seq, text, t_ms)
+            for seq, (turn, text, t_ms) in enumerate(deltas, start=3)
+        ),
+        *(ends(turn, agent[turn], 100 + turn, 9) for turn in turns),
+    ]
     folder = tmp_path_factory.mktemp("trace")
-    for name, order in {"x.gz": calls, "y.gz": data.draw(st.permutations(calls))}.items():
-        writer = TraceWriter()
-        for method, arguments in order:
-            getattr(writer, method)(*arguments)
-        write_trace(writer, folder / name)
+    written(events, folder / "x.gz")
+    written(data.draw(st.permutations(events)), folder / "y.gz")
     assert (folder / "x.gz").read_bytes() == (folder / "y.gz").read_bytes()
     lines = gzip.decompress((folder / "x.gz").read_bytes()).splitlines(keepends=True)
     assert [dump_line(trace_record.validate_json(line)) for line in lines] == lines
     trace = read_trace(folder / "x.gz")
-    write_trace(replayed(trace), folder / "z.gz")
+    written(trace.events, folder / "z.gz")
     assert (folder / "x.gz").read_bytes() == (folder / "z.gz").read_bytes()
     for read in trace.turns:
         said = [text for turn, text, _ in deltas if turn == read.turn_id]
@@ -497,7 +481,7 @@ def test_totals_and_hashes_may_be_missing(tmp_path: Path) -> None:
 
 
 def test_a_plain_trace_is_read_as_well(tmp_path: Path) -> None:
-    packed = write_trace(two_turns(), tmp_path / "x.jsonl.gz")
+    packed = written(two_turns(), tmp_path / "x.jsonl.gz")
     plain = tmp_path / "x.jsonl"
     plain.write_bytes(gzip.decompress(packed.read_bytes()))
     assert read_trace(plain) == read_trace(packed)

@@ -11,8 +11,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from exaid_core.schema.agent_summary import LIMITS
-from exaid_core.trace.files import read_records, read_trace
+from exaid_core.trace.files import read_records
 from exaid_core.trace.run_records import RunRecord
+from exaid_core.trace.traces import read_trace
 from tests.mdagents.test_run import SAMPLE, Run, records, run
 from tests.support.fake_provider import FakeProvider
 

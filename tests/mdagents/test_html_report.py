@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from exaid_core.schema.agent_summary import LIMITS
-from exaid_core.trace.files import read_trace
+from exaid_core.trace.traces import read_trace
 from mdagents.scoring.cli import main
 from tests.mdagents.test_run import SAMPLE, Run, records, run
 from tests.mdagents.test_scoring import OPTIONS, ours, write

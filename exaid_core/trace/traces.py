@@ -1,0 +1,290 @@
+"""Traces: what the agents of a case said, event by event, as files and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
+
+from exaid_core.trace.events import EventKind, TraceEvent
+from exaid_core.trace.files import RecordError, dump_line, read_records, validated, write_gz
+from exaid_core.trace.records import (
+    TRACE_SCHEMA_VERSION,
+    Decoding,
+    StreamDelta,
+    TraceMeta,
+    TraceRecord,
+    TurnBoundary,
+    content_hash,
+    well_formed,
+)
+
+_TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
+
+
+class Delta(NamedTuple):
+    """A piece of the text of a turn."""
+
+    seq: int
+    """Place among all events of the case."""
+    t_ms: int
+    """When it came, in ms since 1970 UTC."""
+    text: str
+    """The piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one agent said in one go."""
+
+    turn_id: int
+    """From 1."""
+    agent_id: str
+    """Who speaks."""
+    start_ms: int
+    """When it began, in ms since 1970 UTC."""
+    end_ms: int
+    """When it ended, or its last event came if the trace does not say, in ms since 1970 UTC."""
+    deltas: tuple[Delta, ...]
+    """In seq order."""
+
+    @property
+    def text(self) -> str:
+        """All that was said: the deltas joined with nothing."""
+        return "".join(delta.text for delta in self.deltas)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace file that has been read and is consistent."""
+
+    meta: TraceMeta
+    """What it is of."""
+    events: tuple[TraceEvent, ...]
+    """All of them in seq order, for a replay."""
+    turns: tuple[Turn, ...]
+    """The same by turn, in the order in which they began."""
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a trace file of any program that writes exaid.trace 2.0.0.
+
+    Raises:
+        RecordError: It cannot be read, is of another version, or contradicts itself: records of two
+            cases, out of order, outside of a turn, with a time or a hash that is not theirs, or
+            fewer than `trace_meta` counts.
+    """
+    records = read_records(path)
+    first, content = next(records, (1, {}))
+    if content.get("record_type") != "trace_meta":
+        raise RecordError(path, first, "a trace begins with a trace_meta record")
+    version = content.get("schema_version")
+    if version != TRACE_SCHEMA_VERSION:
+        raise RecordError(
+            path, first, f"exaid.trace {version!r} cannot be read, only {TRACE_SCHEMA_VERSION}"
+        )
+    meta = validated(TypeAdapter(TraceMeta), path, first, content)
+    assembly = _Assembly(meta)
+    for number, content in records:
+        record = validated(_TRACE_RECORD, path, number, content)
+        try:
+            assembly.add(record)
+        except _ContradictionError as error:
+            raise RecordError(path, number, str(error)) from error
+    try:
+        return assembly.trace()
+    except _ContradictionError as error:
+        raise RecordError(path, first, str(error)) from error
+
+
+class _ContradictionError(Exception):
+    pass
+
+
+class _Assembly:
+    """Puts the records of a trace together, as long as they agree."""
+
+    def __init__(self, meta: TraceMeta) -> None:
+        self._meta = meta
+        self._events: list[TraceEvent] = []
+        self._turns: dict[int, list[TraceEvent]] = {}
+
+    def add(self, record: TraceRecord) -> None:
+        if isinstance(record, TraceMeta):
+            raise _ContradictionError("a second trace_meta record")
+        event = _event(record)
+        if record.case_id != self._meta.case_id:
+            raise _ContradictionError(f"a record of {record.case_id} among {self._meta.case_id}")
+        if self._events and event.seq <= self._events[-1].seq:
+            raise _ContradictionError(f"seq {event.seq} after seq {self._events[-1].seq}")
+        if record.t_rel_ms != event.t_ms - self._meta.t0_emitted_ms:
+            raise _ContradictionError(
+                f"t_rel_ms {record.t_rel_ms} is not its time less t0_emitted_ms"
+            )
+        self._events.append(event)
+        self._add_to_turn(event)
+        if isinstance(record, TurnBoundary) and record.content_hash is not None:
+            turn = _turn(self._turns[event.turn_id])
+            if record.content_hash != content_hash(delta.text for delta in turn.deltas):
+                raise _ContradictionError(
+                    f"content_hash is not that of the deltas of turn {turn.turn_id}"
+                )
+
+    def _add_to_turn(self, event: TraceEvent) -> None:
+        number = event.turn_id
+        if event.kind is EventKind.START:
+            if number in self._turns:
+                raise _ContradictionError(f"turn {number} starts twice")
+            self._turns[number] = []
+        elif number not in self._turns:
+            raise _ContradictionError(f"turn {number} has not started")
+        elif self._turns[number][-1].kind is EventKind.END:
+            raise _ContradictionError(f"turn {number} has ended already")
+        elif event.agent_id != (agent_id := self._turns[number][0].agent_id):
+            raise _ContradictionError(f"{event.agent_id} speaks in turn {number} of {agent_id}")
+        self._turns[number].append(event)
+
+    def trace(self) -> Trace:
+        turns = tuple(_turn(events) for events in self._turns.values())
+        counted = {
+            "total_turns": len(turns),
+            "total_deltas": sum(len(turn.deltas) for turn in turns),
+        }
+        for name, there in counted.items():
+            told = getattr(self._meta, name)
+            if told not in (None, there):
+                raise _ContradictionError(f"{name} is {told}, but the file holds {there}")
+        return Trace(self._meta, tuple(self._events), turns)
+
+
+def _turn(events: list[TraceEvent]) -> Turn:
+    return Turn(
+        turn_id=events[0].turn_id,
+        agent_id=events[0].agent_id,
+        start_ms=events[0].t_ms,
+        end_ms=events[-1].t_ms,
+        deltas=tuple(
+            Delta(event.seq, event.t_ms, event.text)
+            for event in events
+            if event.kind is EventKind.DELTA
+        ),
+    )
+
+
+def _event(record: StreamDelta | TurnBoundary) -> TraceEvent:
+    if isinstance(record, StreamDelta):
+        kind, t_ms, text = EventKind.DELTA, record.t_emitted_ms, record.delta_text
+    else:
+        kind, t_ms, text = EventKind(record.boundary.value), record.t_ms, ""
+    return TraceEvent(record.seq, t_ms, record.turn_id, record.agent_id, kind, text)
+
+
+def write_trace(
+    path: Path,
+    events: Iterable[TraceEvent],
+    *,
+    case_id: str,
+    mas_run_id: str,
+    mac_commit: str,
+    model: str,
+    created_at: str,
+    exaid_commit: str | None = None,
+    decoding: Decoding | None = None,
+    stub_mode: bool | None = None,
+) -> None:
+    """Write a trace file.
+
+    Args:
+        path: The file.
+        events: Of one case, in any order; `seq` decides. A turn that failed is started and ended
+            like any other, and its hash covers the deltas that came before it failed.
+        case_id: This and what follows are fields of `TraceMeta`; None leaves a field out.
+        mas_run_id: See there.
+        mac_commit: See there.
+        model: See there.
+        created_at: See there.
+        exaid_commit: See there.
+        decoding: See there.
+        stub_mode: See there.
+
+    Raises:
+        StorageError: It cannot be written.
+        pydantic.ValidationError: An argument does not have the form that `TraceMeta` asks for.
+    """
+    events = sorted(map(_well_formed, events))
+    t0 = next((event for event in events if event.kind is EventKind.DELTA), None)
+    if t0 is None and events:
+        t0 = events[0]
+    fields = {
+        "record_type": "trace_meta",
+        "schema_version": TRACE_SCHEMA_VERSION,
+        "case_id": case_id,
+        "mas_run_id": mas_run_id,
+        "mac_commit": mac_commit,
+        "exaid_commit": exaid_commit,
+        "model": model,
+        "decoding": decoding,
+        "created_at": created_at,
+        "t0_emitted_ms": t0.t_ms if t0 else 0,
+        "t0_definition": _t0_definition(t0),
+        "stub_mode": stub_mode,
+        "total_turns": len({event.turn_id for event in events}),
+        "total_deltas": sum(event.kind is EventKind.DELTA for event in events),
+    }
+    meta = TraceMeta.model_validate({k: v for k, v in fields.items() if v is not None})
+    write_gz(path, _trace_lines(meta, events))
+
+
+def said_in(events: Iterable[TraceEvent]) -> list[tuple[str, str]]:
+    """(agent, text) of each turn in which something was said, as a trace file would hold it."""
+    texts: dict[tuple[int, str], list[str]] = {}
+    for event in map(_well_formed, events):
+        if event.kind is EventKind.DELTA:
+            texts.setdefault((event.turn_id, event.agent_id), []).append(event.text)
+    return [(agent_id, "".join(text)) for (_, agent_id), text in texts.items()]
+
+
+def _well_formed(event: TraceEvent) -> TraceEvent:
+    if event.text.isascii():
+        return event
+    return event._replace(text=well_formed(event.text))
+
+
+def _t0_definition(t0: TraceEvent | None) -> str | None:
+    if t0 is None:
+        return None
+    if t0.kind is EventKind.DELTA:
+        return "t_emitted_ms of first stream_delta record"
+    return "t_ms of first turn_boundary record"
+
+
+def _trace_lines(meta: TraceMeta, events: Iterable[TraceEvent]) -> Iterator[bytes]:
+    """The records are built by hand: a model for each delta would take most of the time."""
+    yield dump_line(meta)
+    texts: dict[int, list[str]] = {}
+    for event in events:
+        record: dict[str, Any] = {
+            "case_id": meta.case_id,
+            "seq": event.seq,
+            "turn_id": event.turn_id,
+            "agent_id": event.agent_id,
+            "t_rel_ms": event.t_ms - meta.t0_emitted_ms,
+        }
+        if event.kind is EventKind.DELTA:
+            texts.setdefault(event.turn_id, []).append(event.text)
+            record["record_type"] = "stream_delta"
+            record["delta_text"] = event.text
+            record["t_emitted_ms"] = event.t_ms
+        else:
+            record["record_type"] = "turn_boundary"
+            record["boundary"] = event.kind
+            record["t_ms"] = event.t_ms
+        if event.kind is EventKind.END:
+            record["content_hash"] = content_hash(texts.pop(event.turn_id, ()))
+            record["content_hash_input"] = (
+                "UTF-8 bytes of concatenated delta_text in seq order for this turn"
+            )
+        yield dump_line(record)
