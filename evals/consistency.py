@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from evals.manifest import case_list_hash, trace_dataset_hash
-from exaid_core.trace.records import well_formed
 from exaid_core.trace.run_records import decision_id, event_id
+from infra.text import well_formed
 
 Content = Mapping[str, Any]
 

@@ -22,17 +22,6 @@ class StopReason(StrEnum):
     REFUSAL = "refusal"
 
 
-def well_formed(text: str) -> str:
-    """`text` without lone surrogates, which JSON can hold and UTF-8 cannot.
-
-    Raises:
-        TypeError: It is no text.
-    """
-    if not isinstance(text, str):
-        raise TypeError("not a text")
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
     """Tokens of one or more replies. Totals are inclusive, subsets are subsets."""

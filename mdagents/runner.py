@@ -248,7 +248,7 @@ class Runner:
         except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
             error = caught
         except BaseException:
-            await watch.close_at_once()
+            await watch.abandon()
             self._ledger.close_case(case.id)
             raise
         wall_seconds = self._clock.monotonic() - started

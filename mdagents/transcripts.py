@@ -13,6 +13,7 @@ from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.traces import Trace, read_trace
 from infra.errors import ConfigError
 from mdagents.run_store import case_files
+from mdagents.scoring.fields import entries_of, object_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class SpokenTurn:
     """Those whose newest text is of this turn, in the order in which they were made."""
 
 
+class OtherAttemptError(ConfigError):
+    """A trace is of another attempt at its question than the record.
+
+    An interrupted `--retry-errors` of an earlier version could leave that behind, and so can a kill
+    between the trace and its record.
+    """
+
+
 def read_transcript(run: Path, record: Mapping[str, Any]) -> list[SpokenTurn]:
     """The turns of a question that a run of this program answered.
 
@@ -42,7 +51,8 @@ def read_transcript(run: Path, record: Mapping[str, Any]) -> list[SpokenTurn]:
 
     Raises:
         RecordError: The trace is there and cannot be read.
-        ConfigError: A summary in the record is none, or is not of this trace.
+        ConfigError: A summary in the record cannot be read.
+        OtherAttemptError: The trace is not of this record.
     """
     path, _ = case_files(run, str(record.get("case_id")))
     if not path.is_file():
@@ -70,9 +80,9 @@ def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
     try:
         return [
             AgentSummary.model_validate({k: v for k, v in summary.items() if k != "event_id"})
-            for summary in record.get("exaid", {}).get("summaries", [])
+            for summary in entries_of(object_of(record, "exaid"), "summaries")
         ]
-    except (AttributeError, TypeError, ValidationError) as error:
+    except ValidationError as error:
         raise ConfigError(
             f"question {record.get('question_id')}: exaid.summaries cannot be read "
             f"({type(error).__name__})"
@@ -81,13 +91,15 @@ def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
 
 def _by_turn(trace: Trace, summaries: Sequence[AgentSummary]) -> dict[int, list[AgentSummary]]:
     """turn_id -> summaries whose newest text is of that turn."""
-    turn_of = {event.seq: event.turn_id for event in trace.events}
+    said = {event.seq: event for event in trace.events}
     placed: dict[int, list[AgentSummary]] = {}
     for summary in summaries:
         newest = max((end for _, end in summary.source_seqs), default=None)
-        if newest not in turn_of:
-            raise ConfigError(
-                f"{trace.meta.case_id}: a summary is of event {newest}, not in the trace"
+        event = None if newest is None else said.get(newest)
+        if event is None or event.agent_id not in summary.agents:
+            raise OtherAttemptError(
+                f"{trace.meta.case_id}: its trace is not of this record: a summary is of an event "
+                f"{newest} of {', '.join(summary.agents) or 'nobody'}, which it does not hold"
             )
-        placed.setdefault(turn_of[newest], []).append(summary)
+        placed.setdefault(event.turn_id, []).append(summary)
     return placed

@@ -130,18 +130,25 @@ class Watch:
             self._try_to_write()
         return self._outcome()
 
+    async def abandon(self) -> None:
+        """The case will have no record: leave no files, and those of an earlier attempt alone."""
+        await self._stop_exaid()
+
     async def close_at_once(self) -> tuple[ExaidRecord, Watched]:
         """The same without waiting for a model, when the run is being stopped."""
-        if self.exaid is not None:
-            try:
-                await self.exaid.close(0)
-            except Exception as error:  # noqa: BLE001 - a watcher must not disturb the run
-                self._note(error)
+        await self._stop_exaid()
         if self._writing is not None:
             await asyncio.gather(self._writing, return_exceptions=True)
         else:
             self._try_to_write()
         return self._outcome()
+
+    async def _stop_exaid(self) -> None:
+        if self.exaid is not None:
+            try:
+                await self.exaid.close(0)
+            except Exception as error:  # noqa: BLE001 - a watcher must not disturb the run
+                self._note(error)
 
     async def _drain(self, exaid: EXAID) -> None:
         closing = asyncio.ensure_future(exaid.close(DRAIN))

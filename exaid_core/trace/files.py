@@ -11,9 +11,9 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from exaid_core.trace.records import well_formed
 from exaid_core.trace.run_records import Determinism
 from infra.errors import BenchError, StorageError
+from infra.text import well_formed
 from infra.whole_file import whole_file
 
 MAX_LINE_BYTES = 8 * 1024 * 1024

@@ -13,18 +13,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
+from infra.text import well_formed
+
 TRACE_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
 LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that a date of four digits can name."""
-
-
-def well_formed(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD, so that it can be written as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def content_hash(deltas: Iterable[str]) -> str:

@@ -19,8 +19,8 @@ from exaid_core.trace.records import (
     TraceRecord,
     TurnBoundary,
     content_hash,
-    well_formed,
 )
+from infra.text import well_formed
 
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 

@@ -15,7 +15,6 @@ from infra.chat import (
     OnText,
     StopReason,
     TokenUsage,
-    well_formed,
 )
 from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import without_string_lengths
@@ -25,6 +24,7 @@ from infra.providers.http_errors import (
     seconds_of_duration,
     status_error,
 )
+from infra.text import well_formed
 
 if TYPE_CHECKING:
     from infra.model_configs import ModelInfo

@@ -22,11 +22,11 @@ from infra.chat import (
     OnText,
     StopReason,
     TokenUsage,
-    well_formed,
 )
 from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import without_string_lengths
 from infra.providers.http_errors import one_line, retry_after_seconds, status_error
+from infra.text import well_formed
 
 if TYPE_CHECKING:
     from infra.model_configs import ModelInfo

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra.chat import well_formed
 from infra.errors import ConfigError, StorageError
+from infra.text import well_formed
 from infra.whole_file import whole_file
 from mdagents.inspect_log.calls import CallFile, attempt_of, by_attempt, spending
 from mdagents.inspect_log.header import Identity, identity_of, make_header, ms_of
@@ -17,7 +17,7 @@ from mdagents.inspect_log.sample import make_sample
 from mdagents.inspect_log.transcript import Sources
 from mdagents.inspect_log.usage import Spending, spending_of_record
 from mdagents.scoring.rows import ScoredRow
-from mdagents.transcripts import read_transcript
+from mdagents.transcripts import OtherAttemptError, read_transcript
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -77,9 +77,13 @@ class _Log:
         attempts = by_attempt(self._calls.of(_case_of(record)), self._starts)
         chosen = attempt_of(record, attempts)
         calls = [] if chosen is None else attempts[chosen]
+        try:
+            turns = read_transcript(self._run.folder, record)
+        except OtherAttemptError:
+            turns = []  # as if there were no trace: what the record holds is shown
         sources = Sources(
             record=record,
-            turns=read_transcript(self._run.folder, record),
+            turns=turns,
             calls=calls,
             other_attempts=[other for n, other in enumerate(attempts) if n != chosen],
             default_ms=self.identity.created_ms,
@@ -98,13 +102,6 @@ def _write(path: Path, pieces: Iterator[str]) -> None:
     try:
         with whole_file(path) as file:
             for piece in pieces:
-                file.write(_utf8(piece))
+                file.write(well_formed(piece).encode())
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return well_formed(text).encode()

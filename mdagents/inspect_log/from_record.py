@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mdagents.inspect_log.events import Span, info
 from mdagents.inspect_log.records import Record
-from mdagents.scoring.fields import count_of, object_of
+from mdagents.scoring.fields import count_of, entries_of, object_of
 
 _Object = Mapping[str, Any]
 
@@ -21,29 +21,24 @@ def said_in_record(record: Record, ms: int) -> list[Span]:
     """
     rounds: dict[int, list[Span]] = {}
     for speaker, field in (("sender", "interactions"), ("agent", "opinions")):
-        for stated in _objects(record, field):
+        for stated in entries_of(record, field):
             number = count_of(stated.get("round")) or 0
             rounds.setdefault(number, []).append(_said(stated.get(speaker), ms, stated))
     spans = [Span(f"round {n}", "round", ms, ms, said) for n, said in sorted(rounds.items())]
-    for report in _objects(record, "teams"):
+    for report in entries_of(record, "teams"):
         members = report.get("members")
         lead = members[0] if isinstance(members, list) and members else "lead"
         conclusion = {k: v for k, v in report.items() if k not in ("investigations", "members")}
-        found = [_said(f.get("agent"), ms, f) for f in _objects(report, "investigations")]
+        found = [_said(f.get("agent"), ms, f) for f in entries_of(report, "investigations")]
         name = str(report.get("name", "team"))
         spans.append(Span(name, "team", ms, ms, [*found, _said(lead, ms, conclusion)]))
     return spans
 
 
-def summaries_in_record(record: Record) -> list[_Object]:
+def summaries_in_record(record: Record) -> Sequence[_Object]:
     """The summaries of EXAID."""
-    return list(_objects(object_of(record, "exaid"), "summaries"))
+    return entries_of(object_of(record, "exaid"), "summaries")
 
 
 def _said(agent: object, ms: int, what: _Object) -> Span:
     return Span(str(agent), "agent", ms, ms, [info(ms, str(agent), what)])
-
-
-def _objects(parent: _Object, name: str) -> Iterator[_Object]:
-    value = parent.get(name)
-    yield from (v for v in value if isinstance(v, dict)) if isinstance(value, list) else ()

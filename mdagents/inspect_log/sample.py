@@ -11,7 +11,7 @@ from mdagents.inspect_log.records import Record, served_model
 from mdagents.inspect_log.transcript import Sources, case_span
 from mdagents.inspect_log.usage import Spending
 from mdagents.outcome import Status
-from mdagents.scoring.fields import number_of, object_of, options_of
+from mdagents.scoring.fields import number_of, object_of, options_of, response_text
 from mdagents.scoring.rows import ScoredRow
 
 SCORER = "option"
@@ -60,7 +60,7 @@ def make_sample(
     sample_id = stable_id(run, row.question_id, str(row.epoch))
     options = options_of(record.get("options")) or {}
     question = str(record.get("question") or "")
-    said = _response(record)
+    said = response_text(record.get("response"))
     score = _score(row, said, record)
     failed = _failure(row, record)
     solved = case_span(str(record.get("difficulty") or solver), sources)
@@ -104,14 +104,6 @@ def make_sample(
         spans.append(around("scorers", "scorers", [scorer], solved.end_ms))
     sample["events"] = flat(spans, sample_id)
     return sample
-
-
-def _response(record: Record) -> str:
-    """All that the response says."""
-    response = record.get("response")
-    if isinstance(response, dict):
-        return "\n\n".join(text for text in response.values() if isinstance(text, str) and text)
-    return response if isinstance(response, str) else ""
 
 
 def _score(row: ScoredRow, said: str, record: Record) -> JSONObject | None:

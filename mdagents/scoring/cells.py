@@ -31,9 +31,13 @@ class Table:
         return "\n".join(filter(None, [self.title, table.get_string()]))
 
 
+UNKNOWN = "-"
+"""What is written for a figure that is not known."""
+
+
 def number(value: float | None, form: str) -> str:
     """A number in a format of `format()`."""
-    return "-" if value is None else format(value, form)
+    return UNKNOWN if value is None else format(value, form)
 
 
 def percent(value: float | None) -> str:

@@ -34,6 +34,11 @@ def main(argv: Sequence[str], *, input_filename: str, output_filename: str) -> i
     """
     try:
         options = make_parser().parse_args(argv)
+        if options.output and Path(options.output).suffix == ".html":
+            raise ConfigError(
+                f"--output {options.output} names the CSV, or the JSON of --compare; the page of "
+                "--html goes beside it"
+            )
         if options.compare is not None:
             _compare(options)
             return 0
@@ -123,14 +128,14 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     with _writing(csv_path):
         write_csv(run, csv_path)
         _write_json(report.as_dict(), summary)
-        if html:
+    print(f"written: {csv_path} and {summary.name}")
+    if html:
+        with _writing(page):
             # Imported here: charts take a second, which scoring need not wait for.
             from mdagents.scoring.html.head import head_of_run
             from mdagents.scoring.html.page import write_page
 
             write_page(page, head_of_run(report, run.rows), [run])
-    print(f"written: {csv_path} and {summary.name}")
-    if html:
         print(f"written: {page}")
 
 
@@ -175,7 +180,9 @@ def _compare(options: argparse.Namespace) -> None:
     print(render_comparison(comparison))
     with _writing(path):
         _write_json(comparison.as_dict(), path)
-        if options.html:
+    print(f"written: {path}")
+    if options.html:
+        with _writing(page):
             from mdagents.scoring.html.head import head_of_comparison
             from mdagents.scoring.html.page import write_page
             from mdagents.scoring.items import shared_rows
@@ -185,8 +192,6 @@ def _compare(options: argparse.Namespace) -> None:
                 replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
             ]
             write_page(page, head_of_comparison(comparison), compared)
-    print(f"written: {path}")
-    if options.html:
         print(f"written: {page}")
 
 

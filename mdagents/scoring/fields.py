@@ -72,6 +72,21 @@ def content_digest(question: Any, options: Mapping[str, str], label: str) -> str
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
+def response_text(response: Any) -> str:
+    """All that a response says, in any of the forms that such programs write."""
+    if isinstance(response, dict):
+        response = list(response.values())
+    if isinstance(response, list):
+        return "\n\n".join(filter(None, map(response_text, response)))
+    return "" if response is None else str(response)
+
+
+def text_of(record: Mapping[str, Any], name: str) -> str:
+    """The text or number in a field; empty when there is neither."""
+    value = record.get(name)
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
 def object_of(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The JSON object in a field; empty when there is none."""
     value = record.get(name)

@@ -7,10 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from infra.errors import ConfigError
 from mdagents.outcome import Status
 from mdagents.scoring.group import scored
-from mdagents.scoring.rows import RunOutput, ScoredRow
-
-Item = tuple[str, int]
-"""(question id, epoch)"""
+from mdagents.scoring.rows import Item, RunOutput, ScoredRow
 
 _SHOWN = 5  # ids in a message
 
@@ -31,7 +28,7 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     Raises:
         ConfigError: The items differ (the message says how), or none is shared.
     """
-    by_item = [{item_of(row): row for row in scored(run.rows)} for run in runs]
+    by_item = [{row.item: row for row in scored(run.rows)} for run in runs]
     in_all = [item for item in by_item[0] if all(item in rows for rows in by_item)]
     shared = [item for item in in_all if len({rows[item].content for rows in by_item}) == 1]
     if not shared or (not common and any(len(rows) > len(shared) for rows in by_item)):
@@ -48,11 +45,6 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     return [[rows[item] for item in shared] for rows in by_item]
 
 
-def item_of(row: ScoredRow) -> Item:
-    """The item that a row is of."""
-    return row.question_id, row.epoch
-
-
 def _differences(
     runs: Sequence[RunOutput],
     by_item: Sequence[Mapping[Item, ScoredRow]],
@@ -63,7 +55,7 @@ def _differences(
     for number, (run, rows) in enumerate(zip(runs, by_item, strict=True), start=1):
         missing = [item for item in union if item not in rows]
         if missing:
-            out = {item_of(row) for row in run.rows if row.status == Status.SKIPPED}
+            out = {row.item for row in run.rows if row.status == Status.SKIPPED}
             skipped = len(out.intersection(missing))
             parts.append(
                 f"run {number} ({run.name}) lacks {len(missing)} of {len(union)}"

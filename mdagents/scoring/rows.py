@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
+from infra.text import well_formed
 from mdagents.answers import parse_answer
 from mdagents.outcome import Status
 from mdagents.scoring.fields import (
@@ -21,6 +22,9 @@ from mdagents.scoring.fields import (
     opinions_of,
     options_of,
 )
+
+Item = tuple[str, int]
+"""(question id, epoch)"""
 
 PARSE_ERROR_MARK = "X"
 """Stands in the column `response` where a reply holds no answer."""
@@ -71,6 +75,11 @@ class ScoredRow:
     disagrees: bool
     """Whether the program that wrote the record read another letter."""
 
+    @property
+    def item(self) -> Item:
+        """What the row is of."""
+        return self.question_id, self.epoch
+
 
 COLUMNS = ScoredRow.__slots__[: ScoredRow.__slots__.index("epoch")]
 """Columns of the CSV, in order."""
@@ -84,6 +93,25 @@ class RunOutput:
     rows: tuple[ScoredRow, ...]
     manifest: Mapping[str, Any]
     """`run.json`; empty for a foreign file."""
+    places: Mapping[Item, int]
+    """Where in the file the record of each row is: its offset in JSON Lines, else its index."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run; it need not be there."""
+        return run_folder(self.path)
+
+    def records(self) -> Iterator[tuple[ScoredRow, Mapping[str, Any]]]:
+        """(row, record) of each row, in their order. Of JSON Lines one is in memory at a time."""
+        if self.path.suffix != ".jsonl":
+            array = _array(self.path)
+            for row in self.rows:
+                yield row, array[self.places[row.item]]
+            return
+        with self.path.open("rb") as file:
+            for row in self.rows:
+                file.seek(self.places[row.item])
+                yield row, json.loads(file.readline())
 
     @property
     def notices(self) -> list[str]:
@@ -127,27 +155,19 @@ def read_output(path: Path) -> RunOutput:
     """
     if path.is_dir():
         path = path / "samples.jsonl"
-    rows: dict[tuple[str, int], ScoredRow] = {}
-    for row, _ in scored_records(path):
-        rows[row.question_id, row.epoch] = row  # a question written again counts once
-    return RunOutput(path, tuple(rows.values()), _manifest(run_folder(path) / "run.json"))
+    rows: dict[Item, ScoredRow] = {}
+    places: dict[Item, int] = {}
+    for number, (place, record) in enumerate(_records(path), start=1):
+        row = _row(record, path, number)
+        rows[row.item] = row  # a question written again counts once
+        places[row.item] = place
+    manifest = _manifest(run_folder(path) / "run.json")
+    return RunOutput(path, tuple(rows.values()), manifest, places)
 
 
 def run_folder(path: Path) -> Path:
     """The folder of the run that a JSON array or a `samples.jsonl` is of; it need not be there."""
     return path.parent if path.name == "samples.jsonl" else path.with_suffix("")
-
-
-def scored_records(path: Path) -> Iterator[tuple[ScoredRow, Mapping[str, Any]]]:
-    """(row, record) of all records of a JSON array or a `samples.jsonl`, one at a time.
-
-    Of several of one question the last one counts.
-
-    Raises:
-        ConfigError: As `read_output`.
-    """
-    for number, record in enumerate(_records(path), start=1):
-        yield _row(record, path, number), record
 
 
 def _manifest(path: Path) -> Mapping[str, Any]:
@@ -160,21 +180,29 @@ def _manifest(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _records(path: Path) -> Iterator[Any]:
-    """The records of a file; of JSON lines one at a time, without a torn last one."""
+def _records(path: Path) -> Iterator[tuple[int, Any]]:
+    """(place, record) of a file; of JSON Lines one at a time, without a torn last one."""
     try:
         if path.suffix != ".jsonl":
-            records = json.loads(path.read_bytes())
-            if not isinstance(records, list):
-                raise ConfigError(f"{path} must hold a JSON array of records")
-            yield from records
+            yield from enumerate(_array(path))
             return
+        offset = 0
         with path.open("rb") as file:  # in bytes: text has more line breaks than JSON Lines
-            yield from (json.loads(line) for line in file if line.endswith(b"\n"))
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield offset, json.loads(line)
+                offset += len(line)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}") from None
+
+
+def _array(path: Path) -> list[Any]:
+    records = json.loads(path.read_bytes())
+    if not isinstance(records, list):
+        raise ConfigError(f"{path} must hold a JSON array of records")
+    return records
 
 
 def _row(record: Any, path: Path, number: int) -> ScoredRow:
@@ -193,7 +221,9 @@ def _row(record: Any, path: Path, number: int) -> ScoredRow:
     first, last = opinions_of(record, options)
     usage, exaid = object_of(record, "token_usage"), object_of(record, "exaid")
     return ScoredRow(
-        question_id=str(record.get("question_id", record.get("id", f"sample_{number}"))),
+        question_id=well_formed(
+            str(record.get("question_id", record.get("id", f"sample_{number}")))
+        ),
         label=label,
         response=letter or (PARSE_ERROR_MARK if status == Status.PARSE_ERROR else ""),
         difficulty=str(record.get("difficulty") or ""),

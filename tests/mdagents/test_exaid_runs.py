@@ -236,3 +236,20 @@ def test_a_replay_says_the_same_when_fields_came_in_another_order(
     (again,) = json.loads(array.read_text())
     assert again["watched"]["error"] is None
     assert again["exaid"] == first["exaid"]
+
+
+def test_an_attempt_without_a_record_leaves_the_files_of_the_one_with_a_record(
+    provider: FakeProvider, run: Run
+) -> None:
+    one = ("--num-samples", "1", "--difficulty", "basic", "--exaid", "full_exaid", "--cache", "off")
+    provider.fail_next("context_length", match="Your role: arbitrator")
+    run(*one)
+    (before,) = records()
+    assert before["status"] == "api_error"
+    files = {path: path.read_bytes() for path in folder().glob("*/*.gz")}
+    assert len(files) == 2
+    provider.fail_next("401", times=99)
+    status, _, _ = run(*one, "--retry-errors")
+    assert status == 1
+    assert records() == [before]
+    assert {path: path.read_bytes() for path in folder().glob("*/*.gz")} == files

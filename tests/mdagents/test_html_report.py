@@ -74,8 +74,9 @@ def test_every_turn_message_and_summary_of_a_question_is_in_its_transcript(
             assert all(" ".join(summary[field].split()) in text for field in LIMITS)
         assert record["question"] in text
         for letter, votes in record["votes"].items():
-            assert f"{record['options'][letter]}" in text
-            assert f"{votes} vote" in text
+            marks = "( right option)?( answer)?"
+            option = re.escape(f"{letter} {record['options'][letter]}")
+            assert re.search(f"{option}{marks} {votes} vote", text)
 
 
 def test_a_summary_stands_beside_the_turn_of_its_newest_text(
@@ -119,6 +120,25 @@ def test_a_record_without_a_trace_shows_what_the_record_holds() -> None:
     assert "error: no reply" in text_of(pages["t2-0"])
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"votes": {"A": None, "B": "many", "C": [1], "D": 1e999}},
+        {"votes": ["A"], "opinions": "none", "interactions": [3, {"text": 4}]},
+        {"teams": [{"name": "IAT"}, {"investigations": ["text"]}, 7]},
+        {"watched": {"tail_loss": "0.2", "error": ["x"]}, "exaid": {"summaries": None}},
+        {"exaid": None, "repairs": "none", "left_out": [{}]},
+        {"exaid": ["text"], "response": ["A) Aspirin", {"x": None}], "status": None},
+        {"difficulty": "$\\frac$ _{ " + "very long " * 20, "question": 7},
+        {"question": "half a \ud83d character", "question_id": "\ud83d \"'<b>"},
+        {"confidence": "high", "calls": "5", "wall_seconds": None, "token_usage": []},
+    ],
+)
+def test_odd_records_have_a_page(odd: dict[str, Any]) -> None:
+    write([ours("1", "A", "A"), ours("2", "A", "B") | odd])
+    assert set(transcripts(report())) == {"t1-0", "t2-0"}
+
+
 def test_files_of_foreign_programs_have_a_page() -> None:
     write([{"question": "Which?", "label": "B", "answer": "Heparin", "options": OPTIONS,
             "response": {"0.0": "The answer is (B) Heparin"}, "difficulty": "basic"}])  # fmt: skip
@@ -140,12 +160,13 @@ def test_what_models_write_stays_text() -> None:
 
 
 def test_the_page_needs_nothing_but_itself(watched: list[dict[str, Any]]) -> None:
-    page = report().read_text()
-    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
-    assert not re.search(r"@import|url\(\s*[\"']?(https?:)?//", page)
-    assert "default-src 'none'" in page
-    assert str(Path.cwd()) not in page
-    assert str(SAMPLE.parent) not in page
+    path = report()
+    assert "default-src 'none'" in path.read_text()
+    for page in (path.read_text(), *transcripts(path).values()):
+        assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
+        assert not re.search(r"@import|url\(\s*[\"']?(https?:)?//", page)
+        assert str(Path.cwd()) not in page
+        assert str(SAMPLE.parent) not in page
 
 
 def test_the_same_run_gives_the_same_page(watched: list[dict[str, Any]]) -> None:
@@ -178,14 +199,35 @@ def test_a_broken_trace_is_one_line_and_keeps_the_page_that_was_there(
     assert not list(page.parent.glob(".*"))
 
 
-def test_a_summary_that_is_not_of_the_trace_is_one_line(
-    watched: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("ranges", [[[999_990, 999_999]], [[1, 1]]])
+def test_a_trace_of_another_attempt_is_not_shown(
+    watched: list[dict[str, Any]], ranges: list[list[int]]
 ) -> None:
-    watched[0]["exaid"]["summaries"][0]["source_seqs"] = [[999_990, 999_999]]
+    summary = watched[0]["exaid"]["summaries"][0]
+    summary["source_seqs"] = ranges
+    summary["agents"] = ["arbitrator"]
     (array,) = Path("output").glob("*.json")
     array.write_text(json.dumps(watched))
-    assert main(["--html"], input_filename="", output_filename="") == 2
-    assert "is of event 999999, not in the trace" in capsys.readouterr().err
+    pages = transcripts(report())
+    assert "its trace is not of this record" in text_of(pages["t1-0"])
+    assert " ".join(summary["key_findings"].split()) in text_of(pages["t1-0"])
+    assert "There is no trace" in pages["t1-0"]
+    assert "There is no trace" not in pages["t2-0"]
+
+
+def test_of_a_question_that_was_answered_again_the_last_record_is_shown(
+    provider: FakeProvider, run: Run
+) -> None:
+    one = ("--num-samples", "1", "--difficulty", "basic", "--exaid", "full_exaid")
+    provider.fail_next("context_length", match="Your role: arbitrator")
+    run(*one)
+    assert records()[0]["status"] == "api_error"
+    run(*one, "--retry-errors")
+    (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
+    assert len((folder / "samples.jsonl").read_text().splitlines()) == 2
+    page = transcripts(report("--input", str(folder)))["t1-0"]
+    assert "<dd>answered</dd>" in page
+    assert "EXAID, of" in page
 
 
 def test_summaries_are_shown_without_a_trace_too(watched: list[dict[str, Any]]) -> None:
@@ -194,6 +236,27 @@ def test_summaries_are_shown_without_a_trace_too(watched: list[dict[str, Any]]) 
     page = text_of(transcripts(report())["t1-0"])
     assert "There is no trace" in page
     assert " ".join(watched[0]["exaid"]["summaries"][0]["key_findings"].split()) in page
+
+
+def test_runs_with_other_orders_are_listed_in_letters_of_the_data_set() -> None:
+    source = dict(zip("ABCD", "DCBA", strict=True))
+    turned = {shown: OPTIONS[letter] for shown, letter in source.items()}
+    write([ours("1", "A", "B", source_label="A")], "a.json")
+    other = ours("1", "D", "C", options=turned, permutation=source)
+    write([other | {"response": {"final_answer": f"C) {turned['C']}"}}], "b.json")
+    page = report("--compare", "output/a.json", "output/b.json").read_text()
+    assert re.findall(r'<td class="wrong"[^>]*>(.*?)</td>', page) == ["B, not A"] * 2
+
+
+def test_the_page_never_takes_the_place_of_the_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    write([ours("1", "A", "A")])
+    arguments = ["--html", "--output", "report.html"]
+    assert main(arguments, input_filename="", output_filename="") == 2
+    assert capsys.readouterr().err.startswith("error: --output report.html names the CSV")
+    Path("evaluation/run.html").mkdir(parents=True)
+    assert main(["--html"], input_filename="", output_filename="") == 2
+    assert "cannot write evaluation/run.html" in capsys.readouterr().err
+    assert Path("evaluation/run.csv").is_file()
 
 
 def test_a_comparison_shows_what_each_run_made_of_a_question() -> None:
@@ -231,7 +294,7 @@ def test_filters_let_the_right_questions_through(changes: dict[str, Any], tags: 
 def test_the_tenth_that_took_most_tokens_is_expensive() -> None:
     write([ours(str(n), "A", "A", token_usage={"total_tokens": 10 * n}) for n in range(20)])
     expensive = re.findall(r'<tr id="q(\d+)"[^>]*data-tags="expensive"', report().read_text())
-    assert expensive == ["18", "19", "20"]
+    assert expensive == ["19", "20"]
 
 
 @needs_browser
@@ -244,6 +307,11 @@ async def test_a_click_opens_a_transcript(watched: list[dict[str, Any]], tmp_pat
         shown = await tab.value("document.getElementById('transcript').innerText")
         assert watched[1]["question"].split(".")[0] in shown
         assert "EXAID, of" in shown
+        await tab.click("#transcript details summary")  # which would keep the focus
+        await tab.press(Key.ArrowLeft)
+        await tab.until("location.hash === '#q1'")
+        await tab.press(Key.ArrowRight)
+        await tab.until("location.hash === '#q2'")
         await tab.press(Key.ArrowRight)
         await tab.until("location.hash === '#q3'")
         shown = await tab.value("document.getElementById('transcript').innerText")
@@ -255,11 +323,20 @@ async def test_a_click_opens_a_transcript(watched: list[dict[str, Any]], tmp_pat
 
 @needs_browser
 async def test_filters_words_and_sorting_in_the_browser(tmp_path: Path) -> None:
-    texts = ["fever", "cough", "Fever and cough"]
+    texts = ["fever", "cough", f"A boy who has a {'very ' * 50}high Fever and cough"]
     write(
         [
-            ours(text, "A", letter, question=text, token_usage={"total_tokens": tokens})
-            for text, letter, tokens in zip(texts, "ABB", (300, 100, 200), strict=True)
+            ours(
+                text[:5],
+                "A",
+                letter,
+                question=text,
+                token_usage={"total_tokens": tokens},
+                difficulty=level,
+            )
+            for text, letter, tokens, level in zip(
+                texts, "ABB", (300, 100, 200), ("basic", "very hard", "very hard"), strict=True
+            )
         ]
     )
     ids = "[...document.querySelectorAll('#list tbody tr')].filter(r => !r.hidden).map(r => r.id)"
@@ -268,6 +345,9 @@ async def test_filters_words_and_sorting_in_the_browser(tmp_path: Path) -> None:
         await tab.click("#list th:nth-child(7) button")
         assert await tab.value(ids) == ["q2", "q3", "q1"]
         await tab.click("input[value=wrong]")
+        assert await tab.value(ids) == ["q2", "q3"]
+        await tab.value("document.querySelector('select').value = 'very hard'")
+        await tab.value("document.getElementById('filters').dispatchEvent(new Event('input'))")
         assert await tab.value(ids) == ["q2", "q3"]
         await tab.click("input[type=search]")
         await tab.call("Input.insertText", text="FEVER")
@@ -307,6 +387,9 @@ async def test_a_link_to_a_question_opens_it_and_a_comparison_has_a_button_for_e
         assert "Aspirin" in await tab.value(answer)
         await tab.click("#runs button:nth-child(2)")
         await tab.until(f"{answer}.includes('Heparin')")
+        await tab.press(Key.Escape)
+        await tab.value("location.hash = '#q1'")  # as when a link is pasted
+        await tab.until("document.getElementById('case').open")
         assert tab.problems == []
 
 

@@ -22,6 +22,7 @@ _OUTCOMES = {"right": RIGHT, "wrong": WRONG, "unanswered": UNANSWERED, "skipped"
 
 _WIDTH = 4.8  # inches
 _ROW = 0.36  # inches that a row of bars takes
+_LONGEST_NAME = 24  # characters
 _INK = "#010203"  # stands for the page's text colour until the SVG is written
 
 
@@ -51,7 +52,7 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
     for name, group in known.items():
         _point(axes, group, x=group.tokens_per_question)
         axes.annotate(
-            name,
+            _short(name),
             (group.tokens_per_question or 0, 100 * (group.accuracy or 0)),
             xytext=(6, 4),
             textcoords="offset points",
@@ -164,10 +165,14 @@ def _point(axes: Axes, group: Group, *, x: float | None = None, y: float | None 
         axes.plot(x, middle, "o", color=NEUTRAL)
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
 def _rows(names: Sequence[str]) -> Axes:
     """Axes with a row for each name, the first at the top."""
     axes = _axes(_WIDTH, 1.2 + _ROW * len(names))
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), map(_short, names))
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=True, axis="x", alpha=0.25)
     return axes
@@ -202,6 +207,7 @@ def _svg(axes: Axes) -> Markup:
     assert figure is not None
     for text in figure.findobj(mpl.text.Text):
         text.set_color(_INK)
+        text.set_parse_math(False)  # a name is no formula
     file = io.StringIO()
     # Text stays text, and equal charts are equal files.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mdagents"}):

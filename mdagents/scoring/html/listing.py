@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from mdagents.outcome import Status
 from mdagents.scoring.agreement import majority_is_right
-from mdagents.scoring.cells import counts, number, percent
-from mdagents.scoring.items import Item, item_of
+from mdagents.scoring.cells import UNKNOWN, counts, number, percent
 from mdagents.scoring.rows import ScoredRow
 
 _SHOWN = 140  # characters of a question
@@ -41,7 +40,11 @@ class Cell:
 class Entry:
     """A question of the list."""
 
-    item: Item
+    name: str
+    """Its id, and the epoch from the second one on."""
+    text: str
+    start: str
+    """Of the text."""
     cells: tuple[Cell, ...]
     """Under the headings of `headings`."""
     levels: tuple[str, ...]
@@ -57,57 +60,23 @@ def outcome(row: ScoredRow) -> str:
     return "skipped" if row.status == Status.SKIPPED else "unanswered"
 
 
-def headings(runs: int) -> list[str]:
-    """Headings of the list for so many runs."""
-    if runs > 1:
-        return ["question", "", *(f"run {number}" for number in range(1, runs + 1))]
-    return [
-        "question",
-        "",
-        "level",
-        "answer",
-        "experts",
-        "confidence",
-        "tokens",
-        "calls",
-        "seconds",
-    ]
+def headings(runs: int) -> tuple[str, ...]:
+    """Headings of the cells for so many runs."""
+    return tuple(f"run {number}" for number in range(1, runs + 1)) if runs > 1 else _OF_ONE_RUN
 
 
-def make_entries(runs: Sequence[Sequence[ScoredRow]], texts: Mapping[Item, str]) -> list[Entry]:
-    """The list: each question that a run holds, in the order of the first run.
+_OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "seconds")
+
+
+def make_entries(runs: Sequence[Sequence[ScoredRow]], texts: Sequence[str]) -> list[Entry]:
+    """The list.
 
     Args:
-        runs: Rows of each run.
+        runs: Rows of each run, of the same questions in the same order.
         texts: Text of each question.
     """
-    by_item = [{item_of(row): row for row in rows} for rows in runs]
-    expensive = [_expensive(rows) for rows in runs]
-    entries: list[Entry] = []
-    for item in dict.fromkeys(item for rows in by_item for item in rows):
-        of_runs = [rows.get(item) for rows in by_item]
-        tags = {
-            tag
-            for row, limit in zip(of_runs, expensive, strict=True)
-            if row is not None
-            for tag in _tags(row, limit)
-        }
-        if len({row.correct for row in of_runs if row is not None}) > 1:
-            tags.add("differ")
-        levels = dict.fromkeys(row.difficulty for row in of_runs if row is not None)
-        entries.append(
-            Entry(
-                item=item,
-                cells=(
-                    Cell(_name(item), len(entries)),
-                    Cell(_start(texts.get(item, "")), 0),
-                    *_cells(of_runs),
-                ),
-                levels=tuple(filter(None, levels)),
-                tags=tuple(tag for tag in FILTERS if tag in tags),
-            )
-        )
-    return entries
+    limits = [_expensive(rows) for rows in runs]
+    return [_entry(rows, text, limits) for text, *rows in zip(texts, *runs, strict=True)]
 
 
 def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -116,39 +85,19 @@ def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
     return {name: found[name] for name in FILTERS if found[name]}
 
 
-def _cells(rows: Sequence[ScoredRow | None]) -> list[Cell]:
-    if len(rows) > 1:
-        return [_answer(row) for row in rows]
-    (row,) = rows
-    assert row is not None, "a question is listed because a run holds it"
-    votes = Counter(row.last_opinions)
-    return [
-        Cell(row.difficulty or "-", row.difficulty),
-        _answer(row),
-        Cell(counts(dict(sorted(votes.items()))), max(votes.values(), default=0)),
-        _number(row.confidence, percent(row.confidence)),
-        _number(row.total_tokens, number(row.total_tokens, ",.0f")),
-        _number(row.calls, number(row.calls, ",.0f")),
-        _number(row.wall_seconds, number(row.wall_seconds, ",.1f")),
-    ]
-
-
-def _answer(row: ScoredRow | None) -> Cell:
-    if row is None:
-        return Cell("-", "")
-    kind = outcome(row)
-    if kind == "wrong":
-        return Cell(f"{row.response}, not {row.label}", kind, kind)
-    return Cell(row.response if kind == "right" else row.status.replace("_", " "), kind, kind)
-
-
-def _number(value: float | None, text: str) -> Cell:
-    return Cell(text, -1 if value is None else value, "number")
-
-
-def _name(item: Item) -> str:
-    id_, epoch = item
-    return id_ if epoch == 1 else f"{id_}, epoch {epoch}"
+def _entry(rows: Sequence[ScoredRow], text: str, limits: Sequence[int]) -> Entry:
+    tags = {tag for row, limit in zip(rows, limits, strict=True) for tag in _tags(row, limit)}
+    if len({row.correct for row in rows}) > 1:
+        tags.add("differ")
+    id_, epoch = rows[0].item
+    return Entry(
+        name=id_ if epoch == 1 else f"{id_}, epoch {epoch}",
+        text=text,
+        start=_start(text),
+        cells=tuple(_in_source(row) for row in rows) if len(rows) > 1 else _of_one_run(*rows),
+        levels=tuple(dict.fromkeys(row.difficulty for row in rows if row.difficulty)),
+        tags=tuple(tag for tag in FILTERS if tag in tags),
+    )
 
 
 def _start(text: str) -> str:
@@ -156,18 +105,48 @@ def _start(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
 
 
-def _tags(row: ScoredRow, expensive: int) -> list[str]:
+def _of_one_run(row: ScoredRow) -> tuple[Cell, ...]:
+    votes = Counter(row.last_opinions)
+    return (
+        Cell(row.difficulty or UNKNOWN, row.difficulty),
+        _answer(row, row.response, row.label),
+        Cell(counts(dict(sorted(votes.items()))), max(votes.values(), default=0)),
+        _number(row.confidence, percent(row.confidence)),
+        _number(row.total_tokens, number(row.total_tokens, ",.0f")),
+        _number(row.calls, number(row.calls, ",.0f")),
+        _number(row.wall_seconds, number(row.wall_seconds, ",.1f")),
+    )
+
+
+def _in_source(row: ScoredRow) -> Cell:
+    """The answer in letters of the data set: runs may show options in different orders."""
+    return _answer(row, row.source_response, row.source_label)
+
+
+def _answer(row: ScoredRow, letter: str, gold: str) -> Cell:
+    kind = outcome(row)
+    if kind == "right":
+        return Cell(letter, kind, kind)
+    return Cell(f"{letter}, not {gold}" if kind == "wrong" else row.status.replace("_", " "),
+                kind, kind)  # fmt: skip
+
+
+def _number(value: float | None, text: str) -> Cell:
+    return Cell(text, -1 if value is None else value, "number")
+
+
+def _tags(row: ScoredRow, limit: int) -> list[str]:
     tags = [outcome(row)]
     if row.status == Status.ANSWERED and len(row.last_opinions) >= 2:
         majority = majority_is_right(row)
         if majority is not None and majority != row.correct:
             tags.append("overturned" if majority else "rescued")
-    if expensive and (row.total_tokens or 0) >= expensive:
+    if (row.total_tokens or 0) > limit:
         tags.append("expensive")
     return tags
 
 
 def _expensive(rows: Sequence[ScoredRow]) -> int:
-    """Tokens from which on a question is among the most expensive ones; 0 when not known."""
+    """A question with more tokens is among the most expensive ones."""
     tokens = sorted((row.total_tokens or 0 for row in rows), reverse=True)
-    return tokens[int(len(tokens) * _EXPENSIVE)] if len(tokens) >= 1 / _EXPENSIVE else 0
+    return tokens[int(len(tokens) * _EXPENSIVE)]

@@ -17,12 +17,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from tqdm import tqdm
 
+from infra.text import well_formed
 from infra.whole_file import whole_file
 from mdagents.scoring.html.head import Head
 from mdagents.scoring.html.listing import FILTERS, filter_counts, headings, make_entries
 from mdagents.scoring.html.transcript import SUMMARY_FIELDS, make_transcript
-from mdagents.scoring.items import Item, item_of
-from mdagents.scoring.rows import RunOutput, run_folder, scored_records
+from mdagents.scoring.rows import RunOutput
 
 _GZIP_LEVEL = 6
 
@@ -33,7 +33,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
     Args:
         path: The HTML file; a reader sees the earlier one or the whole new one.
         head: What stands at its top.
-        runs: At least one. A question is listed once, with what each run made of it.
+        runs: At least one; several hold the same questions in the same order.
 
     Raises:
         RecordError, ConfigError: A trace or a summary cannot be read.
@@ -47,15 +47,15 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         lstrip_blocks=True,
     )
     case = templates.get_template("case.html")
-    texts: dict[Item, str] = {}
-    packed: list[dict[Item, str]] = []
-    total = sum(len(run.rows) for run in runs)
-    with tqdm(total=total, desc="HTML", unit="q", disable=None, leave=False) as progress:
+    packed: list[list[str]] = []
+    with tqdm(
+        total=sum(len(run.rows) for run in runs), desc="HTML", unit="q", disable=None, leave=False
+    ) as progress:
         for run in runs:
-            of_run = {}
-            for item, text, transcript in _transcripts(run, case):
-                of_run[item] = transcript
-                texts.setdefault(item, text)
+            texts, of_run = [], []
+            for text, transcript in _transcripts(run, case):
+                texts.append(text)
+                of_run.append(transcript)
                 progress.update()
             packed.append(of_run)
     entries = make_entries([run.rows for run in runs], texts)
@@ -71,22 +71,19 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         entries=entries,
         levels=sorted({level for entry in entries for level in entry.levels}),
         filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
-        packed=([of_run.get(entry.item) for of_run in packed] for entry in entries),
+        packed=zip(*packed, strict=True),
     )
     with whole_file(path) as file:
-        file.writelines(part.encode("utf-8", "replace") for part in parts)
+        file.writelines(well_formed(part).encode() for part in parts)
 
 
-def _transcripts(run: RunOutput, case: Template) -> Iterator[tuple[Item, str, str]]:
-    """(item, text of the question, packed transcript) of each record that counts."""
-    folder = run_folder(run.path)
-    listed = {item_of(row) for row in run.rows}
-    for row, record in scored_records(run.path):
-        if item_of(row) not in listed:
-            continue
-        page = case.render(transcript=make_transcript(folder, record, row), fields=SUMMARY_FIELDS)
-        packed = gzip.compress(page.encode("utf-8", "replace"), _GZIP_LEVEL, mtime=0)
-        yield item_of(row), str(record.get("question", "")), base64.b64encode(packed).decode()
+def _transcripts(run: RunOutput, case: Template) -> Iterator[tuple[str, str]]:
+    """(text of the question, packed transcript) of each row."""
+    for row, record in run.records():
+        transcript = make_transcript(run.folder, record, row)
+        page = case.render(transcript=transcript, fields=SUMMARY_FIELDS)
+        packed = gzip.compress(well_formed(page).encode(), _GZIP_LEVEL, mtime=0)
+        yield transcript.question, base64.b64encode(packed).decode()
 
 
 def _source(name: str) -> Markup:

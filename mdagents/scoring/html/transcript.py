@@ -8,10 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
-from mdagents.scoring.cells import number, percent
-from mdagents.scoring.fields import confidence_of, entries_of, object_of, options_of
+from mdagents.scoring.cells import UNKNOWN, number, percent
+from mdagents.scoring.fields import (
+    confidence_of,
+    count_of,
+    entries_of,
+    number_of,
+    object_of,
+    options_of,
+    response_text,
+    text_of,
+)
 from mdagents.scoring.rows import ScoredRow
-from mdagents.transcripts import SpokenTurn, read_transcript, summaries_of
+from mdagents.transcripts import OtherAttemptError, SpokenTurn, read_transcript, summaries_of
 
 SUMMARY_FIELDS = {name: name.replace("_", " ") for name in LIMITS}
 """Field of a summary -> its heading."""
@@ -64,22 +73,35 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Team:
+    """A multidisciplinary team and what it reported."""
+
+    name: str
+    purpose: str
+    instructions: str
+    investigations: tuple[tuple[str, str], ...]
+    """(who, findings)"""
+    findings: str
+    answer: str
+    dissent: str
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """All that is shown of one question."""
 
-    row: ScoredRow
+    status: str
     question: str
     options: tuple[Option, ...]
     figures: tuple[tuple[str, str], ...]
     """(what, how much)"""
     turns: tuple[ShownTurn, ...]
-    """Empty when the run kept no trace."""
+    """Empty when there is no trace of this record."""
     summaries: tuple[AgentSummary, ...]
     """Those of EXAID that stand beside no turn, since there is none."""
     statements: tuple[Statement, ...]
     messages: tuple[Message, ...]
-    teams: tuple[Mapping[str, Any], ...]
-    """As in the record."""
+    teams: tuple[Team, ...]
     analysis: str
     notes: tuple[str, ...]
     """The error, what was repaired, and who was left out."""
@@ -94,41 +116,28 @@ def make_transcript(run: Path, record: Mapping[str, Any], row: ScoredRow) -> Tra
         row: The same as it was scored.
 
     Raises:
-        RecordError, ConfigError: The trace or a summary is there and cannot be read.
+        RecordError: The trace is there and cannot be read.
+        ConfigError: A summary in the record cannot be read.
     """
-    response = record.get("response")
-    turns = _turns(read_transcript(run, record), entries_of(record, "opinions"))
+    opinions = entries_of(record, "opinions")
+    turns: tuple[ShownTurn, ...] = ()
+    notes = _notes(record)
+    try:
+        turns = _turns(read_transcript(run, record), opinions)
+    except OtherAttemptError as error:
+        notes.append(str(error))
     return Transcript(
-        row=row,
-        question=str(record.get("question", "")),
+        status=row.status,
+        question=text_of(record, "question"),
         options=_options(record, row),
         figures=_figures(record, row),
         turns=turns,
         summaries=() if turns else tuple(summaries_of(record)),
-        statements=tuple(
-            Statement(
-                who=str(opinion.get("agent", "")),
-                when=_round(opinion.get("round")),
-                answer=str(opinion.get("answer", "")),
-                confidence=percent(confidence_of(opinion.get("confidence"))),
-                reasoning=str(opinion.get("reasoning", "")),
-            )
-            for opinion in entries_of(record, "opinions")
-        ),
-        messages=tuple(
-            Message(
-                when=f"round {message.get('round')}, turn {message.get('turn')}",
-                sender=str(message.get("sender", "")),
-                recipient=str(message.get("recipient", "")),
-                text=str(message.get("text", "")),
-            )
-            for message in entries_of(record, "interactions")
-        ),
-        teams=tuple(entries_of(record, "teams")),
-        analysis="\n\n".join(map(str, response.values()))
-        if isinstance(response, dict)
-        else str(response or ""),
-        notes=_notes(record),
+        statements=tuple(map(_statement, opinions)),
+        messages=tuple(map(_message, entries_of(record, "interactions"))),
+        teams=tuple(map(_team, entries_of(record, "teams"))),
+        analysis=response_text(record.get("response")),
+        notes=tuple(notes),
     )
 
 
@@ -140,7 +149,7 @@ def _options(record: Mapping[str, Any], row: ScoredRow) -> tuple[Option, ...]:
             text=text,
             is_right=letter in row.right_letters,
             is_answer=letter == row.response,
-            votes=int(votes.get(letter, 0)),
+            votes=count_of(votes.get(letter)) or 0,
         )
         for letter, text in (options_of(record.get("options")) or {}).items()
     )
@@ -148,26 +157,28 @@ def _options(record: Mapping[str, Any], row: ScoredRow) -> tuple[Option, ...]:
 
 def _figures(record: Mapping[str, Any], row: ScoredRow) -> tuple[tuple[str, str], ...]:
     watched = object_of(record, "watched")
-    exaid = row.exaid_tokens or None
-    routed = " ".join(filter(None, [row.difficulty, f"({row.routed_by})" if row.routed_by else ""]))
-    figures = {
-        "level": routed or None,
-        "confidence": row.confidence and percent(row.confidence),
-        "tokens": row.total_tokens and number(row.total_tokens, ",.0f"),
-        "calls": row.calls and number(row.calls, "d"),
-        "USD": row.cost_usd and number(row.cost_usd, ".5f"),
-        "seconds": row.wall_seconds and number(row.wall_seconds, ",.1f"),
-        "EXAID tokens": exaid and number(exaid, ",.0f"),
-        "EXAID tail loss": exaid and percent(watched.get("tail_loss")),
-        "missed alerts": watched.get("missed_alerts") or None,
-    }
-    return tuple((name, str(value)) for name, value in figures.items() if value)
+    routed_by = f"({row.routed_by})" if row.routed_by else ""
+    figures = [
+        ("level", " ".join(filter(None, [row.difficulty, routed_by])) or UNKNOWN),
+        ("confidence", percent(row.confidence)),
+        ("tokens", number(row.total_tokens, ",.0f")),
+        ("calls", number(row.calls, ",.0f")),
+        ("USD", number(row.cost_usd, ".5f")),
+        ("seconds", number(row.wall_seconds, ",.1f")),
+    ]
+    if row.exaid_tokens:
+        figures += [
+            ("EXAID tokens", number(row.exaid_tokens, ",.0f")),
+            ("EXAID tail loss", percent(number_of(watched.get("tail_loss")))),
+            ("missed alerts", number(count_of(watched.get("missed_alerts")), "d")),
+        ]
+    return tuple(figure for figure in figures if figure[1] != UNKNOWN)
 
 
 def _turns(
     turns: Sequence[SpokenTurn], opinions: Sequence[Mapping[str, Any]]
 ) -> tuple[ShownTurn, ...]:
-    roles = {str(opinion.get("agent")): str(opinion.get("role", "")) for opinion in opinions}
+    roles = {text_of(opinion, "agent"): text_of(opinion, "role") for opinion in opinions}
     return tuple(
         ShownTurn(
             agent=turn.agent,
@@ -180,21 +191,55 @@ def _turns(
     )
 
 
-def _round(value: object) -> str:
-    return f"after round {value}" if value else "first"
-
-
-def _notes(record: Mapping[str, Any]) -> tuple[str, ...]:
-    left_out = [
-        f"{turn.get('agent')} was left out in {turn.get('phase')}: {turn.get('error')}"
-        for turn in entries_of(record, "left_out")
-    ]
-    repairs = record.get("repairs")
-    error = record.get("error")
-    watching = object_of(record, "watched").get("error")
-    return (
-        *([f"error: {error}"] if error else []),
-        *left_out,
-        *(map(str, repairs) if isinstance(repairs, list) else []),
-        *([f"watching broke off: {watching}"] if watching else []),
+def _statement(opinion: Mapping[str, Any]) -> Statement:
+    after = count_of(opinion.get("round"))
+    return Statement(
+        who=text_of(opinion, "agent"),
+        when=f"after round {after}" if after else "first",
+        answer=text_of(opinion, "answer"),
+        confidence=percent(confidence_of(opinion.get("confidence"))),
+        reasoning=text_of(opinion, "reasoning"),
     )
+
+
+def _message(message: Mapping[str, Any]) -> Message:
+    places = [
+        f"{name} {place}"
+        for name in ("round", "turn")
+        if (place := count_of(message.get(name))) is not None
+    ]
+    return Message(
+        when=", ".join(places),
+        sender=text_of(message, "sender"),
+        recipient=text_of(message, "recipient"),
+        text=text_of(message, "text"),
+    )
+
+
+def _team(team: Mapping[str, Any]) -> Team:
+    return Team(
+        name=text_of(team, "name"),
+        purpose=text_of(team, "purpose"),
+        instructions=text_of(team, "instructions"),
+        investigations=tuple(
+            (text_of(found, "agent"), text_of(found, "findings"))
+            for found in entries_of(team, "investigations")
+        ),
+        findings=text_of(team, "findings"),
+        answer=text_of(team, "answer"),
+        dissent=text_of(team, "dissent"),
+    )
+
+
+def _notes(record: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if error := text_of(record, "error"):
+        notes.append(f"error: {error}")
+    for turn in entries_of(record, "left_out"):
+        who, phase = text_of(turn, "agent"), text_of(turn, "phase")
+        notes.append(f"{who} was left out in {phase}: {text_of(turn, 'error')}")
+    repairs = record.get("repairs")
+    notes += map(str, repairs if isinstance(repairs, list) else [])
+    if broken := text_of(object_of(record, "watched"), "error"):
+        notes.append(f"watching broke off: {broken}")
+    return notes

@@ -3,13 +3,15 @@
   const $ = (id) => document.getElementById(id);
   const body = $("list").tBodies[0];
   const rows = [...body.rows];
+  const levels = new Map(rows.map((row) => [row, JSON.parse(row.dataset.levels)]));
   const form = $("filters");
   const dialog = $("case");
   const STEP = 200; // rows that are laid out at a time
   let passing = rows; // rows that the filter lets through
   let limit = STEP; // how many of them are shown
   let open = null; // row whose transcript is shown
-  let run = 0;
+  let run = 0; // whose transcript
+  let asked = 0; // how many transcripts were asked for
 
   const lay = () => {
     for (const row of rows) row.hidden = true;
@@ -25,8 +27,8 @@
     passing = rows.filter(
       (row) =>
         (!tag || row.dataset.tags.split(" ").includes(tag)) &&
-        (!level || row.dataset.levels.split(" ").includes(level)) &&
-        words.every((word) => row.textContent.toLowerCase().includes(word)),
+        (!level || levels.get(row).includes(level)) &&
+        words.every((word) => row.dataset.text.toLowerCase().includes(word)),
     );
     limit = STEP;
     lay();
@@ -52,13 +54,13 @@
 
   const show = async (row) => {
     open = row;
+    const ticket = ++asked;
     $("case-title").textContent = `Question ${row.cells[0].textContent}`;
     for (const button of $("runs").children) {
       button.setAttribute("aria-current", Number(button.dataset.run) === run);
     }
-    const packed = $(`t${row.id.slice(1)}-${run}`);
-    const html = packed ? await unpack(packed) : "<p class=note>This run does not hold the question.</p>";
-    if (open !== row) return; // another one was asked for meanwhile
+    const html = await unpack($(`t${row.id.slice(1)}-${run}`));
+    if (ticket !== asked) return; // another one was asked for meanwhile
     $("transcript").innerHTML = html; // made by the program, which escaped what models wrote
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
@@ -76,10 +78,9 @@
     if (event.target.matches("button")) sort(event.target.closest("th"));
   });
   body.addEventListener("click", (event) => {
-    if (!getSelection().toString()) show(event.target.closest("tr"));
-  });
-  body.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") show(event.target.closest("tr"));
+    if (event.ctrlKey || event.metaKey || getSelection().toString()) return;
+    event.preventDefault();
+    show(event.target.closest("tr"));
   });
   $("runs").addEventListener("click", (event) => {
     if (!event.target.matches("button")) return;
@@ -94,19 +95,23 @@
   $("previous").addEventListener("click", () => step(-1));
   $("next").addEventListener("click", () => step(1));
   $("close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", (event) => {
+    if (!dialog.open || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "ArrowLeft") step(-1);
     if (event.key === "ArrowRight") step(1);
   });
   dialog.addEventListener("close", () => {
     history.replaceState(null, "", "#questions");
-    open?.focus();
+    open?.querySelector("a").focus();
     open = null;
+    asked++;
   });
   // The transcripts are behind this script: a link to one has to wait for them.
-  document.addEventListener("DOMContentLoaded", () => {
+  const follow = () => {
     const row = /^#q\d+$/.test(location.hash) && $(location.hash.slice(1));
     if (row) show(row);
-  });
+  };
+  document.addEventListener("DOMContentLoaded", follow);
+  addEventListener("hashchange", follow);
   filter();
 }

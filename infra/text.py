@@ -1,0 +1,16 @@
+"""Text that can be written as UTF-8."""
+
+from __future__ import annotations
+
+
+def well_formed(text: str) -> str:
+    """`text` with each lone surrogate, which JSON can hold and UTF-8 cannot, made U+FFFD.
+
+    Raises:
+        AttributeError: It is no text.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
