@@ -168,7 +168,7 @@ def _compare(options: argparse.Namespace) -> None:
     if len(paths) < 2:
         raise ConfigError("--compare needs two runs or more")
     runs = [_read(path) for path in paths]
-    if len({run.path.resolve() for run in runs}) < len(runs):
+    if len({run.folder.resolve() for run in runs}) < len(runs):
         raise ConfigError("--compare names the same run twice")
     # Imported here: numpy takes a moment, which scoring need not wait for.
     from mdagents.scoring.compare import compare

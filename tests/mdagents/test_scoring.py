@@ -232,6 +232,16 @@ def test_a_bad_file_is_one_line(
     assert error.count("\n") == 1
 
 
+def test_an_array_and_its_folder_are_the_same_run(capsys: pytest.CaptureFixture[str]) -> None:
+    array = write(RUN)
+    folder = array.with_suffix("")
+    folder.mkdir()
+    (folder / "samples.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RUN))
+    arguments = ["--compare", str(array), str(folder)]
+    assert main(arguments, input_filename="", output_filename="") == 2
+    assert "names the same run twice" in capsys.readouterr().err
+
+
 def test_without_any_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([], input_filename="", output_filename="") == 2
     assert "there is no run in output" in capsys.readouterr().err
