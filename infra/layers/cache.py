@@ -31,8 +31,9 @@ class CacheMode(StrEnum):
 class ReplyStore:
     """Replies in an SQLite file in WAL mode, written by this process alone.
 
-    A truncated reply is kept for replays only: a live run asks again, for a better one. Errors are
-    never kept.
+    A truncated reply is kept for replays only: a live run asks again, for a better one. So is the
+    error of a request that is too long, which comes of the request alone. Other errors are never
+    kept.
 
     Args:
         path: The file; made, with its folder, if it is not there.
@@ -57,11 +58,20 @@ class ReplyStore:
             raise ConfigError(f"the cache {path} cannot be opened: {error}; see --cache") from error
 
     def get(self, key: str, *, truncated_too: bool) -> ChatReply | None:
-        """The reply that was kept under `key`."""
+        """The reply that was kept under `key`; truncated ones and errors only if they are wanted.
+
+        Raises:
+            ProviderError: The request was too long.
+        """
         row = self._db.execute(
             "SELECT content FROM reply WHERE key = ? AND truncated <= ?", (key, truncated_too)
         ).fetchone()
-        return None if row is None else _reply(json.loads(row[0]))
+        if row is None:
+            return None
+        content = json.loads(row[0])
+        if "error" in content:
+            raise ProviderError(str(content["error"]), kind=ErrorKind.CONTEXT_LENGTH)
+        return _reply(content)
 
     def put(self, key: str, reply: ChatReply) -> None:
         """Keep a reply; it is safe from a kill of this process when this returns.
@@ -69,7 +79,6 @@ class ReplyStore:
         Raises:
             StorageError: It cannot be written.
         """
-        truncated = reply.stop_reason is StopReason.LENGTH
         content = {
             "version": _SCHEMA_VERSION,
             "text": reply.text,
@@ -78,7 +87,19 @@ class ReplyStore:
             "model": reply.model,
             "latency": reply.latency,
         }
-        row = (key, truncated, json.dumps(content, ensure_ascii=False))
+        self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
+
+    def put_too_long(self, key: str, error: ProviderError) -> None:
+        """Keep that a request was too long.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        content = {"version": _SCHEMA_VERSION, "error": str(error)}
+        self._put(key, content, for_replays_only=True)
+
+    def _put(self, key: str, content: dict[str, object], *, for_replays_only: bool) -> None:
+        row = (key, for_replays_only, json.dumps(content, ensure_ascii=False))
         try:
             self._db.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?)", row)
         except sqlite3.Error as error:
@@ -138,7 +159,8 @@ class Replay:
         """See `ChatModel.generate`.
 
         Raises:
-            ProviderError: `cache_miss`: there is no reply to this request.
+            ProviderError: `cache_miss`: there is no reply to this request; or the request was too
+                long when it was made.
         """
         reply = self.find(self.key(request), request, on_text, truncated_too=True)
         if reply is None:
@@ -198,7 +220,12 @@ class Cache:
         key = self._replay.key(request)
         reply = self._replay.find(key, request, on_text, truncated_too=False)
         if reply is None:
-            reply = await self._inner.generate(request, on_text)
+            try:
+                reply = await self._inner.generate(request, on_text)
+            except ProviderError as error:
+                if error.kind is ErrorKind.CONTEXT_LENGTH:
+                    self._replay.store.put_too_long(key, error)
+                raise
             self._replay.store.put(key, reply)
         return reply
 

@@ -121,6 +121,20 @@ async def test_a_truncated_reply_is_replayed_but_never_used_again(
     assert (await cached(None).generate(REQUEST)).text == "whole"
 
 
+async def test_that_a_request_was_too_long_is_replayed_but_asked_again_by_a_live_run(
+    cached: Callable[..., ChatModel],
+) -> None:
+    def too_long(request: ChatRequest) -> ChatReply | str:
+        raise ProviderError("4,609 tokens exceed 4,096", kind=ErrorKind.CONTEXT_LENGTH)
+
+    for model in (cached(FunctionModel(too_long)), cached(None)):
+        with pytest.raises(ProviderError, match="4,609 tokens exceed 4,096") as caught:
+            await model.generate(REQUEST)
+        assert caught.value.kind is ErrorKind.CONTEXT_LENGTH
+    assert (await cached(FunctionModel(lambda _: "now it fits")).generate(REQUEST)).text
+    assert (await cached(None).generate(REQUEST)).text == "now it fits"
+
+
 async def test_a_miss_is_an_error_when_nobody_may_be_asked(
     cached: Callable[..., ChatModel],
 ) -> None:
