@@ -388,6 +388,7 @@ async def test_a_link_to_a_question_opens_it_and_a_comparison_has_a_button_for_e
         await tab.click("#runs button:nth-child(2)")
         await tab.until(f"{answer}.includes('Heparin')")
         await tab.press(Key.Escape)
+        await tab.until("location.hash === '#questions'")
         await tab.value("location.hash = '#q1'")  # as when a link is pasted
         await tab.until("document.getElementById('case').open")
         assert tab.problems == []
