@@ -78,6 +78,7 @@ class FakeProvider(FakeModel):
     Args:
         check_strict_schemas: True: refuse strict schemas that OpenAI would refuse.
         keep_calls: False: keep counters only, so that memory does not grow.
+        port: Where `start` serves; 0 takes a free one.
 
     The other arguments are described in :class:`FakeModel`.
     """
@@ -102,6 +103,7 @@ class FakeProvider(FakeModel):
         faults: FaultPlan | None = None,
         field_policy: RequestFieldPolicy | None = None,
         keep_calls: bool = True,
+        port: int = 0,
     ) -> None:
         super().__init__(
             seed=seed,
@@ -116,6 +118,7 @@ class FakeProvider(FakeModel):
             faults=faults or FaultPlan(),
             field_policy=field_policy,
         )
+        self._wanted_port = port
         self.latency = latency
         self.latency_spread = 0.0
         self.latency_by_model: dict[str, float] = {}
@@ -152,7 +155,7 @@ class FakeProvider(FakeModel):
         started = threading.Event()
 
         def run() -> None:
-            loop.run_until_complete(self.listen())
+            loop.run_until_complete(self.listen(self._wanted_port))
             started.set()
             loop.run_forever()
             loop.run_until_complete(self.close())

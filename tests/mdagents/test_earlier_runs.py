@@ -1,0 +1,113 @@
+"""Runs that an earlier version began are continued, replayed and scored by this one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.support.fake_provider import FakeProvider
+
+RUNS = REPOSITORY / "tests" / "fixtures" / "runs"
+PORT = 18713
+"""Of the provider that they were made with: a base URL is part of a run's identity."""
+
+
+def unpack(name: str) -> None:
+    with tarfile.open(RUNS / f"{name}.tar.xz") as archive:
+        archive.extractall(filter="data")
+
+
+def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, str(REPOSITORY / program), *arguments],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(Path.cwd()),
+            "OPENAI_API_KEY": "k",
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{PORT}/v1",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def main(*arguments: str) -> subprocess.CompletedProcess[str]:
+    data = ("--data-dir", str(REPOSITORY / "data"), "--display", "none")
+    return python("main.py", *data, *arguments)
+
+
+def only(pattern: str) -> Path:
+    (path,) = Path().glob(pattern)
+    return path
+
+
+def records(path: Path, *, without: tuple[str, ...]) -> list[dict[str, Any]]:
+    found = json.loads(path.read_bytes())
+    return [{k: v for k, v in record.items() if k not in without} for record in found]
+
+
+def manifest() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(only("output/*samples/run.json").read_bytes())
+    return loaded
+
+
+def test_a_run_that_was_killed_half_way_is_continued() -> None:
+    unpack("adaptive")
+    before, samples = manifest(), only("output/*/samples.jsonl")
+    finished = samples.read_bytes()
+    assert finished.count(b"\n") == 5
+    provider = FakeProvider(port=PORT)
+    with provider:
+        main("--num-samples", "12")
+    after = manifest()
+    assert samples.read_bytes().startswith(finished), "what was finished stays as it was"
+    assert samples.read_bytes().count(b"\n") == 12
+    parts = ("wall_seconds", "exaid", "watched")
+    undisturbed = records(Path("undisturbed.json"), without=parts)
+    assert records(only("output/*.json"), without=parts) == undisturbed
+    assert after["finished"]
+    for name in ("name", "config_hash", "items_hash", "prompt_hashes", "models"):
+        assert after[name] == before[name], name
+    assert len(after["invocations"]) == 2
+    assert after["spent"]["cached_calls"] > before["spent"]["cached_calls"], (
+        "replies that were paid for are used again"
+    )
+    assert after["totals"]["exaid"]["questions"] == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("baseline", ("--num-samples", "6", "--method", "cot_sc")),
+        ("embedded", ("--model", "local", "--num-samples", "1", "--difficulty", "basic")),
+    ],
+)
+def test_a_finished_run_is_replayed_and_scored(name: str, arguments: tuple[str, ...]) -> None:
+    unpack(name)
+    before, array, table = manifest(), only("output/*.json"), only("evaluation/*.csv")
+    expected = records(array, without=("wall_seconds",))
+    scores = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
+    main("--cache", "only", "--fresh", *arguments)
+    assert records(array, without=("wall_seconds",)) == expected
+    after = manifest()
+    assert after["config_hash"] == before["config_hash"]
+    assert after["spent"]["calls"] == 0
+    assert after["spent"]["cached_calls"] == before["spent"]["calls"]
+    python("evaluate_text_output.py", "--input", str(array))
+    again = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
+    timed = again[0].index("wall_seconds")
+    assert again[0] == scores[0]
+    assert [r[:timed] + r[timed + 1 :] for r in again] == [
+        r[:timed] + r[timed + 1 :] for r in scores
+    ]
