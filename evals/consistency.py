@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from evals.manifest import case_list_hash, trace_dataset_hash
 from exaid_core.trace.run_records import decision_id, event_id
-from infra.text import well_formed
+from infra.files.text import well_formed
 
 Content = Mapping[str, Any]
 

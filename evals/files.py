@@ -10,7 +10,7 @@ from typing import Any
 
 from exaid_core.trace.files import MAX_LINE_BYTES, RecordError, read_records
 from infra.errors import ConfigError, StorageError
-from infra.whole_file import whole_file
+from infra.files.whole_file import whole_file
 
 
 def records_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -7,6 +7,7 @@ from the working directory; a variable that is really set wins over the file.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +17,6 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values, find_dotenv
 
 from infra.errors import ConfigError
-from infra.weights import default_cache_dir
 
 
 class Provider(StrEnum):
@@ -141,3 +141,20 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
 
 def _present(names: Mapping[Provider, str], variables: Mapping[str, str]) -> dict[Provider, str]:
     return {provider: variables[name] for provider, name in names.items() if variables.get(name)}
+
+
+def default_cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Where the weights are kept for this user.
+
+    Args:
+        environ: `MDAGENTS_CACHE_DIR` wins; then the platform's own variable.
+        platform: As `sys.platform`.
+    """
+    home = Path(environ.get("HOME") or Path.home())
+    if chosen := environ.get("MDAGENTS_CACHE_DIR"):
+        return Path(chosen)
+    if platform == "darwin":
+        return home / "Library" / "Caches" / "mdagents"
+    if platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "mdagents"
+    return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "mdagents"

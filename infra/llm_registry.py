@@ -41,11 +41,10 @@ from infra.ledger import Ledger
 from infra.model_configs import ModelConfigs, ModelInfo, load_model_configs
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-    from infra.llama_server import LlamaServer
+    from infra.local_model.server import LlamaServer
     from infra.providers.gemini import GeminiClient
     from infra.providers.local import LocalServer
+    from infra.providers.openai_chat import OpenAIClient
 
 AUTO = "auto"
 """The model name that means: whatever there is a key for, else the embedded model."""
@@ -210,7 +209,7 @@ class ModelRegistry:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._models: dict[ModelSpec, ChatModel] = {}
-        self._openai: dict[str, AsyncOpenAI] = {}
+        self._openai: dict[str, OpenAIClient] = {}
         self._gemini: dict[str, GeminiClient] = {}
         self._local: dict[str, LocalServer] = {}
         self.connections: dict[str, Connections] = {}
@@ -380,7 +379,7 @@ class ModelRegistry:
     def _weights(self, spec: ModelSpec) -> Path:
         if not _is_embedded(spec, self._runtime.configs):
             return Path(spec.name)
-        from infra import weights
+        from infra.local_model import weights
 
         return weights.require(self._runtime.environment.cache_dir)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import ConfigError
-from infra.json_text import load_json
+from infra.files.json_text import load_json
 from mdagents.medmcqa import Counting, counting_of
 from mdagents.question_records import parse_question
 from mdagents.questions import SourceQuestion

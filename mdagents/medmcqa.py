@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
-from infra.json_text import load_json
+from infra.files.json_text import load_json
 from mdagents.data_notes import NOTE, origin_of
 
 COLUMNS = ("opa", "opb", "opc", "opd")

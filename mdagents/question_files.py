@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import ConfigError
-from infra.json_text import load_json
+from infra.files.json_text import load_json
 from mdagents.data_conversion import Record
 from mdagents.datasets import file_counting, open_dataset, read_lines, read_question
 from mdagents.medmcqa import Counting

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
 from infra.errors import ConfigError, StorageError
+from infra.files.whole_file import whole_file
 from infra.ledger import REPLIED, CallRow
-from infra.whole_file import whole_file
 from mdagents.line_log import LineLog
 from mdagents.outcome import Status
 from mdagents.records import CaseSummaries, SampleRecord

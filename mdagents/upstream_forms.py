@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from infra.errors import ConfigError
-from infra.json_text import load_json
+from infra.files.json_text import load_json
 from mdagents.medmcqa import COLUMNS, WITHHELD, place_of
 from mdagents.questions import LETTERS
 

@@ -9,9 +9,9 @@ from pathlib import Path
 # `python scripts/fetch_model.py` puts scripts/, not the repository, on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from infra import weights
 from infra.config import parse_environment, read_variables
 from infra.errors import ConfigError
+from infra.local_model import weights
 
 
 def main() -> int:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from infra.clock import Clock
-from infra.config import KEY_NAMES, Environment, Provider
+from infra.config import KEY_NAMES, Environment, Provider, default_cache_dir
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from infra.weights import default_cache_dir
 from tests.support.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent

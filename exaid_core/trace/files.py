@@ -13,8 +13,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.trace.run_records import Determinism
 from infra.errors import BenchError, StorageError
-from infra.text import well_formed
-from infra.whole_file import whole_file
+from infra.files.text import well_formed
+from infra.files.whole_file import whole_file
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6

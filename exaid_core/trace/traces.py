@@ -20,7 +20,7 @@ from exaid_core.trace.records import (
     TurnBoundary,
     content_hash,
 )
-from infra.text import well_formed
+from infra.files.text import well_formed
 
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 

@@ -17,6 +17,7 @@ from infra.chat import (
     TokenUsage,
 )
 from infra.errors import ErrorKind, ProviderError
+from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.providers.http_errors import (
     one_line,
@@ -24,7 +25,6 @@ from infra.providers.http_errors import (
     seconds_of_duration,
     status_error,
 )
-from infra.text import well_formed
 
 if TYPE_CHECKING:
     from infra.model_configs import ModelInfo

@@ -16,7 +16,7 @@ from infra.errors import ConfigError
 from infra.json_schema import longest_reply, reply_schema
 
 if TYPE_CHECKING:
-    from infra.llama_server import LlamaServer
+    from infra.local_model.server import LlamaServer
 
 SLOTS = 2
 """Calls that the server works on at once."""
@@ -57,7 +57,7 @@ class LocalServer:
                 if self._deaths > _DEATHS_ALLOWED:
                     raise ConfigError("the local model's server died again; is memory short?")
             if self._model is None:
-                from infra.llama_server import LlamaServer, ServerSettings
+                from infra.local_model.server import LlamaServer, ServerSettings
 
                 gguf = await asyncio.to_thread(self._find_weights)
                 self._server = await LlamaServer.astart(
@@ -96,7 +96,7 @@ def grammar(schema: type[BaseModel]) -> Mapping[str, object]:
 
 @lru_cache(maxsize=512)
 def _grammar(schema: type[BaseModel]) -> str:
-    from infra.llama_server import json_schema_grammar
+    from infra.local_model.server import json_schema_grammar
 
     return json_schema_grammar(reply_schema(schema))
 

@@ -26,12 +26,15 @@ from infra.chat import (
     TokenUsage,
 )
 from infra.errors import ErrorKind, ProviderError
+from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.providers.http_errors import one_line, retry_after_seconds, status_error
-from infra.text import well_formed
 
 if TYPE_CHECKING:
     from infra.model_configs import ModelInfo
+
+OpenAIClient = AsyncOpenAI
+"""What `make_client` gives; others need not know the SDK."""
 
 _PATH = "/chat/completions"
 _SHORTEST_KEY = 8  # characters

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from infra.errors import ConfigError, StorageError
-from infra.text import well_formed
-from infra.whole_file import whole_file
+from infra.files.text import well_formed
+from infra.files.whole_file import whole_file
 from mdagents.inspect_log.calls import CallFile, attempt_of, by_attempt, spending
 from mdagents.inspect_log.header import Identity, identity_of, make_header, ms_of
 from mdagents.inspect_log.ids import JSONObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exaid_core import prompts as exaid_prompts
-from infra.prompt_files import PromptFiles
+from infra.files.prompts import PromptFiles
 
 PROMPTS = PromptFiles(Path(__file__).parent)
 render = PROMPTS.render

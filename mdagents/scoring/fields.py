@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from infra.text import well_formed
+from infra.files.text import well_formed
 from mdagents.questions import LETTERS
 
 _LETTERS = frozenset(LETTERS)

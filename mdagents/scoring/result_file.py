@@ -1,7 +1,7 @@
 """The records of a result file one at a time, be it an array, lines, a log, or a folder.
 
 What models wrote is taken as it is, half a surrogate pair and NUL included, since nobody can put it
-right at its source: unlike `infra.json_text`, which is for files that people write.
+right at its source: unlike `infra.files.json_text`, which is for files that people write.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
-from infra.json_text import load_json
+from infra.files.json_text import load_json
 from mdagents.outcome import Status
 from mdagents.scoring.cells import counts
 from mdagents.scoring.forms.form import Form

@@ -28,7 +28,7 @@ from exaid_core.trace.files import (
 from exaid_core.trace.records import Decoding, StreamDelta, TraceRecord, content_hash
 from exaid_core.trace.traces import read_trace, write_trace
 from infra.errors import BenchError, StorageError
-from infra.text import well_formed
+from infra.files.text import well_formed
 from tests.conftest import REPOSITORY
 from tests.support.spoken_events import ends, says, starts
 

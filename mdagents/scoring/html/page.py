@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from tqdm import tqdm
 
-from infra.whole_file import whole_file
+from infra.files.whole_file import whole_file
 from mdagents.scoring.fields import plain
 from mdagents.scoring.html.head import Head
 from mdagents.scoring.html.listing import FILTERS, filter_counts, headings, make_entries

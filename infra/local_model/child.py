@@ -1,4 +1,4 @@
-"""The child process of `infra.llama_server`: loads one GGUF file, serves it, ends with its parent.
+"""The child process of `server.py`: loads one GGUF file, serves it, ends with its parent.
 
 Run as a script, never imported: one JSON line of settings comes in on stdin, one JSON line
 `{"url": "http://127.0.0.1:PORT"}` goes out on stdout once the server listens. The end of stdin is

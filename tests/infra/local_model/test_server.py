@@ -18,10 +18,10 @@ import pytest
 from openai import AsyncOpenAI, BadRequestError
 from pydantic import BaseModel, Field
 
-from infra import weights
 from infra.errors import ConfigError
 from infra.json_schema import reply_schema
-from infra.llama_server import LlamaServer, ServerSettings, json_schema_grammar
+from infra.local_model import weights
+from infra.local_model.server import LlamaServer, ServerSettings, json_schema_grammar
 from tests.conftest import CACHE_DIR, REPOSITORY
 
 pytestmark = pytest.mark.embedded
@@ -196,7 +196,7 @@ async def test_a_cancelled_start_leaves_no_child(
 PARENT = """
 import sys
 from pathlib import Path
-from infra.llama_server import LlamaServer, ServerSettings
+from infra.local_model.server import LlamaServer, ServerSettings
 server = LlamaServer.start(ServerSettings(Path(sys.argv[1])))
 print(server._child.pid, flush=True)
 sys.stdin.read()
@@ -204,7 +204,7 @@ sys.stdin.read()
 LOADING_PARENT = """
 import sys
 from pathlib import Path
-from infra.llama_server import LlamaServer, ServerSettings
+from infra.local_model.server import LlamaServer, ServerSettings
 server = LlamaServer(ServerSettings(Path(sys.argv[1])))
 print(server._child.pid, flush=True)
 server._wait_until_listening()

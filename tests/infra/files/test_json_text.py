@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.errors import ConfigError
-from infra.json_text import DEEPEST, load_json
+from infra.files.json_text import DEEPEST, load_json
 
 
 def refusal(raw: bytes | str) -> str:
