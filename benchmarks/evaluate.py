@@ -38,9 +38,9 @@ from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError, St
 from infra.ledger import CaseBook, Totals
 from mdagents.agent import DebateMessage
 from mdagents.case import Case
-from mdagents.datasets import open_dataset
+from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents.outcome import RoutedBy
-from mdagents.questions import OptionOrder, Question, present
 from mdagents.records import ExaidRecord, SampleRecord, make_record
 from mdagents.router import Route
 from mdagents.settings import Difficulty, TeamSettings

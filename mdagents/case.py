@@ -14,8 +14,8 @@ from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatModel
 from infra.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents.agent import Agent
+from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.questions import Question
 from mdagents.settings import TeamSettings
 
 T = TypeVar("T")

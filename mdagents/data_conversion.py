@@ -1,6 +1,6 @@
 """Reads the records out of the files in which data sets are published: tables, archives, splits.
 
-Records stay as they were published, for `upstream_forms` to read; here files are opened, splits
+Records stay as they were published, for `published_forms` to read; here files are opened, splits
 taken apart and, where a pinned file covers more than medicine, the medical part is picked.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
-from mdagents.datasets import read_lines
+from mdagents.datasets.dataset import read_lines
 
 MMLU_SUBJECTS = (
     "anatomy",

@@ -13,12 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from infra.errors import ConfigError
-from mdagents.datasets import file_counting, find_dataset, read_lines, read_question
-from mdagents.exemplars import find_train_file
-from mdagents.medmcqa import Counting
-from mdagents.near_duplicates import fingerprint
-from mdagents.option_places import speaking_of_places
-from mdagents.questions import SourceQuestion
+from mdagents.datasets.dataset import file_counting, find_dataset, read_lines, read_question
+from mdagents.datasets.exemplars import find_train_file
+from mdagents.datasets.medmcqa import Counting
+from mdagents.datasets.near_duplicates import fingerprint
+from mdagents.datasets.option_places import speaking_of_places
+from mdagents.datasets.questions import SourceQuestion
 
 CLEAN, FINDINGS, WRONG_USE = 0, 1, 2
 """Exit statuses."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mdagents import data_conversion as conversion
-from mdagents.medmcqa import Counting
+from mdagents.datasets.medmcqa import Counting
 
 
 class Host(StrEnum):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from infra.errors import ConfigError
-from mdagents.datasets import Dataset, IndexEntry, open_dataset
-from mdagents.question_records import ID_FIELDS
+from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
+from mdagents.datasets.question_records import ID_FIELDS
 from mdagents.scoring.rows import newest_output, read_output
 
 

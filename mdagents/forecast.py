@@ -28,10 +28,10 @@ from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.case import Case, TeamRole
 from mdagents.config import RunConfig
-from mdagents.datasets import Dataset, IndexEntry, open_dataset
+from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
+from mdagents.datasets.questions import present
 from mdagents.manifest import choose_models, select
 from mdagents.methods import Solver
-from mdagents.questions import present
 from mdagents.records import EXAID_ROLES
 from mdagents.settings import Difficulty, Method
 

@@ -20,8 +20,8 @@ from infra.llm_registry import AUTO, ModelChooser, ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.case import TeamRole
 from mdagents.config import RunConfig
-from mdagents.datasets import Dataset, IndexEntry
-from mdagents.exemplars import exemplars_hash
+from mdagents.datasets.dataset import Dataset, IndexEntry
+from mdagents.datasets.exemplars import exemplars_hash
 from mdagents.prompts import prompt_hashes
 from mdagents.run_store import Invocation, RunManifest, run_name
 from mdagents.settings import Method

@@ -7,8 +7,8 @@ from functools import partial
 
 from mdagents.case import Case
 from mdagents.config import RunConfig
-from mdagents.datasets import Dataset
-from mdagents.exemplars import open_exemplars
+from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.exemplars import open_exemplars
 from mdagents.outcome import RoutedBy
 from mdagents.router import Route, route
 from mdagents.settings import Method

@@ -11,8 +11,8 @@ from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOut
 from infra.ledger import CaseBook, Totals
 from mdagents.agent import DebateMessage
 from mdagents.case import Case, LeftOut
+from mdagents.datasets.questions import Question
 from mdagents.outcome import RoutedBy, Status
-from mdagents.questions import Question
 from mdagents.router import Route
 from mdagents.settings import Difficulty
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated

@@ -21,7 +21,7 @@ from infra.llm_registry import ModelRegistry, ModelSpec, Runtime, check_reachabl
 from infra.model_configs import load_model_configs
 from mdagents.case import TeamRole
 from mdagents.config import RunConfig
-from mdagents.datasets import open_dataset
+from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.exaid_queue import ExaidQueue
 from mdagents.interaction_table import hierarchy_tree, interaction_table

@@ -16,11 +16,11 @@ from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOut
 from infra.ledger import Ledger
 from mdagents.case import Case, TeamRole, first_of, make_case_id
 from mdagents.config import RunConfig
-from mdagents.datasets import Dataset, IndexEntry
+from mdagents.datasets.dataset import Dataset, IndexEntry
+from mdagents.datasets.questions import present
 from mdagents.exaid_queue import ExaidQueue
 from mdagents.limits import Limited
 from mdagents.methods import Solver
-from mdagents.questions import present
 from mdagents.records import EXAID_ROLES, SampleRecord, Watched, make_record
 from mdagents.router import Route
 from mdagents.teams import Decision

@@ -38,7 +38,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from infra.errors import ConfigError
 from mdagents.data_conversion import rows_by_hand
 from mdagents.data_fetching import fetch, sha256_of
-from mdagents.data_notes import (
+from mdagents.data_sources import BY_HAND, SOURCES, About, PinnedFile, Source
+from mdagents.datasets.medmcqa import Counting
+from mdagents.datasets.source_note import (
     NOTE,
     PLACED_BY_HAND,
     FileOrigin,
@@ -46,8 +48,6 @@ from mdagents.data_notes import (
     Upstream,
     read_note,
 )
-from mdagents.data_sources import BY_HAND, SOURCES, About, PinnedFile, Source
-from mdagents.medmcqa import Counting
 from mdagents.question_files import Made, as_published, make_questions
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from infra.files.text import well_formed
-from mdagents.questions import LETTERS
+from mdagents.datasets.questions import LETTERS
 
 _LETTERS = frozenset(LETTERS)
 _LETTERED = re.compile(r"\(?([A-J])[).:]\s*(.*)", re.DOTALL)

@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 from infra.errors import ConfigError
 from mdagents.answers import parse_answer
+from mdagents.datasets.questions import LETTERS
 from mdagents.outcome import Status
-from mdagents.questions import LETTERS
 from mdagents.scoring.fields import (
     answer_text,
     confidence_of,

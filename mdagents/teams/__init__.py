@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from mdagents.case import Case
-from mdagents.questions import Question
+from mdagents.datasets.questions import Question
 from mdagents.settings import Difficulty, TeamSettings
 from mdagents.teams import advanced, basic, intermediate
 from mdagents.teams.decision import Decision

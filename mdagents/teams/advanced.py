@@ -13,8 +13,8 @@ from exaid_core.summarizer_agent.shorten import shorten
 from mdagents import replies
 from mdagents.agent import Agent
 from mdagents.case import Case, ModelError, TeamRole
+from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.questions import Question
 from mdagents.recruitment import TeamPlan, recruit_teams
 from mdagents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.settings import TeamSettings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mdagents import replies
 from mdagents.agent import Agent
 from mdagents.case import Case, TeamRole
+from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.questions import Question
 from mdagents.recruitment import recruit_experts
 from mdagents.replies import Opinion
 from mdagents.settings import TeamSettings

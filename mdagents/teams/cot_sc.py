@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mdagents.agent import Agent
 from mdagents.case import Case
-from mdagents.questions import Question
+from mdagents.datasets.questions import Question
 from mdagents.replies import Opinion
 from mdagents.settings import TeamSettings
 from mdagents.teams.alone import physician

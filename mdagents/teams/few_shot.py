@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mdagents import replies
 from mdagents.case import Case
-from mdagents.exemplars import SHOTS, Exemplars
+from mdagents.datasets.exemplars import SHOTS, Exemplars
+from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from mdagents import replies
 from mdagents.agent import Agent, DebateMessage
 from mdagents.case import Case, TeamRole
+from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.questions import Question
 from mdagents.recruitment import Profile, recruit_ranked_experts
 from mdagents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.settings import TeamSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mdagents.case import Case
-from mdagents.questions import Question
+from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.basic import hear_experts
 from mdagents.teams.decision import Decision

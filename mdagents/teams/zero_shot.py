@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mdagents import replies
 from mdagents.case import Case
+from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision

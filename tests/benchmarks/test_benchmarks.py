@@ -23,7 +23,7 @@ from benchmarks.harness import (
     workspace,
     write_questions,
 )
-from mdagents.datasets import open_dataset
+from mdagents.datasets.dataset import open_dataset
 from tests.conftest import REPOSITORY
 
 Main = Callable[[Sequence[str]], int]

@@ -9,7 +9,7 @@ import pytest
 
 from infra.llm_registry import ModelRegistry, ModelSpec
 from mdagents.case import Case, TeamRole
-from mdagents.questions import OptionOrder, SourceQuestion, present
+from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.settings import Difficulty, TeamSettings
 from mdagents.teams import TEAMS, Decision
 

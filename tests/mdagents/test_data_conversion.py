@@ -13,9 +13,9 @@ import pytest
 from infra.errors import ConfigError
 from mdagents import data_conversion as conversion
 from mdagents.data_sources import BY_HAND, SOURCES
-from mdagents.datasets import KNOWN, open_dataset
+from mdagents.datasets.dataset import KNOWN, open_dataset
+from mdagents.datasets.questions import SourceQuestion
 from mdagents.question_files import make_questions
-from mdagents.questions import SourceQuestion
 
 
 def questions(records: conversion.Records, path: Path) -> list[SourceQuestion]:

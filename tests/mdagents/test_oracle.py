@@ -17,7 +17,7 @@ import pytest
 from mdagents.cli import main
 from mdagents.scoring.cli import main as evaluate
 from tests.conftest import REPOSITORY
-from tests.mdagents.test_upstream_forms import FORMS, MEDMCQA
+from tests.mdagents.datasets.test_published_forms import FORMS, MEDMCQA
 from tests.support.fake_provider import FakeProvider
 from tests.support.json_schema import Schema
 from tests.support.schema_filler import MISSING, FieldPath

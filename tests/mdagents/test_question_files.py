@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from infra.errors import ConfigError
-from mdagents.datasets import open_dataset
-from mdagents.medmcqa import Counting
+from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.medmcqa import Counting
 from mdagents.question_files import as_published, make_questions
 
 

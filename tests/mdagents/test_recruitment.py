@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mdagents.agent import DebateMessage
 from mdagents.case import Case, make_case_id
+from mdagents.datasets.questions import OptionOrder, present
 from mdagents.interaction_table import hierarchy_tree, interaction_table
 from mdagents.prompts import prompt_hashes, render
-from mdagents.questions import OptionOrder, present
 from mdagents.recruitment import (
     Profile,
     TeamMember,

@@ -25,7 +25,7 @@ import pytest
 
 from infra.errors import ConfigError
 from mdagents.data_sources import BY_HAND
-from mdagents.datasets import open_dataset
+from mdagents.datasets.dataset import open_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 REPO = "someone/some-questions"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mdagents.questions import LETTERS
+from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.fields import number_of, object_of
 from mdagents.scoring.forms.form import Form, Record, first_of
 

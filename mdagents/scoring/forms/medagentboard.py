@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mdagents.questions import LETTERS
+from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.fields import object_of
 from mdagents.scoring.forms.form import Form, Record, first_of
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
-from mdagents.medmcqa import COLUMNS, WITHHELD, place_of
-from mdagents.questions import LETTERS
+from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
+from mdagents.datasets.questions import LETTERS
 
 Record = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
 
 
 def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record:
-    """`opa` to `opd`, and `cop`, the place of the right one, counted as `mdagents.medmcqa` says."""
+    """`opa` to `opd`, and `cop`, the place of the right one, counted as `mdagents.datasets.medmcqa` says."""
     place = place_of(record)
     options = _columns(record)
     if place == WITHHELD:

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 from infra.errors import ConfigError
-from mdagents.datasets import Dataset, open_dataset
-from mdagents.near_duplicates import fingerprint
-from mdagents.questions import OptionOrder, Question, SourceQuestion, present
+from mdagents.datasets.dataset import Dataset, open_dataset
+from mdagents.datasets.near_duplicates import fingerprint
+from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
 
 SHOTS = 5
 """Exemplars in a prompt, as in Hendrycks et al. 2021, https://arxiv.org/abs/2009.03300."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.errors import ConfigError
-from mdagents.datasets import Dataset, open_dataset
+from mdagents.datasets.dataset import Dataset, open_dataset
 
 COLUMNS = ("opa", "opb", "opc", "opd")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
-from mdagents.data_notes import NOTE, origin_of
+from mdagents.datasets.source_note import NOTE, origin_of
 
 COLUMNS = ("opa", "opb", "opc", "opd")
 """Fields with the options, in their order."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
-from mdagents.medmcqa import Counting, counting_of
-from mdagents.question_records import parse_question
-from mdagents.questions import SourceQuestion
+from mdagents.datasets.medmcqa import Counting, counting_of
+from mdagents.datasets.question_records import parse_question
+from mdagents.datasets.questions import SourceQuestion
 
 KNOWN = (
     "medqa",

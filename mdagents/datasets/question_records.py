@@ -7,10 +7,10 @@ import reprlib
 from collections.abc import Mapping
 
 from infra.errors import ConfigError
-from mdagents.near_duplicates import fingerprint
-from mdagents.option_places import naming_letters
-from mdagents.questions import LETTERS, SourceQuestion
-from mdagents.upstream_forms import in_medqa_form
+from mdagents.datasets.near_duplicates import fingerprint
+from mdagents.datasets.option_places import naming_letters
+from mdagents.datasets.published_forms import in_medqa_form
+from mdagents.datasets.questions import LETTERS, SourceQuestion
 
 ID_FIELDS = ("realidx", "id", "question_id", "pubid", "idx", "sample_id")
 """What data sets call the id of a question; the first that is there counts."""
@@ -33,7 +33,7 @@ def parse_question(
     Args:
         record: The parsed JSON of the line: an object with `question`, `options` (letter -> text,
             letters consecutive from A, of which 2 to 10 are neither empty nor `n/a`), `answer_idx`
-            (a letter), and optionally an id; or one of the forms that `upstream_forms` knows.
+            (a letter), and optionally an id; or one of the forms that `published_forms` knows.
         where: File and line, for the error.
         number: Line number from 1, which names a record without an id.
         cop_from: What MedMCQA's field `cop` calls the first option in this file: 0 or 1.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from string import ascii_uppercase
 
-from mdagents.option_places import speaking_of_places
+from mdagents.datasets.option_places import speaking_of_places
 
 LETTERS = ascii_uppercase[:10]
 """Option letters that the project knows: A to J."""

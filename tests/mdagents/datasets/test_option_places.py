@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.option_places import naming_letters, speaking_of_places
+from mdagents.datasets.option_places import naming_letters, speaking_of_places
 
 
 def speaking(*options: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from infra.errors import ConfigError
-from mdagents.data_notes import NOTE, FileOrigin, SourceNote, read_note
-from tests.mdagents.test_medmcqa import golds, opened, write
+from mdagents.datasets.source_note import NOTE, FileOrigin, SourceNote, read_note
+from tests.mdagents.datasets.test_medmcqa import golds, opened, write
 
 
 def note(path: Path, cop_from: int | None) -> None:

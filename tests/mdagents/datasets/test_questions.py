@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.config import make_config
-from mdagents.option_places import speaking_of_places
+from mdagents.datasets.option_places import speaking_of_places
+from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
 from mdagents.options import read_options
-from mdagents.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
 
 
 def a_source(*options: str, id_: str = "q", gold: str = "A") -> SourceQuestion:

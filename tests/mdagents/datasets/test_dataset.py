@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from infra.errors import ConfigError
-from mdagents.datasets import open_dataset
-from mdagents.question_records import LONGEST_TEXT
-from mdagents.questions import OptionOrder, present
+from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.question_records import LONGEST_TEXT
+from mdagents.datasets.questions import OptionOrder, present
 from tests.conftest import REPOSITORY
 
 GOOD = {

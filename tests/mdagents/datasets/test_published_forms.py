@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.errors import ConfigError
-from mdagents.datasets import open_dataset
-from mdagents.question_records import parse_question
-from mdagents.questions import SourceQuestion
-from mdagents.upstream_forms import OutOfScopeError
+from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.published_forms import OutOfScopeError
+from mdagents.datasets.question_records import parse_question
+from mdagents.datasets.questions import SourceQuestion
 
 MEDMCQA = {
     "id": "b64a9cd7",

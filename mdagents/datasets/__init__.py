@@ -1,0 +1,1 @@
+"""Questions as they are read: data sets, their published forms, the order of options."""
