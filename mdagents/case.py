@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import sha256
 from typing import TypeVar
 
@@ -16,21 +15,12 @@ from infra.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents.agent import Agent
 from mdagents.datasets.questions import Question
 from mdagents.prompts import render
-from mdagents.settings import TeamSettings
+from mdagents.settings import TeamRole, TeamSettings
 
 T = TypeVar("T")
 
 ModelError = (ProviderError, StructuredOutputError)
 """What a model call can end with when the call, not the program, is at fault."""
-
-
-class TeamRole(StrEnum):
-    """The roles of a team for which a model can be chosen."""
-
-    ROUTER = "router"
-    RECRUITER = "recruiter"
-    EXPERT = "expert"
-    DECISION = "decision"
 
 
 @dataclass(frozen=True, slots=True)

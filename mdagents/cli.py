@@ -15,14 +15,13 @@ from infra.config import parse_environment, read_variables
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from mdagents.config import RunConfig, make_config
 from mdagents.options import read_options, read_options_of_run
-from mdagents.outcome import Status
 from mdagents.printing import print_line, print_result
 from mdagents.run import RunResult, run
 from mdagents.run_store import read_manifest
 from mdagents.runner import Outcome
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, Status
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""

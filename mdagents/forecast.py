@@ -26,14 +26,14 @@ from infra.config import Environment, LLMRole
 from infra.json_schema import longest_reply, reply_schema
 from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
-from mdagents.case import Case, TeamRole
+from mdagents.case import Case
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present
 from mdagents.manifest import choose_models, select
 from mdagents.methods import Solver
 from mdagents.records import EXAID_ROLES
-from mdagents.settings import Difficulty, Method
+from mdagents.settings import Difficulty, Method, TeamRole
 
 _CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions that are sketched

@@ -9,9 +9,8 @@ from mdagents.case import Case
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars
-from mdagents.outcome import RoutedBy
 from mdagents.router import Route, route
-from mdagents.settings import Method
+from mdagents.settings import Method, RoutedBy
 from mdagents.teams import TEAMS, Solve, cot, cot_sc, few_shot, majority_vote, zero_shot
 
 BASELINES: Mapping[Method, Solve] = {

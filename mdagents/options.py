@@ -15,10 +15,9 @@ import configargparse
 from exaid_core.policy import TriggerPolicy
 from infra.errors import ConfigError
 from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
-from mdagents.case import TeamRole
 from mdagents.datasets.questions import OptionOrder
 from mdagents.records import EXAID_ROLES
-from mdagents.settings import Difficulty, Method, Preset
+from mdagents.settings import Difficulty, Method, Preset, TeamRole
 
 ADAPTIVE = "adaptive"
 EXAID_OFF = "off"

@@ -12,9 +12,8 @@ from infra.ledger import CaseBook, Totals
 from mdagents.agent import DebateMessage
 from mdagents.case import Case, LeftOut
 from mdagents.datasets.questions import Question
-from mdagents.outcome import RoutedBy, Status
 from mdagents.router import Route
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 
 SCHEMA_VERSION = "1.2.0"

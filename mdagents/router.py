@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from infra.errors import StructuredOutputError
 from mdagents import replies
-from mdagents.case import Case, TeamRole
-from mdagents.outcome import RoutedBy
+from mdagents.case import Case
 from mdagents.prompts import render
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, RoutedBy, TeamRole
 
 FALLBACK = Difficulty.INTERMEDIATE
 """Where a question goes when the router's reply cannot be used."""

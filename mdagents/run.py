@@ -19,7 +19,6 @@ from infra.layers.gate import Urgency
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime, check_reachable
 from infra.model_configs import load_model_configs
-from mdagents.case import TeamRole
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
@@ -27,11 +26,10 @@ from mdagents.exaid_queue import ExaidQueue
 from mdagents.interaction_table import hierarchy_tree, interaction_table
 from mdagents.manifest import choose_models, exaid_roles, make_manifest, select
 from mdagents.methods import Solver
-from mdagents.outcome import Status
 from mdagents.records import SampleRecord
 from mdagents.run_store import RunManifest, RunStore, earlier_run, is_full, recorded_run
 from mdagents.runner import Item, Outcome, Recorded, Runner
-from mdagents.settings import Method
+from mdagents.settings import Method, Status, TeamRole
 from mdagents.watching import ExaidModels, Watching
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"

@@ -24,8 +24,8 @@ from infra.errors import ConfigError, StorageError
 from infra.files.whole_file import whole_file
 from infra.ledger import REPLIED, CallRow
 from mdagents.line_log import LineLog
-from mdagents.outcome import Status
 from mdagents.records import CaseSummaries, SampleRecord
+from mdagents.settings import Status
 from mdagents.summaries_file import ItemKey, SummariesFile
 
 SCHEMA_VERSION = "1.0.0"

@@ -14,7 +14,7 @@ from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import Ledger
-from mdagents.case import Case, TeamRole, first_of, make_case_id
+from mdagents.case import Case, first_of, make_case_id
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.questions import present
@@ -23,6 +23,7 @@ from mdagents.limits import Limited
 from mdagents.methods import Solver
 from mdagents.records import EXAID_ROLES, SampleRecord, Watched, make_record
 from mdagents.router import Route
+from mdagents.settings import TeamRole
 from mdagents.teams import Decision
 from mdagents.watching import Watch, Watching
 

@@ -1,4 +1,4 @@
-"""The numbers of the teams: how many experts, rounds, turns, teams, members and words."""
+"""Closed sets: levels, methods, statuses and roles; and the numbers that teams are built from."""
 
 from __future__ import annotations
 
@@ -35,6 +35,42 @@ class Preset(StrEnum):
 
     ULTIMATE = "ultimate"
     CLASSIC = "classic"
+
+
+class TeamRole(StrEnum):
+    """The roles of a team for which a model can be chosen."""
+
+    ROUTER = "router"
+    RECRUITER = "recruiter"
+    EXPERT = "expert"
+    DECISION = "decision"
+
+
+class Status(StrEnum):
+    """What became of a question."""
+
+    ANSWERED = "answered"
+    PARSE_ERROR = "parse_error"
+    """The model replied, but not in a form that holds an answer."""
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    API_ERROR = "api_error"
+    LIMIT = "limit"
+    """A token, cost or time limit stopped it."""
+    SKIPPED = "skipped"
+    """Routed to a level that is left out; not in the denominator of accuracy."""
+
+
+class RoutedBy(StrEnum):
+    """Who chose the team of a question."""
+
+    ROUTER = "router"
+    FALLBACK = "fallback"
+    """The router's reply could not be used."""
+    FORCED = "forced"
+    """`--difficulty`"""
+    METHOD = "method"
+    """`--method`: a baseline, which has no levels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
 
 
 def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record:
-    """`opa` to `opd`, and `cop`, the place of the right one, counted as `mdagents.datasets.medmcqa` says."""
+    """`opa` to `opd`, and `cop`, the place of the right one, counted as `medmcqa` says."""
     place = place_of(record)
     options = _columns(record)
     if place == WITHHELD:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from exaid_core.channel import clean
 from mdagents.display.display import Display, Snapshot, accuracy_so_far, left_to_summarise
-from mdagents.outcome import Status
 from mdagents.printing import print_line
 from mdagents.records import SampleRecord
 from mdagents.run_store import RunTotals
+from mdagents.settings import Status
 
 if TYPE_CHECKING:
     from tqdm import tqdm

@@ -10,9 +10,9 @@ from mdagents.inspect_log.ids import JSONObject, stable_id
 from mdagents.inspect_log.records import Record, served_model
 from mdagents.inspect_log.transcript import Sources, case_span
 from mdagents.inspect_log.usage import Spending
-from mdagents.outcome import Status
 from mdagents.scoring.fields import number_of, object_of, options_of, response_text
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents.settings import Status
 
 SCORER = "option"
 """Name of the score. Not `choice`: Inspect's own scorer of that name must not be run again on these

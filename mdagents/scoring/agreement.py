@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdagents.outcome import Status
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import fleiss_kappa, pairwise_agreement
+from mdagents.settings import Status
 
 
 @dataclass(frozen=True, slots=True)

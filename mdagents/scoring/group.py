@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from mdagents.outcome import Status
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import Interval, wilson
+from mdagents.settings import Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from infra.errors import ConfigError
-from mdagents.outcome import Status
 from mdagents.scoring.group import scored
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import Item, ScoredRow
+from mdagents.settings import Status
 
 _SHOWN = 5  # ids in a message
 

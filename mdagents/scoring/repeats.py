@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mdagents.outcome import RoutedBy, Status
 from mdagents.scoring.group import by_question, correct_answers, right_by_question
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import pass_hat
+from mdagents.settings import RoutedBy, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-from mdagents.outcome import Status
 from mdagents.scoring.agreement import Agreement, agreement
 from mdagents.scoring.cells import Table, counts, interval, number, percent, points
 from mdagents.scoring.forms.mdagents import OURS
@@ -26,7 +25,7 @@ from mdagents.scoring.statistics import (
     calibration,
     minimum_detectable_difference,
 )
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, Status
 
 T = TypeVar("T")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mdagents.case import TeamRole
-from mdagents.outcome import RoutedBy
 from mdagents.scoring.group import (
     Group,
     Proportion,
@@ -17,7 +15,7 @@ from mdagents.scoring.group import (
 from mdagents.scoring.pairs import difference_interval
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, RoutedBy, TeamRole
 
 ROUTER, REPLAYED, ORACLE = "router", "router replayed", "oracle"
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
-from mdagents.outcome import Status
 from mdagents.scoring.cells import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
@@ -18,6 +17,7 @@ from mdagents.scoring.forms.table import form_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
 from mdagents.scoring.scored_row import Item, ScoredRow, make_row
 from mdagents.scoring.verdict import verdict_of
+from mdagents.settings import Status
 from mdagents.summaries_file import SummariesFile
 
 _NAMES_SHOWN = 8  # fields in a message

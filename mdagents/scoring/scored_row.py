@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar, cast
 from infra.errors import ConfigError
 from mdagents.answers import parse_answer
 from mdagents.datasets.questions import LETTERS
-from mdagents.outcome import Status
 from mdagents.scoring.fields import (
     answer_text,
     confidence_of,
@@ -26,6 +25,7 @@ from mdagents.scoring.fields import (
     plain,
     tokens_of,
 )
+from mdagents.settings import Status
 
 T = TypeVar("T", bound=Hashable)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mdagents.outcome import Status
+from mdagents.settings import Status
 
 _OURS = {status.value: status for status in Status}
 _FAILED = re.compile(

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from exaid_core.summarizer_agent.shorten import shorten
 from mdagents import replies
 from mdagents.agent import Agent
-from mdagents.case import Case, ModelError, TeamRole
+from mdagents.case import Case, ModelError
 from mdagents.datasets.questions import Question
 from mdagents.prompts import render
 from mdagents.recruitment import TeamPlan, recruit_teams
 from mdagents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
-from mdagents.settings import TeamSettings
+from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam
 
 ON_ONES_OWN = "Investigate what your specialty can contribute to the question."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mdagents.agent import Agent
-from mdagents.case import Case, TeamRole
+from mdagents.case import Case
+from mdagents.settings import TeamRole
 
 
 def physician(case: Case, agent_id: str = "physician") -> Agent:

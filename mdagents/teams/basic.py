@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mdagents import replies
 from mdagents.agent import Agent
-from mdagents.case import Case, TeamRole
+from mdagents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.prompts import render
 from mdagents.recruitment import recruit_experts
 from mdagents.replies import Opinion
-from mdagents.settings import TeamSettings
+from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Stated
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from mdagents import replies
 from mdagents.agent import Agent, DebateMessage
-from mdagents.case import Case, TeamRole
+from mdagents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.prompts import render
 from mdagents.recruitment import Profile, recruit_ranked_experts
 from mdagents.replies import REASON_WORDS, Opinion, Participation
-from mdagents.settings import TeamSettings
+from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Panelist, Stated
 from mdagents.teams.digest import digest
 from mdagents.teams.memory import memory

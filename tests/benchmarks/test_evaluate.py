@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import evaluate
-from mdagents.outcome import Status
 from mdagents.scoring.rows import read_output
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, Status
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="a child's CPU time is read the Linux way"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mdagents.options import make_parser
-from mdagents.outcome import Status
 from mdagents.records import SampleRecord
 from mdagents.run_store import RunManifest
 from mdagents.scoring.scored_row import COLUMNS
+from mdagents.settings import Status
 from scripts.update_docs import PAGE, with_help
 from tests.conftest import REPOSITORY
 

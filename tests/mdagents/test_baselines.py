@@ -19,13 +19,13 @@ from infra.json_schema import token_limit
 from infra.ledger import CallRow
 from mdagents import replies
 from mdagents.agent import Agent
-from mdagents.case import Case, TeamRole
+from mdagents.case import Case
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.scoring.cli import main as evaluate
-from mdagents.settings import Method
+from mdagents.settings import Method, TeamRole
 from mdagents.teams import Decision, basic, cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.voting import by_majority
 from tests.conftest import REPOSITORY

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mdagents.outcome import Status
 from mdagents.scoring.fields import count_of, entries_of, object_of
 from mdagents.scoring.forms.form import Form, Record
+from mdagents.settings import Status
 
 _READ_FROM_CACHE = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
 

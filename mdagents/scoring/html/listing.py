@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mdagents.outcome import Status
 from mdagents.scoring.agreement import majority_is_right
 from mdagents.scoring.cells import UNKNOWN, counts, number, percent
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents.settings import Status
 
 _SHOWN = 140  # characters of a question
 _EXPENSIVE = 0.1  # share of the questions
