@@ -18,10 +18,10 @@ from infra.errors import ConfigError
 from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
+from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.questions import OptionOrder
 from mdagents.limits import Limits
 from mdagents.options import ADAPTIVE, DEFAULTS, EXAID_OFF, MODEL_ROLES, WORD_LIMITS
-from mdagents.prompts import prompt_hashes
 from mdagents.settings import (
     ALONE,
     LARGEST_COUNT,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import NamedTuple
 
 from infra.ledger import Ledger
-from mdagents.case import make_case_id
+from mdagents.agents.case import make_case_id
 from mdagents.records import CaseSummaries, ExaidRecord, Watched, exaid_tokens
 from mdagents.summaries_file import ItemKey
 from mdagents.watching import Watch, Watching

@@ -26,7 +26,7 @@ from infra.config import Environment, LLMRole
 from infra.json_schema import longest_reply, reply_schema
 from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
-from mdagents.case import Case
+from mdagents.agents.case import Case
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prettytable import PrettyTable
 
-from mdagents.agent import DebateMessage
+from mdagents.agents.agent import DebateMessage
 from mdagents.teams.decision import Panelist
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from mdagents.case import Case
+from mdagents.agents.case import Case
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars

@@ -9,8 +9,8 @@ from infra.chat import StopReason
 from infra.config import LLMRole
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import CaseBook, Totals
-from mdagents.agent import DebateMessage
-from mdagents.case import Case, LeftOut
+from mdagents.agents.agent import DebateMessage
+from mdagents.agents.case import Case, LeftOut
 from mdagents.datasets.questions import Question
 from mdagents.router import Route
 from mdagents.settings import Difficulty, RoutedBy, Status

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from exaid_core.summarizer_agent.shorten import shorten
 from infra.errors import StructuredOutputError
-from mdagents import replies
-from mdagents.case import Case
-from mdagents.prompts import render
-from mdagents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
+from mdagents.agents import replies
+from mdagents.agents.case import Case
+from mdagents.agents.prompts import render
+from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import TeamRole
 
 PHASE = "recruit"

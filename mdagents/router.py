@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from infra.errors import StructuredOutputError
-from mdagents import replies
-from mdagents.case import Case
-from mdagents.prompts import render
+from mdagents.agents import replies
+from mdagents.agents.case import Case
+from mdagents.agents.prompts import render
 from mdagents.settings import Difficulty, RoutedBy, TeamRole
 
 FALLBACK = Difficulty.INTERMEDIATE

@@ -14,7 +14,7 @@ from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import Ledger
-from mdagents.case import Case, first_of, make_case_id
+from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.questions import present

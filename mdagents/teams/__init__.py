@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from mdagents.case import Case
+from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.settings import Difficulty, TeamSettings
 from mdagents.teams import advanced, basic, intermediate

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exaid_core.summarizer_agent.shorten import shorten
-from mdagents import replies
-from mdagents.agent import Agent
-from mdagents.case import Case, ModelError
+from mdagents.agents import replies
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import Case, ModelError
+from mdagents.agents.prompts import render
+from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question
-from mdagents.prompts import render
 from mdagents.recruitment import TeamPlan, recruit_teams
-from mdagents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam
 

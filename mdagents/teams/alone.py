@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mdagents.agent import Agent
-from mdagents.case import Case
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import Case
 from mdagents.settings import TeamRole
 
 

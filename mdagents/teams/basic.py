@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mdagents import replies
-from mdagents.agent import Agent
-from mdagents.case import Case
+from mdagents.agents import replies
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import Case
+from mdagents.agents.prompts import render
+from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
-from mdagents.prompts import render
 from mdagents.recruitment import recruit_experts
-from mdagents.replies import Opinion
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Stated
 

@@ -5,10 +5,10 @@ Source: Wang et al. 2023, https://arxiv.org/abs/2203.11171.
 
 from __future__ import annotations
 
-from mdagents.agent import Agent
-from mdagents.case import Case
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import Case
+from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
-from mdagents.replies import Opinion
 from mdagents.settings import TeamSettings
 from mdagents.teams.alone import physician
 from mdagents.teams.cot import reason

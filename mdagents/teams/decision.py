@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mdagents.agent import Agent, DebateMessage
-from mdagents.replies import Opinion
+from mdagents.agents.agent import Agent, DebateMessage
+from mdagents.agents.replies import Opinion
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from exaid_core.summarizer_agent.shorten import shorten
-from mdagents.agent import DebateMessage
-from mdagents.replies import CHARS_PER_WORD
+from mdagents.agents.agent import DebateMessage
+from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.teams.decision import Stated
 
 DIGEST_WORDS = 200

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents import replies
-from mdagents.case import Case
+from mdagents.agents import replies
+from mdagents.agents.case import Case
+from mdagents.agents.prompts import render
 from mdagents.datasets.exemplars import SHOTS, Exemplars
 from mdagents.datasets.questions import Question
-from mdagents.prompts import render
 from mdagents.settings import TeamSettings
 from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mdagents import replies
-from mdagents.agent import Agent, DebateMessage
-from mdagents.case import Case
+from mdagents.agents import replies
+from mdagents.agents.agent import Agent, DebateMessage
+from mdagents.agents.case import Case
+from mdagents.agents.prompts import render
+from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
-from mdagents.prompts import render
 from mdagents.recruitment import Profile, recruit_ranked_experts
-from mdagents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Panelist, Stated
 from mdagents.teams.digest import digest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdagents.case import Case
+from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.basic import hear_experts

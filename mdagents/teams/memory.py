@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from exaid_core.summarizer_agent.shorten import shorten
-from mdagents.agent import DebateMessage
-from mdagents.replies import CHARS_PER_WORD
+from mdagents.agents.agent import DebateMessage
+from mdagents.agents.replies import CHARS_PER_WORD
 
 MEMORY_WORDS = 80
 """Words of messages that a prompt repeats, at `CHARS_PER_WORD` characters each."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from mdagents.agent import Agent
-from mdagents.replies import Opinion
+from mdagents.agents.agent import Agent
+from mdagents.agents.replies import Opinion
 from mdagents.teams.decision import Decision, Stated
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mdagents import replies
-from mdagents.case import Case
+from mdagents.agents import replies
+from mdagents.agents.case import Case
+from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
-from mdagents.prompts import render
 from mdagents.settings import TeamSettings
 from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision

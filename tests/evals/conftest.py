@@ -10,7 +10,7 @@ import pytest
 
 from exaid_core.trace.traces import write_trace as write_trace_file
 from tests.support.fake_provider import FakeProvider
-from tests.support.spoken_events import ends, says, starts
+from tests.support.trace_events import ends, says, starts
 
 SENTENCE = (
     "The patient has fever, a productive cough and pleuritic chest pain, and the chest x-ray shows "

@@ -17,7 +17,7 @@ from evals.trace_text import TraceText, content_turns
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
 from exaid_core.trace.traces import read_trace, write_trace
 from tests.evals.conftest import META
-from tests.support.spoken_events import ends, says, starts
+from tests.support.trace_events import ends, says, starts
 
 
 class Letters:

@@ -30,7 +30,7 @@ from exaid_core.trace.traces import read_trace, write_trace
 from infra.errors import BenchError, StorageError
 from infra.files.text import well_formed
 from tests.conftest import REPOSITORY
-from tests.support.spoken_events import ends, says, starts
+from tests.support.trace_events import ends, says, starts
 
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
 REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))

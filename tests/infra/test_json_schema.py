@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from infra.json_schema import longest_reply, reply_schema, without_string_lengths
-from mdagents import replies
+from mdagents.agents import replies
 
 
 class Inner(BaseModel):

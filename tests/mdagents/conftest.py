@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from infra.llm_registry import ModelRegistry, ModelSpec
-from mdagents.case import Case
+from mdagents.agents.case import Case
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.settings import Difficulty, TeamRole, TeamSettings
 from mdagents.teams import TEAMS, Decision

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from infra.errors import ProviderError, StructuredOutputError
 from infra.json_schema import token_limit
 from infra.ledger import CallRow
-from mdagents import replies
-from mdagents.agent import Agent
-from mdagents.case import Case
+from mdagents.agents import replies
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import Case
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.agent import DebateMessage
-from mdagents.case import Case, make_case_id
+from mdagents.agents.agent import DebateMessage
+from mdagents.agents.case import Case, make_case_id
+from mdagents.agents.prompts import prompt_hashes, render
 from mdagents.datasets.questions import OptionOrder, present
 from mdagents.interaction_table import hierarchy_tree, interaction_table
-from mdagents.prompts import prompt_hashes, render
 from mdagents.recruitment import (
     Profile,
     TeamMember,

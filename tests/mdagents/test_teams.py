@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from benchmarks.provider import fix_lengths, script_debate
 from infra.errors import ErrorKind, ProviderError, StructuredOutputError
 from infra.ledger import CallRow
-from mdagents.agent import DebateMessage
-from mdagents.case import Case
-from mdagents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
+from mdagents.agents.agent import DebateMessage
+from mdagents.agents.case import Case
+from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import Difficulty
 from mdagents.teams.digest import DIGEST_WORDS, SENTENCE_WORDS, decisive_sentence
 from mdagents.teams.memory import MEMORY_WORDS, memory

@@ -12,9 +12,9 @@ from typing import TypeVar
 from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatModel
 from infra.errors import BenchError, ProviderError, StructuredOutputError
-from mdagents.agent import Agent
+from mdagents.agents.agent import Agent
+from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
-from mdagents.prompts import render
 from mdagents.settings import TeamRole, TeamSettings
 
 T = TypeVar("T")

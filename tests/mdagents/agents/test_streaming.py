@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from mdagents import replies
+from mdagents.agents import replies
+from mdagents.agents.streaming import ReplyStream, streamed_text
 from mdagents.settings import Difficulty
-from mdagents.spoken import Spoken, spoken_text
 
 Value = dict[str, Any]
 
@@ -149,10 +149,10 @@ def deltas(text: str, lengths: list[int]) -> list[str]:
 
 def said_of(reply: type[BaseModel] | None, *parts: str, parsed: BaseModel | None = None) -> str:
     said: list[str] = []
-    spoken = Spoken(reply, said.append)
+    stream = ReplyStream(reply, said.append)
     for part in parts:
-        spoken.feed(part)
-    spoken.finish(parsed)
+        stream.feed(part)
+    stream.finish(parsed)
     return "".join(said)
 
 
@@ -176,18 +176,18 @@ def test_a_streamed_reply_says_its_lines(
     before, after = wrapper
 
     said: list[str] = []
-    spoken = Spoken(form.reply, said.append)
+    stream = ReplyStream(form.reply, said.append)
     for delta in deltas(before + json.dumps(value, **layout) + after, lengths):
         calls = len(said)
-        spoken.feed(delta)
+        stream.feed(delta)
         assert len(said) <= calls + 1
         assert expected.startswith("".join(said))
     assert "".join(said) == expected
 
-    spoken.finish(parsed)
+    stream.finish(parsed)
     assert "".join(said) == expected
     assert "" not in said
-    assert spoken_text(parsed) == expected
+    assert streamed_text(parsed) == expected
 
 
 @given(formed_values, layouts, delta_lengths, st.data())
@@ -199,8 +199,8 @@ def test_a_reply_cut_off_anywhere_is_completed_without_a_double(
     text = json.dumps(value, **layout)
     parts = deltas(text[: data.draw(st.integers(0, len(text)))], lengths)
 
-    assert said_of(form.reply, *parts, parsed=parsed) == spoken_text(parsed)
-    assert spoken_text(parsed).startswith(said_of(form.reply, *parts))
+    assert said_of(form.reply, *parts, parsed=parsed) == streamed_text(parsed)
+    assert streamed_text(parsed).startswith(said_of(form.reply, *parts))
 
 
 @given(formed_values, delta_lengths, st.data())
@@ -219,7 +219,7 @@ def test_a_reply_that_validates_is_said_in_full_however_odd_its_json(
 
     said = said_of(form.reply, *deltas(odd, lengths), parsed=parsed)
     if parsed is not None:
-        assert said == spoken_text(parsed)
+        assert said == streamed_text(parsed)
 
 
 @given(st.text(), st.text(st.sampled_from('{}[]":,\\u0dnt1 \n\ud800\udc00')), delta_lengths)
@@ -230,10 +230,10 @@ def test_no_text_makes_it_fail(anything: str, nearly_json: str, lengths: list[in
 
 def test_what_is_certain_is_said_at_once() -> None:
     said: list[str] = []
-    spoken = Spoken(DELEGATION, said.append)
+    stream = ReplyStream(DELEGATION, said.append)
     heard = []
     for delta in r'{"instructions":"Ask \u00e9 \ud83d\ude00\n\"ok\"\/."}':
-        spoken.feed(delta)
+        stream.feed(delta)
         heard.append("".join(said))
         said.clear()
     assert [text for text in heard if text] == [*"Ask é 😀", "\n", *'"ok"/.']
@@ -256,11 +256,11 @@ def test_without_a_reply_nothing_is_added() -> None:
 
 def test_the_end_of_the_object_says_the_answer_once_wherever_it_stood() -> None:
     said: list[str] = []
-    spoken = Spoken(OPINION, said.append)
-    spoken.feed('{"answer":"B","confidence":0.5,"reasoning":"Because."')
+    stream = ReplyStream(OPINION, said.append)
+    stream.feed('{"answer":"B","confidence":0.5,"reasoning":"Because."')
     assert said == ["Because."]
-    spoken.feed("}")
-    spoken.feed(' {"answer":"C","reasoning":"No."}')
+    stream.feed("}")
+    stream.feed(' {"answer":"C","reasoning":"No."}')
     assert said == ["Because.", "\nAnswer: B"]
 
 
@@ -297,13 +297,13 @@ def test_an_answer_may_be_null_and_only_the_reply_itself_has_one() -> None:
     class Brief(BaseModel):
         answer: Literal["A", "B", None]
 
-    assert spoken_text(Brief(answer=None)) == ""
-    assert spoken_text(Brief(answer="A")) == "Answer: A"
+    assert streamed_text(Brief(answer=None)) == ""
+    assert streamed_text(Brief(answer="A")) == "Answer: A"
     part = Part(answer="A", note="one")
-    assert spoken_text(Careful(part=part, notes=["two", "", "three"], answer=None)) == (
+    assert streamed_text(Careful(part=part, notes=["two", "", "three"], answer=None)) == (
         "one\ntwo\nthree"
     )
-    assert spoken_text(Careful(part=part, notes=[], answer="B")) == "one\nAnswer: B"
+    assert streamed_text(Careful(part=part, notes=[], answer="B")) == "one\nAnswer: B"
 
 
 @pytest.mark.parametrize(
@@ -377,8 +377,8 @@ def test_half_a_surrogate_pair_is_never_said() -> None:
 
 def test_plain_text_passes_through() -> None:
     said: list[str] = []
-    spoken = Spoken(None, said.append)
+    stream = ReplyStream(None, said.append)
     for delta in ("Look ", "", '{"at": ', "this}"):
-        spoken.feed(delta)
-    spoken.finish(None)
+        stream.feed(delta)
+    stream.finish(None)
     assert said == ["Look ", '{"at": ', "this}"]

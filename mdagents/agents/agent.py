@@ -8,9 +8,9 @@ from typing import TypeVar
 from exaid_core.trace.bus import TraceBus
 from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
 from infra.json_schema import token_limit
-from mdagents.prompts import render
-from mdagents.replies import Opinion, Reply
-from mdagents.speech import Speech
+from mdagents.agents.prompts import render
+from mdagents.agents.replies import Opinion, Reply
+from mdagents.agents.streaming import StreamedTurn
 
 R = TypeVar("R", bound=Reply)
 
@@ -78,17 +78,17 @@ class Agent:
             ProviderError: The endpoint gave no usable reply.
             StructuredOutputError: The reply does not validate.
         """
-        speech = Speech(self.bus, self.id, reply)
+        turn = StreamedTurn(self.bus, self.id, reply)
         try:
-            answer = await self._generate(task, reply, phase, shared, speech)
+            answer = await self._generate(task, reply, phase, shared, turn)
         except BaseException:
-            speech.end()
+            turn.end()
             raise
-        speech.end(answer)
+        turn.end(answer)
         return answer
 
     async def _generate(
-        self, task: str, reply: type[R], phase: str, shared: str, speech: Speech
+        self, task: str, reply: type[R], phase: str, shared: str, turn: StreamedTurn
     ) -> R:
         question = f"Question:\n{self.question_block}"
         parts = [self.exemplars, question, shared, self.persona, task]
@@ -105,7 +105,7 @@ class Agent:
                 schema=reply,
                 labels=CallLabels(self.case_id, phase, self.id, self.model_role),
             ),
-            speech.hear if self.bus.wants_text else None,
+            turn.take if self.bus.wants_text else None,
         )
         assert isinstance(answer.parsed, reply), "Structured returns what the schema says"
         return answer.parsed

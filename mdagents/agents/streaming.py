@@ -1,12 +1,13 @@
-"""What an agent says aloud while it replies: the prose of a structured reply, never its JSON.
+"""What others read of an agent while it replies: the free text of a reply, never its JSON.
 
-A reply is spoken line by line: each free text in the order in which it arrives, at last the answer
-as `Answer: C`. Enumerations other than the answer, numbers, booleans and empty texts are not said.
+A reply is streamed line by line: each free text in the order in which it arrives, at last the
+answer as `Answer: C`. Enumerations other than the answer, numbers, booleans and empty texts are
+left out.
 
 The JSON is scanned by hand, each character once. The partial mode of `pydantic_core.from_json`
 reads the whole prefix again with every delta: quadratic in the length of the reply. The scanner
-need not judge the JSON either. At the first thing that it is not sure of it falls silent, and
-`Spoken.finish` says the rest when the validated reply is there.
+need not judge the JSON either. At the first thing that it is not sure of it stops, and
+`ReplyStream.finish` emits the rest when the validated reply is there.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from exaid_core.trace.bus import TraceBus
 from infra.json_schema import JsonSchema, reply_schema
-from mdagents.replies import Participation
+from mdagents.agents.replies import Participation
 
 ANSWER = "answer"
 """The field of a reply that names its letter."""
@@ -29,9 +31,9 @@ ANSWER = "answer"
 PREFIXES: Mapping[type[BaseModel], Mapping[tuple[str, ...], str]] = {
     Participation: {("messages", "text"): "To Expert {to}: "},
 }
-"""What is said before a text, by reply and path of the text; `{…}` names a field beside it, an
+"""What stands before a text, by reply and path of the text; `{…}` names a field beside it, an
 integer or an enumeration. A prefix that is not known when its text arrives keeps that text, and
-all after it, for `Spoken.finish`."""
+all after it, for `ReplyStream.finish`."""
 
 T = TypeVar("T")
 _Scan = Generator[None, None, T]  # yields when it needs another delta
@@ -56,7 +58,7 @@ class _Unsure(Exception):  # noqa: N818 - no error: what is unsure waits for the
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What is said of a JSON value of this place in the schema; by default nothing."""
+    """What is streamed of a JSON value at this place of the schema; by default nothing."""
 
     is_text: bool = False
     prefix: str = ""
@@ -65,14 +67,14 @@ class _Shape:
     fields: Mapping[str, _Shape] = field(default_factory=dict)
 
 
-_SILENT = _Shape()
+_NOTHING = _Shape()
 
 
 @lru_cache(maxsize=512)
 def _shape_of(reply: type[BaseModel]) -> _Shape:
     prefixes: dict[tuple[str, ...], str] = {}
-    for spoken, own in PREFIXES.items():
-        if issubclass(reply, spoken):
+    for prefixed, own in PREFIXES.items():
+        if issubclass(reply, prefixed):
             prefixes.update(own)
     return _shape(reply_schema(reply), prefixes, ())
 
@@ -82,7 +84,7 @@ def _shape(
 ) -> _Shape:
     options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
     if len(options) != 1:
-        return _SILENT
+        return _NOTHING
     schema = options[0]
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
@@ -98,56 +100,99 @@ def _shape(
                 fields={name: _shape(value, prefixes, (*path, name)) for name, value in properties}
             )
         case _:
-            return _SILENT
+            return _NOTHING
 
 
-class Spoken:
-    """Says a reply while its text streams in.
+class StreamedTurn:
+    """A turn of one agent on the bus, or several when attempts fail after some text.
+
+    Args:
+        bus: Where it is published.
+        agent_id: Whose turn it is.
+        reply: The form of the reply, which tells free text from the rest.
+    """
+
+    def __init__(self, bus: TraceBus, agent_id: str, reply: type[BaseModel]) -> None:
+        self._bus = bus
+        self._agent_id = agent_id
+        self._reply = reply
+        self._turn = bus.start_turn(agent_id)
+        self._stream = ReplyStream(reply, self._publish)
+        self._has_text = False
+
+    def take(self, delta: str | None) -> None:
+        """Take a piece of the reply; None: what came so far was no good (see `OnText`)."""
+        if delta is not None:
+            self._stream.feed(delta)
+            return
+        if self._has_text:
+            self._turn.end()
+            self._turn = self._bus.start_turn(self._agent_id)
+            self._has_text = False
+        self._stream = ReplyStream(self._reply, self._publish)
+
+    def end(self, parsed: BaseModel | None = None) -> None:
+        """End the turn.
+
+        Args:
+            parsed: The reply, of which is published what was not yet; None when the turn failed.
+        """
+        if parsed is not None:
+            self._stream.finish(parsed)
+        self._turn.end()
+
+    def _publish(self, text: str) -> None:
+        self._has_text = True
+        self._turn.say(text)
+
+
+class ReplyStream:
+    """Emits the free text of a reply while its JSON streams in.
 
     Text before the JSON object (prose, a code fence, a `<think>` block) and after it is skipped.
     The answer waits for the end of the object, wherever it stands in it. `feed` takes time in
     proportion to its delta, however long the reply already is.
 
     Args:
-        reply: What the reply will be; None for free text, which is said as it comes.
-        say: Called with text, never empty, at most once per `feed` and once by `finish`.
+        reply: What the reply will be; None for free text, which is emitted as it comes.
+        emit: Called with text, never empty, at most once per `feed` and once by `finish`.
     """
 
-    def __init__(self, reply: type[BaseModel] | None, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said: list[str] = []
+    def __init__(self, reply: type[BaseModel] | None, emit: Callable[[str], None]) -> None:
+        self._emit = emit
+        self._emitted: list[str] = []
         self._fresh: list[str] = []  # what the delta in hand adds to it
         self._text = ""
         self._at = 0
         self._scan = self._free_text() if reply is None else self._reply(_shape_of(reply))
 
     def feed(self, delta: str) -> None:
-        """Says what `delta`, the next characters of the reply, makes certain."""
+        """Emit what `delta`, the next characters of the reply, makes certain."""
         self._text = self._text[self._at :] + delta  # left over: a few characters at most
         self._at = 0
         next(self._scan)
         if self._fresh:
             text = "".join(self._fresh)
             self._fresh.clear()
-            self._tell(text)
+            self._pass_on(text)
 
     def finish(self, parsed: BaseModel | None) -> None:
-        """Says what the stream left out: of a reply that was not streamed, all of it.
+        """Emit what the stream left out: of a reply that was not streamed, all of it.
 
         Args:
             parsed: The validated reply, or None if there is none. Where it does not begin with
-                what was said (its JSON had to be repaired, or it was asked again), nothing more
-                is said.
+                what was emitted (its JSON had to be repaired, or it was asked again), nothing more
+                is emitted.
         """
         if parsed is None:
             return
-        said, whole = "".join(self._said), spoken_text(parsed)
-        if whole.startswith(said) and whole != said:
-            self._tell(whole[len(said) :])
+        emitted, whole = "".join(self._emitted), streamed_text(parsed)
+        if whole.startswith(emitted) and whole != emitted:
+            self._pass_on(whole[len(emitted) :])
 
-    def _tell(self, text: str) -> None:
-        self._said.append(text)
-        self._say(text)
+    def _pass_on(self, text: str) -> None:
+        self._emitted.append(text)
+        self._emit(text)
 
     # The scanner: a recursive descent whose recursion ends with the schema's.
 
@@ -164,7 +209,7 @@ class Spoken:
             known = yield from self._object(shape)
             answer = known.get(ANSWER)
             # Any other spelling of a letter is for the reply's own validation to read.
-            if answer in shape.fields.get(ANSWER, _SILENT).choices:
+            if answer in shape.fields.get(ANSWER, _NOTHING).choices:
                 self._fresh.append(f"{self._line_break()}Answer: {answer}")
         except _Unsure:
             pass
@@ -202,7 +247,7 @@ class Spoken:
             if (yield from self._mark()) != ":":
                 raise _Unsure
             mark = yield from self._mark()
-            value = yield from self._value(shape.fields.get(name, _SILENT), mark, known)
+            value = yield from self._value(shape.fields.get(name, _NOTHING), mark, known)
             known.pop(name, None)  # of two values of one name the last counts
             if value is not None:
                 known[name] = value
@@ -227,7 +272,7 @@ class Spoken:
         """Reads a value that begins with `mark`; returns an integer or an enumerated string."""
         if mark == '"':
             if shape.is_text:
-                yield from self._said_aloud(shape.prefix, known)
+                yield from self._free_text_field(shape.prefix, known)
                 return None
             text = yield from self._captured()
             return text if text in shape.choices else None
@@ -243,7 +288,7 @@ class Spoken:
                 return bare
         return None
 
-    def _said_aloud(self, prefix: str, known: Mapping[str, str]) -> _Scan[None]:
+    def _free_text_field(self, prefix: str, known: Mapping[str, str]) -> _Scan[None]:
         try:
             lead = self._line_break() + prefix.format_map(known)
         except KeyError:
@@ -251,7 +296,7 @@ class Spoken:
         yield from self._string(self._fresh, lead)
 
     def _line_break(self) -> str:
-        return "\n" if self._said or self._fresh else ""
+        return "\n" if self._emitted or self._fresh else ""
 
     def _captured(self) -> _Scan[str]:
         pieces: list[str] = []
@@ -310,9 +355,9 @@ class Spoken:
         return found[0]
 
 
-def spoken_text(parsed: BaseModel) -> str:
-    """All that is said of a validated reply, by the rules of `Spoken`."""
+def streamed_text(parsed: BaseModel) -> str:
+    """All that `ReplyStream` emits of a validated reply."""
     lines: list[str] = []
     dumped = parsed.model_dump(mode="json", by_alias=True)
-    Spoken(type(parsed), lines.append).feed(json.dumps(dumped))
+    ReplyStream(type(parsed), lines.append).feed(json.dumps(dumped))
     return "".join(lines)
