@@ -41,9 +41,9 @@ from mdagents.agents.case import Case
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents.records import ExaidRecord, SampleRecord, make_record
-from mdagents.router import Route
 from mdagents.settings import Difficulty, RoutedBy, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam, Stated
+from mdagents.teams.router import Route
 from tests.support.browser import CHROMIUM, browser_tab
 from tests.support.medical_prose import SPECIALTIES, prose
 

@@ -9,9 +9,10 @@ from mdagents.agents.case import Case
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars
-from mdagents.router import Route, route
 from mdagents.settings import Method, RoutedBy
-from mdagents.teams import TEAMS, Solve, cot, cot_sc, few_shot, majority_vote, zero_shot
+from mdagents.teams import TEAMS, Solve
+from mdagents.teams.baselines import cot, cot_sc, few_shot, majority_vote, zero_shot
+from mdagents.teams.router import Route, route
 
 BASELINES: Mapping[Method, Solve] = {
     Method.ZERO_SHOT: zero_shot.solve,

@@ -12,9 +12,9 @@ from infra.ledger import CaseBook, Totals
 from mdagents.agents.agent import DebateMessage
 from mdagents.agents.case import Case, LeftOut
 from mdagents.datasets.questions import Question
-from mdagents.router import Route
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
+from mdagents.teams.router import Route
 
 SCHEMA_VERSION = "1.2.0"
 """Up to 1.0.0 the line of a record in `samples.jsonl` held EXAID's part, too."""

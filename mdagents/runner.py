@@ -22,9 +22,9 @@ from mdagents.exaid_queue import ExaidQueue
 from mdagents.limits import Limited
 from mdagents.methods import Solver
 from mdagents.records import EXAID_ROLES, SampleRecord, Watched, make_record
-from mdagents.router import Route
 from mdagents.settings import TeamRole
 from mdagents.teams import Decision
+from mdagents.teams.router import Route
 from mdagents.watching import Watch, Watching
 
 GRACE = 10.0

@@ -16,9 +16,9 @@ from mdagents.agents.case import Case, ModelError
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question
-from mdagents.recruitment import TeamPlan, recruit_teams
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam
+from mdagents.teams.recruitment import TeamPlan, recruit_teams
 
 ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
 """What an assistant is asked when the lead's delegation failed."""

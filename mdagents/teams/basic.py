@@ -8,9 +8,9 @@ from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
-from mdagents.recruitment import recruit_experts
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.recruitment import recruit_experts
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:

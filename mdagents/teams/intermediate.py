@@ -14,11 +14,11 @@ from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
-from mdagents.recruitment import Profile, recruit_ranked_experts
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Panelist, Stated
 from mdagents.teams.digest import digest
 from mdagents.teams.memory import memory
+from mdagents.teams.recruitment import Profile, recruit_ranked_experts
 
 _DOCTORS = ("\N{MAN}", "\N{WOMAN}", "\N{ADULT}")
 _TONES = ("", *(chr(0x1F3FB + i) for i in range(3)))

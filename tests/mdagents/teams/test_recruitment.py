@@ -13,7 +13,9 @@ from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.prompts import prompt_hashes, render
 from mdagents.datasets.questions import OptionOrder, present
 from mdagents.interaction_table import hierarchy_tree, interaction_table
-from mdagents.recruitment import (
+from mdagents.settings import TeamSettings
+from mdagents.teams.decision import Panelist
+from mdagents.teams.recruitment import (
     Profile,
     TeamMember,
     TeamPlan,
@@ -21,8 +23,6 @@ from mdagents.recruitment import (
     _with_hierarchy,
     _with_kinds,
 )
-from mdagents.settings import TeamSettings
-from mdagents.teams.decision import Panelist
 from tests.mdagents.conftest import SCURVY
 
 

@@ -7,7 +7,7 @@ from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
-from mdagents.teams.alone import physician
+from mdagents.teams.baselines.alone import physician
 from mdagents.teams.decision import Decision
 
 

@@ -26,11 +26,12 @@ from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.scoring.cli import main as evaluate
 from mdagents.settings import Method, TeamRole
-from mdagents.teams import Decision, basic, cot, cot_sc, majority_vote, zero_shot
-from mdagents.teams.voting import by_majority
+from mdagents.teams import Decision, basic
+from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
+from mdagents.teams.baselines.voting import by_majority
 from tests.conftest import REPOSITORY
+from tests.mdagents.teams.test_teams import depth
 from tests.mdagents.test_run import Run, records, run
-from tests.mdagents.test_teams import depth
 from tests.support.fake_provider import FakeProvider, SeenRequest, ServedCall, peak_in_flight
 
 __all__ = ["run"]  # a fixture

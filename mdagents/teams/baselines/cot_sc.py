@@ -10,10 +10,10 @@ from mdagents.agents.case import Case
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
-from mdagents.teams.alone import physician
-from mdagents.teams.cot import reason
+from mdagents.teams.baselines.alone import physician
+from mdagents.teams.baselines.cot import reason
+from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision
-from mdagents.teams.voting import by_majority
 
 SAMPLES = 5
 

@@ -9,7 +9,7 @@ from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
-from mdagents.teams.alone import physician
+from mdagents.teams.baselines.alone import physician
 from mdagents.teams.decision import Decision, Stated
 
 

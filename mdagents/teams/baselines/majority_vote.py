@@ -5,9 +5,9 @@ from __future__ import annotations
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
+from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.basic import hear_experts
 from mdagents.teams.decision import Decision
-from mdagents.teams.voting import by_majority
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:

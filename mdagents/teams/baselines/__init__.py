@@ -1,0 +1,1 @@
+"""Methods without a team of roles, to which teams are compared: a file each."""
