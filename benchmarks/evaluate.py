@@ -40,7 +40,7 @@ from mdagents.agents.agent import DebateMessage
 from mdagents.agents.case import Case
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.questions import OptionOrder, Question, present
-from mdagents.records import ExaidRecord, SampleRecord, make_record
+from mdagents.records.sample import ExaidRecord, SampleRecord, make_record
 from mdagents.settings import Difficulty, RoutedBy, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam, Stated
 from mdagents.teams.router import Route

@@ -29,7 +29,7 @@ from benchmarks.harness import (
     show_results,
     show_table,
 )
-from mdagents.records import SCHEMA_VERSION
+from mdagents.records.sample import SCHEMA_VERSION
 from mdagents.settings import Difficulty
 from tests.support.medical_prose import prose
 

@@ -16,8 +16,8 @@ from infra.errors import BenchError, ConfigError, NothingRecorded
 from mdagents.config import RunConfig, make_config
 from mdagents.options import read_options, read_options_of_run
 from mdagents.printing import print_line, print_result
+from mdagents.records.store import read_manifest
 from mdagents.run import RunResult, run
-from mdagents.run_store import read_manifest
 from mdagents.runner import Outcome
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from infra.ledger import Ledger
 from mdagents.agents.case import make_case_id
-from mdagents.records import CaseSummaries, ExaidRecord, Watched, exaid_tokens
-from mdagents.summaries_file import ItemKey
+from mdagents.records.sample import CaseSummaries, ExaidRecord, Watched, exaid_tokens
+from mdagents.records.summaries import ItemKey
 from mdagents.watching import Watch, Watching
 
 MOST_IN_MEMORY = 64

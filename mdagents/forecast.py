@@ -32,7 +32,7 @@ from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present
 from mdagents.manifest import choose_models, select
 from mdagents.methods import Solver
-from mdagents.records import EXAID_ROLES
+from mdagents.records.sample import EXAID_ROLES
 from mdagents.settings import Difficulty, Method, TeamRole
 
 _CHARS_PER_TOKEN = 4

@@ -22,7 +22,7 @@ from mdagents.agents.prompts import prompt_hashes
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.exemplars import exemplars_hash
-from mdagents.run_store import Invocation, RunManifest, run_name
+from mdagents.records.store import Invocation, RunManifest, run_name
 from mdagents.settings import Method, TeamRole
 
 EMBEDDED_NOTICE = (

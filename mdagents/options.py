@@ -16,7 +16,7 @@ from exaid_core.policy import TriggerPolicy
 from infra.errors import ConfigError
 from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
 from mdagents.datasets.questions import OptionOrder
-from mdagents.records import EXAID_ROLES
+from mdagents.records.sample import EXAID_ROLES
 from mdagents.settings import Difficulty, Method, Preset, TeamRole
 
 ADAPTIVE = "adaptive"

@@ -26,8 +26,8 @@ from mdagents.exaid_queue import ExaidQueue
 from mdagents.interaction_table import hierarchy_tree, interaction_table
 from mdagents.manifest import choose_models, exaid_roles, make_manifest, select
 from mdagents.methods import Solver
-from mdagents.records import SampleRecord
-from mdagents.run_store import RunManifest, RunStore, earlier_run, is_full, recorded_run
+from mdagents.records.sample import SampleRecord
+from mdagents.records.store import RunManifest, RunStore, earlier_run, is_full, recorded_run
 from mdagents.runner import Item, Outcome, Recorded, Runner
 from mdagents.settings import Method, Status, TeamRole
 from mdagents.watching import ExaidModels, Watching

@@ -21,7 +21,7 @@ from mdagents.datasets.questions import present
 from mdagents.exaid_queue import ExaidQueue
 from mdagents.limits import Limited
 from mdagents.methods import Solver
-from mdagents.records import EXAID_ROLES, SampleRecord, Watched, make_record
+from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
 from mdagents.settings import TeamRole
 from mdagents.teams import Decision
 from mdagents.teams.router import Route

@@ -20,8 +20,8 @@ from infra.clock import Clock
 from infra.errors import ConfigError, LimitExceeded
 from mdagents.display import Display
 from mdagents.limits import Limited
-from mdagents.records import ExaidRecord, Watched
-from mdagents.run_store import case_files
+from mdagents.records.sample import ExaidRecord, Watched
+from mdagents.records.store import case_files
 
 # What is needed only with EXAID, or when a case is over, is imported there: the first request of a
 # run should not have to wait for it.

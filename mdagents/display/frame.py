@@ -23,7 +23,7 @@ from rich.text import Text
 from exaid_core.channel import clean
 from mdagents.display.display import Snapshot, accuracy_so_far, left_to_summarise
 from mdagents.display.stage import StagedCase
-from mdagents.records import SampleRecord
+from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 
 if TYPE_CHECKING:

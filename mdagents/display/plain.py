@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 from exaid_core.channel import clean
 from mdagents.display.display import Display, Snapshot, accuracy_so_far, left_to_summarise
 from mdagents.printing import print_line
-from mdagents.records import SampleRecord
-from mdagents.run_store import RunTotals
+from mdagents.records.sample import SampleRecord
+from mdagents.records.store import RunTotals
 from mdagents.settings import Status
 
 if TYPE_CHECKING:

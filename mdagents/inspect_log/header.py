@@ -13,7 +13,7 @@ from mdagents.inspect_log.ids import JSONObject, stable_id
 from mdagents.inspect_log.records import RunFiles
 from mdagents.inspect_log.sample import SCORER
 from mdagents.inspect_log.usage import Spending
-from mdagents.run_store import RunManifest
+from mdagents.records.store import RunManifest
 from mdagents.scoring.fields import object_of
 from mdagents.scoring.group import by_question, correct_answers, make_group
 from mdagents.scoring.scored_row import ScoredRow

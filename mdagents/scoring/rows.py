@@ -10,6 +10,7 @@ from typing import Any
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
+from mdagents.records.summaries import SummariesFile
 from mdagents.scoring.cells import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
@@ -18,7 +19,6 @@ from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, rea
 from mdagents.scoring.scored_row import Item, ScoredRow, make_row
 from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
-from mdagents.summaries_file import SummariesFile
 
 _NAMES_SHOWN = 8  # fields in a message
 

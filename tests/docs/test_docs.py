@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mdagents.options import make_parser
-from mdagents.records import SampleRecord
-from mdagents.run_store import RunManifest
+from mdagents.records.sample import SampleRecord
+from mdagents.records.store import RunManifest
 from mdagents.scoring.scored_row import COLUMNS
 from mdagents.settings import Status
 from scripts.update_docs import PAGE, with_help

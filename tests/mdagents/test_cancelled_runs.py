@@ -30,8 +30,8 @@ from infra.json_schema import reply_schema
 from infra.llm_registry import ModelRegistry
 from mdagents.cli import _status
 from mdagents.config import make_config
-from mdagents.line_log import LineLog
 from mdagents.options import read_options
+from mdagents.records.jsonl import LineLog
 from mdagents.run import RunResult, run
 from tests.exaid_core.virtual_time import VirtualTimeLoop
 from tests.support.schema_filler import SchemaFiller

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from mdagents.line_log import LineLog
-from mdagents.run_store import RunManifest
+from mdagents.records.jsonl import LineLog
+from mdagents.records.store import RunManifest
 from tests.conftest import REPOSITORY
 from tests.mdagents.test_run import SAMPLE, Run, program, records, run
 from tests.support.fake_provider import FakeProvider, FaultPlan

@@ -18,7 +18,7 @@ from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.files import read_records
 from exaid_core.trace.run_records import RunRecord
 from exaid_core.trace.traces import read_trace
-from mdagents.run_store import RunStore
+from mdagents.records.store import RunStore
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
 from tests.mdagents.test_run import SAMPLE, Run, program, records, run

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from mdagents.cli import main
-from mdagents.records import SampleRecord
-from mdagents.run_store import RunManifest
+from mdagents.records.sample import SampleRecord
+from mdagents.records.store import RunManifest
 from tests.conftest import REPOSITORY
 from tests.support.fake_provider import FakeProvider
 

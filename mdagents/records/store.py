@@ -23,10 +23,10 @@ from pydantic_core import to_json
 from infra.errors import ConfigError, StorageError
 from infra.files.whole_file import whole_file
 from infra.ledger import REPLIED, CallRow
-from mdagents.line_log import LineLog
-from mdagents.records import CaseSummaries, SampleRecord
+from mdagents.records.jsonl import LineLog
+from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
-from mdagents.summaries_file import ItemKey, SummariesFile
 
 SCHEMA_VERSION = "1.0.0"
 

@@ -1,0 +1,1 @@
+"""A run on disk: what each file holds, and how it is written and read."""
