@@ -13,9 +13,9 @@ from pathlib import Path
 from infra.clock import Clock
 from infra.config import parse_environment, read_variables
 from infra.errors import BenchError, ConfigError, NothingRecorded
+from infra.files.printing import print_line, print_result
 from mdagents.config import RunConfig, make_config
 from mdagents.options import read_options, read_options_of_run
-from mdagents.printing import print_line, print_result
 from mdagents.records.store import read_manifest
 from mdagents.run import RunResult, run
 from mdagents.runner import Outcome

@@ -22,8 +22,8 @@ from infra.model_configs import load_model_configs
 from mdagents.config import RunConfig
 from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
+from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.exaid_queue import ExaidQueue
-from mdagents.interaction_table import hierarchy_tree, interaction_table
 from mdagents.manifest import choose_models, exaid_roles, make_manifest, select
 from mdagents.methods import Solver
 from mdagents.records.sample import SampleRecord

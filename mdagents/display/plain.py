@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from exaid_core.channel import clean
+from infra.files.printing import print_line
 from mdagents.display.display import Display, Snapshot, accuracy_so_far, left_to_summarise
-from mdagents.printing import print_line
 from mdagents.records.sample import SampleRecord
 from mdagents.records.store import RunTotals
 from mdagents.settings import Status

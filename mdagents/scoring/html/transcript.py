@@ -20,7 +20,12 @@ from mdagents.scoring.fields import (
     text_of,
 )
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.transcripts import OtherAttemptError, SpokenTurn, read_transcript, summaries_of
+from mdagents.scoring.transcripts import (
+    OtherAttemptError,
+    SpokenTurn,
+    read_transcript,
+    summaries_of,
+)
 
 SUMMARY_FIELDS = {name: name.replace("_", " ") for name in LIMITS}
 """Field of a summary -> its heading."""

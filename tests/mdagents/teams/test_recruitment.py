@@ -12,7 +12,7 @@ from mdagents.agents.agent import DebateMessage
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.prompts import prompt_hashes, render
 from mdagents.datasets.questions import OptionOrder, present
-from mdagents.interaction_table import hierarchy_tree, interaction_table
+from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.settings import TeamSettings
 from mdagents.teams.decision import Panelist
 from mdagents.teams.recruitment import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import BenchError, ConfigError
-from mdagents.inspect_log.export import export_run
+from mdagents.export.export import export_run
 
 WRONG_USE = 2
 

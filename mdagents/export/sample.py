@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from exaid_core.trace.run_records import timestamp_of
-from mdagents.inspect_log.events import Event, Span, answer, around, flat, instant, message
-from mdagents.inspect_log.ids import JSONObject, stable_id
-from mdagents.inspect_log.records import Record, served_model
-from mdagents.inspect_log.transcript import Sources, case_span
-from mdagents.inspect_log.usage import Spending
+from mdagents.export.events import Event, Span, answer, around, flat, instant, message
+from mdagents.export.ids import JSONObject, stable_id
+from mdagents.export.records import Record, served_model
+from mdagents.export.transcript import Sources, case_span
+from mdagents.export.usage import Spending
 from mdagents.scoring.fields import number_of, object_of, options_of, response_text
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents.inspect_log.calls import Call
-from mdagents.transcripts import SpokenTurn
+from mdagents.export.calls import Call
+from mdagents.scoring.transcripts import SpokenTurn
 
 SLACK_MS = 5
 """How far the two clocks may be apart: that of the trace never jumps, that of the ledger may."""

@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from infra.chat import TokenUsage
 from infra.errors import ConfigError
 from infra.ledger import REPLIED, Totals
-from mdagents.inspect_log.usage import Spending
+from mdagents.export.usage import Spending
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.scoring.fields import count_of, object_of
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from infra.errors import BenchError
-from mdagents.inspect_log import export_run
-from mdagents.inspect_log.cli import main
+from mdagents.export import export_run
+from mdagents.export.cli import main
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY

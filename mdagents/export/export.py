@@ -9,15 +9,15 @@ from pathlib import Path
 from infra.errors import ConfigError, StorageError
 from infra.files.text import well_formed
 from infra.files.whole_file import whole_file
-from mdagents.inspect_log.calls import CallFile, attempt_of, by_attempt, spending
-from mdagents.inspect_log.header import Identity, identity_of, make_header, ms_of
-from mdagents.inspect_log.ids import JSONObject
-from mdagents.inspect_log.records import Record, RunFiles, find_run, served_model
-from mdagents.inspect_log.sample import make_sample
-from mdagents.inspect_log.transcript import Sources
-from mdagents.inspect_log.usage import Spending, spending_of_record
+from mdagents.export.calls import CallFile, attempt_of, by_attempt, spending
+from mdagents.export.header import Identity, identity_of, make_header, ms_of
+from mdagents.export.ids import JSONObject
+from mdagents.export.records import Record, RunFiles, find_run, served_model
+from mdagents.export.sample import make_sample
+from mdagents.export.transcript import Sources
+from mdagents.export.usage import Spending, spending_of_record
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.transcripts import OtherAttemptError, read_transcript
+from mdagents.scoring.transcripts import OtherAttemptError, read_transcript
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from mdagents.inspect_log import export_run
+from mdagents.export import export_run
 from mdagents.scoring.cli import main
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow
 from tests.conftest import REPOSITORY
+from tests.mdagents.scoring.test_scoring import ours, write
 from tests.mdagents.test_run import Run, run
-from tests.mdagents.test_scoring import ours, write
 
 __all__ = ["run"]  # a fixture
 

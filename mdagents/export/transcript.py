@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mdagents.inspect_log.calls import Call
-from mdagents.inspect_log.events import Event, Span, around, info, model_call
-from mdagents.inspect_log.from_record import said_in_record, summaries_in_record
-from mdagents.inspect_log.placing import place
-from mdagents.transcripts import SpokenTurn
+from mdagents.export.calls import Call
+from mdagents.export.events import Event, Span, around, info, model_call
+from mdagents.export.from_record import said_in_record, summaries_in_record
+from mdagents.export.placing import place
+from mdagents.scoring.transcripts import SpokenTurn
 
 EXAID = "exaid"
 _Items = list[Span | Event]

@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.chat import TokenUsage
 from infra.ledger import Totals
-from mdagents.inspect_log.ids import JSONObject
+from mdagents.export.ids import JSONObject
 from mdagents.scoring.fields import count_of, number_of, object_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mdagents.inspect_log.events import Span, info
-from mdagents.inspect_log.records import Record
+from mdagents.export.events import Span, info
+from mdagents.export.records import Record
 from mdagents.scoring.fields import count_of, entries_of, object_of
 
 _Object = Mapping[str, Any]

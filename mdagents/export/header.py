@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from infra.errors import ConfigError
-from mdagents.inspect_log.ids import JSONObject, stable_id
-from mdagents.inspect_log.records import RunFiles
-from mdagents.inspect_log.sample import SCORER
-from mdagents.inspect_log.usage import Spending
+from mdagents.export.ids import JSONObject, stable_id
+from mdagents.export.records import RunFiles
+from mdagents.export.sample import SCORER
+from mdagents.export.usage import Spending
 from mdagents.records.store import RunManifest
 from mdagents.scoring.fields import object_of
 from mdagents.scoring.group import by_question, correct_answers, make_group

@@ -1,6 +1,6 @@
 """`--display full`: what stands on the terminal, and that it never gets in the way.
 
-`python -m tests.mdagents.test_display_full` draws the picture of the documentation anew.
+`python -m tests.mdagents.display.test_display_full` draws the picture of the documentation anew.
 """
 
 from __future__ import annotations

@@ -4,6 +4,6 @@ The form is that of `inspect_ai.log.EvalLog`, version 2, as of inspect_ai 0.3.28
 itself is not needed: a test reads the log with it.
 """
 
-from mdagents.inspect_log.export import export_run
+from mdagents.export.export import export_run
 
 __all__ = ["export_run"]

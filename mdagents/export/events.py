@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exaid_core.trace.run_records import timestamp_of
-from mdagents.inspect_log.calls import Call
-from mdagents.inspect_log.ids import JSONObject, stable_id
-from mdagents.inspect_log.usage import model_usage
+from mdagents.export.calls import Call
+from mdagents.export.ids import JSONObject, stable_id
+from mdagents.export.usage import model_usage
 
 _STOP_REASONS = {"ok": "stop", "truncated": "max_tokens", "refused": "content_filter"}
 _PROMPT_ROLES = ("system", "user", "assistant")
