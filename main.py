@@ -7,7 +7,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
 
 from mdagents.cli import main
-from mdagents.config import env_flag
+from mdagents.runs.config import env_flag
 
 # Leave out questions that are routed to a level: set True here, or SKIP_BASIC=1 in the
 # environment, or say --skip basic.

@@ -14,11 +14,11 @@ from infra.clock import Clock
 from infra.config import parse_environment, read_variables
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.files.printing import print_line, print_result
-from mdagents.config import RunConfig, make_config
-from mdagents.options import read_options, read_options_of_run
 from mdagents.records.store import read_manifest
-from mdagents.run import RunResult, run
-from mdagents.runner import Outcome
+from mdagents.runs.config import RunConfig, make_config
+from mdagents.runs.options import read_options, read_options_of_run
+from mdagents.runs.runner import Outcome
+from mdagents.runs.session import RunResult, run
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Difficulty, Status
@@ -48,7 +48,7 @@ def main(argv: Sequence[str], *, skip: Mapping[str, bool], show_interaction_tabl
         config = make_config(options, left_out)
         environment = parse_environment(variables)
         if config.dry_run:
-            from mdagents.forecast import forecast  # runs need none of it
+            from mdagents.runs.forecast import forecast  # runs need none of it
 
             print(forecast(config, environment))
             return FINISHED

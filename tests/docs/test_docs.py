@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.options import make_parser
 from mdagents.records.sample import SampleRecord
 from mdagents.records.store import RunManifest
+from mdagents.runs.options import make_parser
 from mdagents.scoring.scored_row import COLUMNS
 from mdagents.settings import Status
 from scripts.update_docs import PAGE, with_help

@@ -16,8 +16,8 @@ from infra.layers.gate import Connections, Gate
 from infra.layers.hedge import Hedge, Started
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from mdagents.config import RunConfig, make_config
-from mdagents.options import read_options
+from mdagents.runs.config import RunConfig, make_config
+from mdagents.runs.options import read_options
 from tests.support.fake_provider import FakeProvider, Hold
 from tests.support.function_model import text_reply
 

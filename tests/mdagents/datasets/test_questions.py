@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.config import make_config
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
-from mdagents.options import read_options
+from mdagents.runs.config import make_config
+from mdagents.runs.options import read_options
 
 
 def a_source(*options: str, id_: str = "q", gold: str = "A") -> SourceQuestion:

@@ -20,7 +20,7 @@ from mdagents.export.cli import main
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
-from tests.mdagents.test_run import Run, records, run
+from tests.mdagents.runs.test_run import Run, records, run
 from tests.support.fake_provider import FakeProvider
 
 __all__ = ["run"]  # a fixture

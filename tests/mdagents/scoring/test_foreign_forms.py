@@ -19,8 +19,8 @@ from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow
 from tests.conftest import REPOSITORY
+from tests.mdagents.runs.test_run import Run, run
 from tests.mdagents.scoring.test_scoring import ours, write
-from tests.mdagents.test_run import Run, run
 
 __all__ = ["run"]  # a fixture
 

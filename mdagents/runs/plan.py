@@ -19,10 +19,10 @@ from infra.errors import ConfigError
 from infra.llm_registry import AUTO, ModelChooser, ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
-from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.exemplars import exemplars_hash
 from mdagents.records.store import Invocation, RunManifest, run_name
+from mdagents.runs.config import RunConfig
 from mdagents.settings import Method, TeamRole
 
 EMBEDDED_NOTICE = (

@@ -29,10 +29,10 @@ from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import reply_schema
 from infra.llm_registry import ModelRegistry
 from mdagents.cli import _status
-from mdagents.config import make_config
-from mdagents.options import read_options
 from mdagents.records.jsonl import LineLog
-from mdagents.run import RunResult, run
+from mdagents.runs.config import make_config
+from mdagents.runs.options import read_options
+from mdagents.runs.session import RunResult, run
 from tests.exaid_core.virtual_time import VirtualTimeLoop
 from tests.support.schema_filler import SchemaFiller
 
@@ -95,7 +95,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
         return function(*arguments)
 
     monkeypatch.setattr(ModelRegistry, "_provider", provider)
-    monkeypatch.setattr("mdagents.watching.asyncio.to_thread", at_once)
+    monkeypatch.setattr("mdagents.runs.observers.asyncio.to_thread", at_once)
     return endpoint
 
 

@@ -20,8 +20,8 @@ from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.questions import OptionOrder
-from mdagents.limits import Limits
-from mdagents.options import ADAPTIVE, DEFAULTS, EXAID_OFF, MODEL_ROLES, WORD_LIMITS
+from mdagents.runs.limits import Limits
+from mdagents.runs.options import ADAPTIVE, DEFAULTS, EXAID_OFF, MODEL_ROLES, WORD_LIMITS
 from mdagents.settings import (
     ALONE,
     LARGEST_COUNT,

@@ -1,7 +1,7 @@
 """What a user can say to `main.py`: flags, environment variables, a configuration file.
 
 Flag > environment (`MDAGENTS_` and the flag in capitals) > `--run-config` > default. This module
-only says what there is; `mdagents.config` says what it means and whether it makes sense.
+only says what there is; `mdagents.runs.config` says what it means and whether it makes sense.
 """
 
 from __future__ import annotations

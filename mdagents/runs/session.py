@@ -19,18 +19,18 @@ from infra.layers.gate import Urgency
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime, check_reachable
 from infra.model_configs import load_model_configs
-from mdagents.config import RunConfig
 from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
-from mdagents.exaid_queue import ExaidQueue
-from mdagents.manifest import choose_models, exaid_roles, make_manifest, select
-from mdagents.methods import Solver
 from mdagents.records.sample import SampleRecord
 from mdagents.records.store import RunManifest, RunStore, earlier_run, is_full, recorded_run
-from mdagents.runner import Item, Outcome, Recorded, Runner
+from mdagents.runs.config import RunConfig
+from mdagents.runs.exaid_queue import ExaidQueue
+from mdagents.runs.observers import ExaidModels, Watching
+from mdagents.runs.plan import choose_models, exaid_roles, make_manifest, select
+from mdagents.runs.runner import Item, Outcome, Recorded, Runner
+from mdagents.runs.solver import Solver
 from mdagents.settings import Method, Status, TeamRole
-from mdagents.watching import ExaidModels, Watching
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
 """Kept replies of all runs, below the output folder."""

@@ -27,12 +27,12 @@ from infra.json_schema import longest_reply, reply_schema
 from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.case import Case
-from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present
-from mdagents.manifest import choose_models, select
-from mdagents.methods import Solver
 from mdagents.records.sample import EXAID_ROLES
+from mdagents.runs.config import RunConfig
+from mdagents.runs.plan import choose_models, select
+from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, TeamRole
 
 _CHARS_PER_TOKEN = 4

@@ -15,7 +15,7 @@ from infra.ledger import Ledger
 from mdagents.agents.case import make_case_id
 from mdagents.records.sample import CaseSummaries, ExaidRecord, Watched, exaid_tokens
 from mdagents.records.summaries import ItemKey
-from mdagents.watching import Watch, Watching
+from mdagents.runs.observers import Watch, Watching
 
 MOST_IN_MEMORY = 64
 """Decided questions whose EXAID is kept in memory; of further ones only the id is, and they are

@@ -17,7 +17,7 @@ import pytest
 from mdagents.records.jsonl import LineLog
 from mdagents.records.store import RunManifest
 from tests.conftest import REPOSITORY
-from tests.mdagents.test_run import SAMPLE, Run, program, records, run
+from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
 from tests.support.fake_provider import FakeProvider, FaultPlan
 
 __all__ = ["run"]  # a fixture

@@ -21,7 +21,7 @@ from exaid_core.trace.traces import read_trace
 from mdagents.records.store import RunStore
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
-from tests.mdagents.test_run import SAMPLE, Run, program, records, run
+from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
 from tests.support.fake_provider import FakeProvider
 
 __all__ = ["run"]  # a fixture
@@ -379,7 +379,7 @@ def test_a_failing_exaid_says_why_nothing_is_summarised(provider: FakeProvider, 
 def test_more_questions_than_exaid_keeps_in_memory(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdagents.exaid_queue.MOST_IN_MEMORY", 3)
+    monkeypatch.setattr("mdagents.runs.exaid_queue.MOST_IN_MEMORY", 3)
     hold = provider.hold(OF_EXAID)
     threading.Timer(2.0, hold.release).start()
     flags = ("--num-samples", "20", "--difficulty", "basic", "--max-connections", "40")

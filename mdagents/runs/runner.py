@@ -15,17 +15,17 @@ from infra.clock import Clock
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import Ledger
 from mdagents.agents.case import Case, first_of, make_case_id
-from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.questions import present
-from mdagents.exaid_queue import ExaidQueue
-from mdagents.limits import Limited
-from mdagents.methods import Solver
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
+from mdagents.runs.config import RunConfig
+from mdagents.runs.exaid_queue import ExaidQueue
+from mdagents.runs.limits import Limited
+from mdagents.runs.observers import Watch, Watching
+from mdagents.runs.solver import Solver
 from mdagents.settings import TeamRole
 from mdagents.teams import Decision
 from mdagents.teams.router import Route
-from mdagents.watching import Watch, Watching
 
 GRACE = 10.0
 """Seconds that questions under way get to finish after an interruption; EXAID, if all are."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from mdagents.agents.case import Case
-from mdagents.config import RunConfig
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars
+from mdagents.runs.config import RunConfig
 from mdagents.settings import Method, RoutedBy
 from mdagents.teams import TEAMS, Solve
 from mdagents.teams.baselines import cot, cot_sc, few_shot, majority_vote, zero_shot

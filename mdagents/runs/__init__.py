@@ -1,0 +1,1 @@
+"""One run from what a user asks for to its files."""
