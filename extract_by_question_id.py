@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.dataset_tools import extract_main
+from mdagents.data_tools.subset import extract_main
 
 if __name__ == "__main__":
     sys.exit(extract_main(sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.dataset_tools import split_main
+from mdagents.data_tools.subset import split_main
 
 if __name__ == "__main__":
     sys.exit(split_main(sys.argv[1:]))

@@ -2,7 +2,7 @@
 
     python scripts/download_data.py medqa
 
-Every file that is fetched is pinned to a commit and a SHA-256 (``mdagents/data_sources.py``). It is
+Every file that is fetched is pinned to a commit and a SHA-256 (``mdagents/data_tools/sources.py``). It is
 downloaded beside its place, checked, made into a file of questions where it is published in another
 form, and only then moved there, so that ``data/{name}/`` never holds half a file or a file of
 another version. ``data/{name}/SOURCE.json`` says where each file came from.
@@ -36,9 +36,10 @@ from typing import NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from infra.errors import ConfigError
-from mdagents.data_conversion import rows_by_hand
-from mdagents.data_fetching import fetch, sha256_of
-from mdagents.data_sources import BY_HAND, SOURCES, About, PinnedFile, Source
+from mdagents.data_tools.conversion import rows_by_hand
+from mdagents.data_tools.fetching import fetch, sha256_of
+from mdagents.data_tools.question_files import Made, as_published, make_questions
+from mdagents.data_tools.sources import BY_HAND, SOURCES, About, PinnedFile, Source
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.source_note import (
     NOTE,
@@ -48,7 +49,6 @@ from mdagents.datasets.source_note import (
     Upstream,
     read_note,
 )
-from mdagents.question_files import Made, as_published, make_questions
 
 
 def utc_now() -> datetime:

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from infra.errors import ConfigError
-from mdagents.data_sources import BY_HAND
+from mdagents.data_tools.sources import BY_HAND
 from mdagents.datasets.dataset import open_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +36,8 @@ MEBIBYTE = 1 << 20
 # not ours to ship, and their SHA-256 cannot be met by anything else.
 DRIVER = """
 import datetime, json, sys
-from mdagents import data_conversion
-from mdagents.data_sources import About, Host, PinnedFile, Source
+from mdagents.data_tools import conversion as data_conversion
+from mdagents.data_tools.sources import About, Host, PinnedFile, Source
 from scripts.download_data import main
 
 def source(about, files, convert, **rest):

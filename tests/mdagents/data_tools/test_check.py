@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mdagents.data_lint import Kind, check, main
+from mdagents.data_tools.check import Kind, check, main
 from tests.conftest import REPOSITORY
 
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))

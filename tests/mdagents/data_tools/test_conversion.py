@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from infra.errors import ConfigError
-from mdagents import data_conversion as conversion
-from mdagents.data_sources import BY_HAND, SOURCES
+from mdagents.data_tools import conversion
+from mdagents.data_tools.question_files import make_questions
+from mdagents.data_tools.sources import BY_HAND, SOURCES
 from mdagents.datasets.dataset import KNOWN, open_dataset
 from mdagents.datasets.questions import SourceQuestion
-from mdagents.question_files import make_questions
 
 
 def questions(records: conversion.Records, path: Path) -> list[SourceQuestion]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from infra.errors import ConfigError
+from mdagents.data_tools.question_files import as_published, make_questions
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.medmcqa import Counting
-from mdagents.question_files import as_published, make_questions
 
 
 def a_record(number: int, **changes: Any) -> dict[str, Any]:

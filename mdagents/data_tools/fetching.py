@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from infra.errors import ConfigError
-from mdagents.data_sources import Host, PinnedFile
+from mdagents.data_tools.sources import Host, PinnedFile
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 """Where files of repositories on GitHub are, if `GITHUB_RAW_ENDPOINT` does not say otherwise."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.dataset_tools import extract_main, split_main
+from mdagents.data_tools.subset import extract_main, split_main
 from mdagents.datasets.dataset import open_dataset
 
 LINE = {"question": "?", "options": {"A": "x", "B": "y"}, "answer_idx": "A"}

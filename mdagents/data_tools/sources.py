@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from mdagents import data_conversion as conversion
+from mdagents.data_tools import conversion
 from mdagents.datasets.medmcqa import Counting
 
 

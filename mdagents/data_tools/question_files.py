@@ -11,7 +11,7 @@ from pathlib import Path
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
-from mdagents.data_conversion import Record
+from mdagents.data_tools.conversion import Record
 from mdagents.datasets.dataset import file_counting, open_dataset, read_lines, read_question
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.published_forms import OutOfScopeError

@@ -1,0 +1,1 @@
+"""Fetches, converts, checks and divides data sets."""
