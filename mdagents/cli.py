@@ -14,7 +14,7 @@ from infra.clock import Clock
 from infra.config import parse_environment, read_variables
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.files.printing import print_line, print_result
-from mdagents.records.store import read_manifest
+from mdagents.records.manifest import read_manifest
 from mdagents.runs.config import RunConfig, make_config
 from mdagents.runs.options import read_options, read_options_of_run
 from mdagents.runs.runner import Outcome

@@ -13,7 +13,7 @@ from mdagents.export.ids import JSONObject, stable_id
 from mdagents.export.records import RunFiles
 from mdagents.export.sample import SCORER
 from mdagents.export.usage import Spending
-from mdagents.records.store import RunManifest
+from mdagents.records.manifest import RunManifest
 from mdagents.scoring.fields import object_of
 from mdagents.scoring.group import by_question, correct_answers, make_group
 from mdagents.scoring.scored_row import ScoredRow

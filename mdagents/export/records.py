@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
-from mdagents.records.store import RunManifest, read_manifest
+from mdagents.records.manifest import RunManifest, read_manifest
 from mdagents.scoring.group import scored
 from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow

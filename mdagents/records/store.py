@@ -1,4 +1,4 @@
-"""A run on disk: `{name}.json` and the folder `{name}/` beside it.
+"""Writes a run as it goes: `{name}.json` and the folder `{name}/` beside it.
 
 A record counts as finished when its line is in `samples.jsonl` and on the disk. A process that is
 killed leaves at most a torn last line, which is dropped at the next start; a question that is
@@ -10,307 +10,33 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 
 import filelock
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from infra.errors import ConfigError, StorageError
 from infra.files.whole_file import whole_file
-from infra.ledger import REPLIED, CallRow
+from infra.ledger import CallRow
+from mdagents.records.folder import earlier_run, holds_nothing
 from mdagents.records.jsonl import LineLog
+from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
-
-SCHEMA_VERSION = "1.0.0"
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _WITH_EXAIDS_PART = "1.0.0"
 """Version of records that hold EXAID's part themselves."""
 
 
-class ExaidTotals(BaseModel):
-    """What EXAID did in a run: sums over `summaries.jsonl`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    questions: int = 0
-    """Answers that it is done with."""
-    summarised: int = 0
-    """Those with a summary that says something and was made from text."""
-    summaries: int = 0
-    """Such summaries."""
-    alerts: int = 0
-    """Segments with a critical alert."""
-    missed_alerts: int = 0
-    """Those that no summary covers."""
-    flagged_terms: int = 0
-    """Numbers, doses and drugs in summaries that nobody said."""
-    left_out: dict[str, int] = {}
-    """Why some of a question's text is in no summary -> questions."""
-
-    def add(self, made: CaseSummaries) -> None:
-        """Count what came of one more answer."""
-        counting = made.counting
-        self.questions += 1
-        self.summarised += bool(counting)
-        self.summaries += len(counting)
-        self.alerts += made.alerts
-        self.missed_alerts += made.watched.missed_alerts
-        for summary in counting:
-            terms = summary.get("unsupported_terms")
-            self.flagged_terms += len(terms) if isinstance(terms, (list, tuple)) else 0
-        if made.watched.tail_loss or len(counting) < len(made.exaid.summaries):
-            why = made.watched.error or "the summaries say nothing of it"
-            self.left_out[why] = self.left_out.get(why, 0) + 1
-
-
-class RunTotals(BaseModel):
-    """Sums over the records of a run."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    questions: int = 0
-    status_counts: dict[str, int] = {}
-    correct: int = 0
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-    cost_usd: float | None = 0.0
-    """None when the price of a model that was used is not known."""
-    exaid_tokens: int = 0
-    exaid: ExaidTotals = ExaidTotals()
-
-    def add_summaries(self, made: CaseSummaries) -> None:
-        """Count what EXAID made of one more answer."""
-        self.exaid.add(made)
-        self.exaid_tokens += made.exaid.token_usage.total_tokens
-
-    def add(self, record: SampleRecord) -> None:
-        """Count one more record."""
-        usage = record.token_usage
-        self.questions += 1
-        self.status_counts[record.status] = self.status_counts.get(record.status, 0) + 1
-        self.correct += bool(record.correct)
-        self.calls += record.calls
-        self.input_tokens += usage.input_tokens
-        self.output_tokens += usage.output_tokens
-        self.total_tokens += usage.total_tokens
-        known = self.cost_usd is not None and usage.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0) + (usage.cost_usd or 0) if known else None
-        self.exaid_tokens += record.exaid.token_usage.total_tokens
-
-    @property
-    def scored(self) -> int:
-        """Questions in the denominator of accuracy: all but the skipped ones."""
-        return self.questions - self.status_counts.get(Status.SKIPPED, 0)
-
-    @property
-    def done(self) -> int:
-        """Questions that nothing has kept from an end of their own."""
-        counts = self.status_counts
-        return self.questions - counts.get(Status.API_ERROR, 0) - counts.get(Status.LIMIT, 0)
-
-    @property
-    def could_not_work(self) -> bool:
-        """Whether no reply came at all, or more than half of the questions ended in `api_error`.
-
-        Such a run measures an endpoint, not a model: it is not finished.
-        """
-        errors = self.status_counts.get(Status.API_ERROR, 0)
-        return self.scored > 0 and (self.calls == 0 or 2 * errors > self.scored)
-
-
-class Spent(BaseModel):
-    """What was really sent and paid, over all invocations: the sum of `calls.jsonl`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    calls: int = 0
-    """Replies from providers."""
-    cached_calls: int = 0
-    """Replies that were kept from before; they cost nothing."""
-    failed_attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
-    """None when the price of a model that was used is not known."""
-
-    @property
-    def total_tokens(self) -> int:
-        """Input plus output."""
-        return self.input_tokens + self.output_tokens
-
-    def add(self, row: dict[str, object]) -> None:
-        """Count one line of `calls.jsonl`."""
-        if row["cached"]:
-            self.cached_calls += 1
-        elif row["outcome"] not in REPLIED:
-            self.failed_attempts += 1
-        else:
-            self.calls += 1
-            self.input_tokens += int(str(row["input_tokens"]))
-            self.output_tokens += int(str(row["output_tokens"]))
-            cost = row["cost_usd"]
-            known = self.cost_usd is not None and cost is not None
-            self.cost_usd = (self.cost_usd or 0.0) + float(str(cost)) if known else None
-
-
-class Invocation(BaseModel):
-    """One start of the program on this run."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    started_at: str
-    ended_at: str | None = None
-    """None while it is under way, or when it was killed."""
-    new_records: int = 0
-
-
-class RunManifest(BaseModel):
-    """`run.json`: what was run, with what, and what came out."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    schema_version: str = SCHEMA_VERSION
-    name: str
-    config_hash: str
-    """SHA-256 over everything that can change a result."""
-    config: dict[str, object]
-    """The effective configuration."""
-    models: dict[str, str]
-    """Role -> model that was asked for."""
-    models_served: list[str] = []
-    """As the endpoints name them."""
-    dataset: str
-    dataset_path: str
-    """Relative to the working directory where it lies below it, else the file's name."""
-    dataset_sha256: str
-    dataset_notice: str
-    """What a reader must know about the data set before reading a score; empty when nothing."""
-    model_notice: str
-    """The same about the models."""
-    item_ids: list[str]
-    items_hash: str
-    """SHA-256 over ids and contents of the selected questions."""
-    exemplars_sha256: str = ""
-    """Of the file that few-shot takes its exemplars from; empty for other methods."""
-    prompt_hashes: dict[str, str]
-    git_revision: str | None
-    """None outside a git checkout."""
-    package_versions: dict[str, str]
-    options: dict[str, object]
-    """What `--resume` needs to go on: the flags that are not about this machine."""
-    invocations: list[Invocation] = []
-    finished: bool = False
-    """Whether every selected question has a record."""
-    totals: RunTotals = RunTotals()
-    spent: Spent = Spent()
-
-
 def is_full(error: OSError) -> bool:
     """Whether something cannot be written because there is no room."""
     return error.errno in _NO_ROOM
-
-
-def run_name(
-    model: str, dataset: str, level: str, baseline: str, samples: int, changes_hash: str
-) -> str:
-    """`{model}_{dataset}_{level}_{n}samples`.
-
-    Args:
-        model: As the run's models call it.
-        dataset: Name of the data set.
-        level: `adaptive`, or the difficulty that is forced.
-        baseline: Stands before the samples; empty for the teams.
-        samples: Number of questions.
-        changes_hash: Stands at the end; empty when all settings are the default.
-    """
-    parts = (model, dataset, level, baseline, f"{samples}samples", changes_hash)
-    name = "_".join(part for part in parts if part)
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
-
-
-def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
-    """(trace, run log of EXAID) of a case in the folder of a run."""
-    return (
-        folder / "traces" / f"{case_id}.trace.jsonl.gz",
-        folder / "exaid" / f"{case_id}.jsonl.gz",
-    )
-
-
-def read_manifest(folder: Path) -> RunManifest | None:
-    """`run.json` of a run; None when there is no run in the folder.
-
-    Raises:
-        ConfigError: It is there and cannot be read.
-    """
-    path = folder / "run.json"
-    try:
-        return RunManifest.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValidationError) as error:
-        raise ConfigError(
-            f"{path} cannot be read as a run of this version ({type(error).__name__}); "
-            "start with --fresh to keep it under another name"
-        ) from error
-
-
-def holds_nothing(folder: Path) -> bool:
-    """Whether the run in a folder has no record."""
-    samples = folder / "samples.jsonl"
-    return not samples.is_file() or samples.stat().st_size == 0
-
-
-def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
-    """The run of the same name that is there already, if it may be continued.
-
-    Raises:
-        ConfigError: It was made with other settings.
-    """
-    earlier = read_manifest(output_dir / manifest.name)
-    if earlier is None or earlier.config_hash == manifest.config_hash:
-        return earlier
-    if holds_nothing(output_dir / manifest.name):
-        return None  # a mistyped address, say; it is kept under a dated name
-    differs = [
-        name
-        for name in ("items_hash", "exemplars_sha256", "models", "prompt_hashes", "options")
-        if getattr(earlier, name) != getattr(manifest, name)
-    ]
-    raise ConfigError(
-        f"{output_dir / manifest.name} holds a run that differs in "
-        f"{', '.join(differs) or 'endpoint'}; start with --fresh to keep it under a dated name"
-    )
-
-
-def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:
-    """Folder of the other run with the same settings that EXAID watched; None for none.
-
-    A finished one goes before an unfinished one, a later one before an earlier one.
-    """
-    candidates = []
-    for path in output_dir.glob("*/exaid"):
-        try:
-            earlier = read_manifest(path.parent)
-        except ConfigError:
-            continue  # of another version; what is looked for is of this one
-        if (
-            earlier is not None
-            and path.parent.name != manifest.name
-            and earlier.config_hash == manifest.config_hash
-        ):
-            last = earlier.invocations[-1].started_at
-            candidates.append((earlier.finished, last, path.parent))
-    return max(candidates)[2] if candidates else None
 
 
 class RunStore:

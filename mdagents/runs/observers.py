@@ -20,7 +20,7 @@ from infra.clock import Clock
 from infra.errors import ConfigError, LimitExceeded
 from mdagents.display import Display
 from mdagents.records.sample import ExaidRecord, Watched
-from mdagents.records.store import case_files
+from mdagents.records.folder import case_files
 from mdagents.runs.limits import Limited
 
 # What is needed only with EXAID, or when a case is over, is imported there: the first request of a

@@ -21,7 +21,7 @@ from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.exemplars import exemplars_hash
-from mdagents.records.store import Invocation, RunManifest, run_name
+from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.runs.config import RunConfig
 from mdagents.settings import Method, TeamRole
 

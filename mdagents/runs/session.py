@@ -23,7 +23,9 @@ from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.records.sample import SampleRecord
-from mdagents.records.store import RunManifest, RunStore, earlier_run, is_full, recorded_run
+from mdagents.records.folder import earlier_run, recorded_run
+from mdagents.records.manifest import RunManifest
+from mdagents.records.store import RunStore, is_full
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.observers import ExaidModels, Watching

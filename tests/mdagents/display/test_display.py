@@ -7,7 +7,7 @@ import pytest
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.retry import Wait
 from mdagents.display import Bar, LogLines, Snapshot, accuracy_so_far
-from mdagents.records.store import RunTotals, Spent
+from mdagents.records.manifest import RunTotals, Spent
 
 
 def snapshot(now: float, cooling: float = 0.0) -> Snapshot:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mdagents.records.jsonl import LineLog
-from mdagents.records.store import RunManifest
+from mdagents.records.manifest import RunManifest
 from tests.conftest import REPOSITORY
 from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
 from tests.support.fake_provider import FakeProvider, FaultPlan

@@ -15,7 +15,7 @@ import pytest
 
 from mdagents.cli import main
 from mdagents.records.sample import SampleRecord
-from mdagents.records.store import RunManifest
+from mdagents.records.manifest import RunManifest
 from tests.conftest import REPOSITORY
 from tests.support.fake_provider import FakeProvider
 

@@ -1,0 +1,65 @@
+"""Finds runs on the disk, and the files of a case in the folder of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from infra.errors import ConfigError
+from mdagents.records.manifest import RunManifest, read_manifest
+
+
+def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
+    """(trace, run log of EXAID) of a case in the folder of a run."""
+    return (
+        folder / "traces" / f"{case_id}.trace.jsonl.gz",
+        folder / "exaid" / f"{case_id}.jsonl.gz",
+    )
+
+
+def holds_nothing(folder: Path) -> bool:
+    """Whether the run in a folder has no record."""
+    samples = folder / "samples.jsonl"
+    return not samples.is_file() or samples.stat().st_size == 0
+
+
+def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
+    """The run of the same name that is there already, if it may be continued.
+
+    Raises:
+        ConfigError: It was made with other settings.
+    """
+    earlier = read_manifest(output_dir / manifest.name)
+    if earlier is None or earlier.config_hash == manifest.config_hash:
+        return earlier
+    if holds_nothing(output_dir / manifest.name):
+        return None  # a mistyped address, say; it is kept under a dated name
+    differs = [
+        name
+        for name in ("items_hash", "exemplars_sha256", "models", "prompt_hashes", "options")
+        if getattr(earlier, name) != getattr(manifest, name)
+    ]
+    raise ConfigError(
+        f"{output_dir / manifest.name} holds a run that differs in "
+        f"{', '.join(differs) or 'endpoint'}; start with --fresh to keep it under a dated name"
+    )
+
+
+def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:
+    """Folder of the other run with the same settings that EXAID watched; None for none.
+
+    A finished one goes before an unfinished one, a later one before an earlier one.
+    """
+    candidates = []
+    for path in output_dir.glob("*/exaid"):
+        try:
+            earlier = read_manifest(path.parent)
+        except ConfigError:
+            continue  # of another version; what is looked for is of this one
+        if (
+            earlier is not None
+            and path.parent.name != manifest.name
+            and earlier.config_hash == manifest.config_hash
+        ):
+            last = earlier.invocations[-1].started_at
+            candidates.append((earlier.finished, last, path.parent))
+    return max(candidates)[2] if candidates else None
