@@ -25,10 +25,12 @@ clean: ## remove the virtual environment and all caches
 		|| { echo "error: python 3.11 or newer is needed; say make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
-.venv/run.stamp: requirements.txt | .venv/bin/python
+.venv/run.stamp: requirements.txt pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-.venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
+.venv/dev.stamp: requirements-dev.txt requirements.txt pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@

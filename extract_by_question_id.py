@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.data_tools.subset import extract_main
+from mdagents.data_tools.subset import main
 
 if __name__ == "__main__":
-    sys.exit(extract_main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], program="python extract_by_question_id.py"))

@@ -6,8 +6,8 @@ import sys
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
 
-from mdagents.cli import main
-from mdagents.runs.config import env_flag
+from mdagents.runs.options import env_flag
+from mdagents.runs.program import main
 
 # Leave out questions that are routed to a level: set True here, or SKIP_BASIC=1 in the
 # environment, or say --skip basic.
@@ -20,4 +20,5 @@ SHOW_INTERACTION_TABLE = env_flag("SHOW_INTERACTION_TABLE")
 
 if __name__ == "__main__":
     skip = {"basic": SKIP_BASIC, "intermediate": SKIP_INTERMEDIATE, "advanced": SKIP_ADVANCED}
-    sys.exit(main(sys.argv[1:], skip=skip, show_interaction_table=SHOW_INTERACTION_TABLE))
+    left_out = [level for level, is_left_out in skip.items() if is_left_out]
+    sys.exit(main(sys.argv[1:], skip=left_out, show_interaction_table=SHOW_INTERACTION_TABLE))

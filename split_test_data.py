@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.data_tools.subset import split_main
+from mdagents.scoring.split import main
 
 if __name__ == "__main__":
-    sys.exit(split_main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], program="python split_test_data.py"))

@@ -1,11 +1,10 @@
-"""`scripts/check_data.py`: what is wrong with the questions of a data set, line by line."""
+"""Looks for what is wrong with the questions of a data set, line by line."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from infra.errors import ConfigError
+from infra.files.printing import print_line, print_result
 from mdagents.datasets.dataset import file_counting, find_dataset, read_lines, read_question
 from mdagents.datasets.exemplars import find_train_file
 from mdagents.datasets.medmcqa import Counting
@@ -213,29 +213,30 @@ _REFERENCES = [
 ]
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
     """Check files or data sets and print what was found.
 
     Args:
         argv: The command line without the program's name.
+        program: How the user has called it.
 
     Returns:
         The exit status: 0, 1 with findings, 2 for wrong use.
     """
-    options = _parser().parse_args(argv)
+    options = _parser(program).parse_args(argv)
     try:
         data_dir = Path(options.data_dir)
         paths = [find_dataset(name, data_dir, options.split)[1] for name in options.names]
         checked = [check(path, options.train) for path in paths]
     except ConfigError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_line(f"error: {error}")
         return WRONG_USE
     findings = [finding for file in checked for finding in file.findings]
     if options.json:
-        print(json.dumps(_as_json(checked), ensure_ascii=False, indent=2))
+        print_result(json.dumps(_as_json(checked), ensure_ascii=False, indent=2))
     else:
         for line in [*findings, *(file.summary() for file in checked)]:
-            print(line)
+            print_result(str(line))
     return FINDINGS if findings and not options.warn_only else CLEAN
 
 
@@ -255,9 +256,9 @@ def _as_json(checked: Sequence[Checked]) -> dict[str, object]:
     }
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python scripts/check_data.py",
+        prog=program,
         description="Looks for what is wrong with the questions of a data set: "
         + ", ".join(Kind)
         + ".",

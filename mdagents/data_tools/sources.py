@@ -269,7 +269,7 @@ def _medagentsbench(name: str, folder: str) -> ByHand:
         f"download {folder}/test_hard-00000-of-00001.parquet of "
         "https://huggingface.co/datasets/super-dainiu/medagents-benchmark, or "
         f"data/{name}/test_hard.jsonl of https://github.com/gersteinlab/medagents-benchmark, then: "
-        f"python scripts/download_data.py medagentsbench/{name}_hard --from FILE",
+        f"mdagents data download medagentsbench/{name}_hard --from FILE",
         About(
             "Apache 2.0, as the repository gersteinlab/medagents-benchmark says; the questions are "
             f"under the terms of {folder}",
@@ -291,7 +291,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "medbullets": ByHand(
             "download medbullets/medbullets_op4.csv (or _op5.csv) of "
             "https://github.com/HanjieChen/ChallengeClinicalQA, then: "
-            "python scripts/download_data.py medbullets --from medbullets_op4.csv",
+            "mdagents data download medbullets --from medbullets_op4.csv",
             About(
                 "none is stated; the questions are those of https://step2.medbullets.com",
                 "Hanjie Chen, Zhouxiang Fang, Yash Singla, Mark Dredze. Benchmarking Large "
@@ -313,7 +313,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "medexqa": ByHand(
             "download the five tables in test/ (for --split train, in dev/) of "
             "https://huggingface.co/datasets/bluesky333/MedExQA, then: "
-            "python scripts/download_data.py medexqa --from test/*.tsv",
+            "mdagents data download medexqa --from test/*.tsv",
             About(
                 "none is stated in the authors' repository, knowlab/MedExQA; see the card of "
                 "bluesky333/MedExQA",
@@ -325,7 +325,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "afrimedqa": ByHand(
             "download the table (afri_med_qa_15k_v2.5_phase_2_15275.csv) of "
             "https://huggingface.co/datasets/intronhealth/afrimedqa_v2, then: "
-            "python scripts/download_data.py afrimedqa --from FILE",
+            "mdagents data download afrimedqa --from FILE",
             About(
                 "CC BY-NC-SA 4.0, as the authors' repository intron-innovation/AfriMed-QA says",
                 "Tobi Olatunji, Charles Nimo, Abraham Owodunni, et al. AfriMed-QA: A Pan-African, "
@@ -338,7 +338,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "hle": ByHand(
             "download data/test-00000-of-00001.parquet of https://huggingface.co/datasets/cais/hle "
             "(its authors ask for your consent first), then: "
-            "python scripts/download_data.py hle --from test-00000-of-00001.parquet",
+            "mdagents data download hle --from test-00000-of-00001.parquet",
             About(
                 "MIT, as the card of cais/hle says; its authors ask not to publish its questions",
                 "Long Phan, Alice Gatti, Ziwen Han, et al. Humanity's Last Exam. 2025. "

@@ -38,7 +38,7 @@ KNOWN = (
     "medagentsbench/mmlu-pro_hard",
     "medagentsbench/pubmedqa_hard",
 )
-"""Names for which `scripts/download_data.py` has files or says where they are."""
+"""Names for which `mdagents data download` has files or says where they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,13 @@ class Dataset:
 _SAMPLE = "sample"
 """`meta_info` of the questions that ship with the project."""
 
+_SHIPPED = (Path(__file__).with_name("sample"), Path(__file__).parents[2] / "data" / "medqa")
+"""Where these are: in an installed package, in a clone."""
+
 SAMPLE_NOTICE = (
     "these questions were written for this project in the style of MedQA. They are not MedQA and "
     "were not reviewed by clinicians: use them to try the program, not to report a score. "
-    "`python scripts/download_data.py medqa` fetches the real test set."
+    "`mdagents data download medqa` fetches the real test set."
 )
 
 
@@ -138,9 +141,10 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     path = data_dir / name / f"{split}.jsonl"
     if path.is_file():
         return (name if split == "test" else f"{name}-{split}"), path
-    sample = data_dir / "medqa" / ("sample.jsonl" if split == "test" else f"sample_{split}.jsonl")
-    if name == "medqa" and sample.is_file():
-        return ("medqa-sample" if split == "test" else f"medqa-sample-{split}"), sample
+    file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
+    for folder in (data_dir / "medqa", *_SHIPPED):
+        if name == "medqa" and (folder / file).is_file():
+            return ("medqa-sample" if split == "test" else f"medqa-sample-{split}"), folder / file
     raise ConfigError(_not_found(name, data_dir, split))
 
 
@@ -154,7 +158,7 @@ def _not_found(name: str, data_dir: Path, split: str) -> str:
     if name in KNOWN:
         return (
             f"data set '{name}' is not in {data_dir} yet; "
-            f"fetch it with python scripts/download_data.py {name}"
+            f"fetch it with mdagents data download {name}"
         )
     known = sorted(
         {str(file.parent.relative_to(data_dir)) for file in data_dir.glob("*/**/*.jsonl")}

@@ -35,7 +35,7 @@ def train_file(path: Path) -> Path:
     if found is None:
         raise ConfigError(
             f"--method few_shot needs {path.with_name('train.jsonl')}, which is not there; "
-            "python scripts/download_data.py NAME fetches it with its data set"
+            "mdagents data download NAME fetches it with its data set"
         )
     return found
 

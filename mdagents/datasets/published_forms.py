@@ -34,8 +34,7 @@ class OutOfScopeError(ConfigError):
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(
-            f"{where}: {reason}; python scripts/download_data.py NAME --from FILE leaves such "
-            "records out"
+            f"{where}: {reason}; mdagents data download NAME --from FILE leaves such records out"
         )
         self.reason = reason
 

@@ -34,7 +34,7 @@ class SourceQuestion:
     options: Mapping[str, str]
     """Source letter -> text of the options that are shown, in the order of the data set."""
     gold: str
-    """Source letter of the right option."""
+    """Source letter of the right option; empty when nobody knows it."""
     hidden: Mapping[str, str] = field(default_factory=dict)
     """Source letter -> text of those that are not, since they are empty or say `n/a`."""
 
@@ -48,7 +48,7 @@ class Question:
     options: Mapping[str, str]
     """Presented letter -> option text, letters consecutive from A."""
     gold: str
-    """Presented letter of the right option. No prompt may hold it."""
+    """Presented letter of the right option, empty when nobody knows it. No prompt may hold it."""
     permutation: Mapping[str, str]
     """Presented letter -> source letter."""
     order_kept: bool = False
@@ -93,7 +93,7 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
         id=source.id,
         text=source.text,
         options={shown: source.options[original] for shown, original in permutation.items()},
-        gold=next(shown for shown, original in permutation.items() if original == source.gold),
+        gold=next((shown for shown, of in permutation.items() if of == source.gold), ""),
         permutation=permutation,
         order_kept=order_kept,
     )

@@ -9,6 +9,7 @@ from mdagents.display.failsafe import Failsafe
 from mdagents.display.plain import Bar, LogLines
 
 __all__ = [
+    "DISPLAYS",
     "Bar",
     "Display",
     "Failsafe",
@@ -17,6 +18,9 @@ __all__ = [
     "accuracy_so_far",
     "make_display",
 ]
+
+DISPLAYS = ("full", "plain", "log", "none")
+"""What `--display` can be."""
 
 
 def make_display(kind: str, questions: int, *, with_summaries: bool = True) -> Display:

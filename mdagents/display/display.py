@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from infra.errors import ErrorKind
 from infra.layers.retry import Wait
-from mdagents.records.sample import SampleRecord
 from mdagents.records.manifest import RunTotals, Spent
+from mdagents.records.sample import SampleRecord
 from mdagents.scoring.statistics import wilson
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from infra.layers.retry import Wait
 from mdagents.display.display import Display, Snapshot
-from mdagents.records.sample import SampleRecord
 from mdagents.records.manifest import RunTotals
+from mdagents.records.sample import SampleRecord
 
 if TYPE_CHECKING:
     from exaid_core.schema.agent_summary import AgentSummary

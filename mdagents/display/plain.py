@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 from exaid_core.channel import clean
 from infra.files.printing import print_line
 from mdagents.display.display import Display, Snapshot, accuracy_so_far, left_to_summarise
-from mdagents.records.sample import SampleRecord
 from mdagents.records.manifest import RunTotals
+from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 
 if TYPE_CHECKING:

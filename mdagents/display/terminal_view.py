@@ -15,8 +15,8 @@ from exaid_core.channel import clean
 from mdagents.display.display import Display, Snapshot
 from mdagents.display.frame import Frame, Pace, summary_box
 from mdagents.display.stage import Stage, StagedCase
-from mdagents.records.sample import SampleRecord
 from mdagents.records.manifest import RunTotals
+from mdagents.records.sample import SampleRecord
 
 if TYPE_CHECKING:
     from exaid_core.schema.agent_summary import AgentSummary

@@ -1,43 +1,44 @@
-"""`python scripts/export_inspect.py RUN`: a run for `inspect view` and `inspect log`."""
+"""The program that writes a run for `inspect view` and `inspect log`."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import BenchError, ConfigError
+from infra.files.printing import print_line, print_result
 from mdagents.export.export import export_run
 
 WRONG_USE = 2
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
     """Export a run.
 
     Args:
         argv: The command line without the program's name.
+        program: How the user has called it.
 
     Returns:
         The exit status: 0, or 2 for wrong use.
     """
-    options = _parser().parse_args(argv)
+    options = _parser(program).parse_args(argv)
     try:
         output = Path(options.output) if options.output else None
         if output is not None and output.suffix != ".json":
             raise ConfigError(f"--output {output}: the log is JSON, so its name must end in .json")
         written = export_run(Path(options.run), output)
     except BenchError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_line(f"error: {error}")
         return WRONG_USE
-    print(written)
+    print_result(str(written))
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python scripts/export_inspect.py",
+        prog=program,
         description="Writes a run as a log of Inspect (inspect.aisi.org.uk), for `inspect view`.",
         epilog="Exit status: 0 written, 2 wrong use or a damaged file.",
     )

@@ -12,7 +12,7 @@ from infra.ledger import REPLIED
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.settings import Status
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "1.1.0"
 
 
 class ExaidTotals(BaseModel):
@@ -160,6 +160,8 @@ class RunManifest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     schema_version: str = SCHEMA_VERSION
+    version: str = ""
+    """Of this program; empty before 0.2.0."""
     name: str
     config_hash: str
     """SHA-256 over everything that can change a result."""

@@ -132,9 +132,9 @@ class SampleRecord(_Record):
     predicted: str | None
     """Presented letter, None unless `answered`."""
     correct: bool | None
-    """None unless `answered`."""
+    """None unless `answered`, and where nobody knows the right option."""
     source_label: str
-    """DebateMessage of the right option in the data set."""
+    """Letter of the right option in the data set."""
     source_predicted: str | None
     permutation: dict[str, str]
     """Presented letter -> letter in the data set."""
@@ -144,7 +144,7 @@ class SampleRecord(_Record):
     confidence: float | None
     """Mean stated confidence of the experts who hold the answer at the end."""
     votes: dict[str, int]
-    """DebateMessage -> experts or teams who hold it at the end."""
+    """Letter -> experts or teams who hold it at the end."""
     opinions: list[Stated]
     interactions: list[DebateMessage]
     """Debate messages that were delivered: the cells of the interaction matrix."""
@@ -205,15 +205,15 @@ def make_record(
         question_id=question.id,
         question=question.text,
         label=question.gold,
-        answer=question.options[question.gold],
+        answer=question.options.get(question.gold, ""),
         options=dict(question.options),
         response=_response(question, route, decision),
         difficulty=route.difficulty.value if route and route.difficulty else None,
         token_usage=_usage(team),
         status=status,
         predicted=letter,
-        correct=question.is_right(letter) if letter else None,
-        source_label=question.permutation[question.gold],
+        correct=question.is_right(letter) if letter and question.gold else None,
+        source_label=question.permutation.get(question.gold, ""),
         source_predicted=question.permutation[letter] if letter else None,
         permutation=dict(question.permutation),
         order_kept=question.order_kept,

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import re
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
 from exaid_core.policy import TriggerPolicy
-from infra.config import check_base_url, read_variables
+from infra.config import check_base_url
 from infra.errors import ConfigError
 from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.questions import OptionOrder
+from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.limits import Limits
-from mdagents.runs.options import ADAPTIVE, DEFAULTS, EXAID_OFF, MODEL_ROLES, WORD_LIMITS
 from mdagents.settings import (
     ALONE,
     LARGEST_COUNT,
@@ -30,26 +39,23 @@ from mdagents.settings import (
     Difficulty,
     Method,
     Preset,
+    TeamRole,
     TeamSettings,
 )
 
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"0", "false", "no", "off", ""}
-
-
-def env_flag(name: str) -> bool:
-    """A switch such as SKIP_BASIC from the environment or `.env`: 1/true/yes/on in any case.
-
-    For the constants of a program: a value that is neither ends the program with one line.
-    """
-    try:
-        value = read_variables().get(name, "").strip().lower()
-        if value not in _TRUE | _FALSE:
-            raise ConfigError(f"{name} is '{value}' but must be yes or no")
-    except ConfigError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    return value in _TRUE
+ADAPTIVE: Literal["adaptive"] = "adaptive"
+EXAID_OFF: Literal["off"] = "off"
+MODEL_ROLES = (*(role.value for role in TeamRole), *sorted(EXAID_ROLES))
+WORD_LIMITS = (
+    "opinion",
+    "debate_opinion",
+    "message",
+    "delegate",
+    "investigate",
+    "synthesise",
+    "verdict",
+    "cot",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,74 +72,298 @@ class Selection:
     """Shuffled before `start` and `stop` are applied; None: in the order of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunConfig:
-    """One run. Everything that can change a result is hashed into `identity`."""
+class RunConfig(BaseModel):
+    """One run, said by the flags of `main.py` (docs/cli.md): each field is the flag of its name.
 
-    dataset: str
-    split: str
-    data_dir: Path
-    output_dir: Path
-    selection: Selection
-    option_order: OptionOrder
-    seed: int
-    model: str
-    model_base_url: str
-    model_roles: Mapping[str, str]
-    difficulty: Difficulty | None
-    """None: adaptive."""
-    method: Method
-    preset: Preset
-    team: TeamSettings
-    skip: frozenset[Difficulty]
-    exaid: TriggerPolicy | None
-    """When EXAID summarises; None: never."""
-    exaid_wait: float
+    Everything that can change a result is hashed into `identity`.
+
+    Raises:
+        ConfigError: A value makes no sense, or not together with another.
+        pydantic.ValidationError: A value is of another type.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str = "medqa"
+    """Folder under `data_dir`, or a `.jsonl` file."""
+    split: str = "test"
+    data_dir: Path = Path("data")
+    num_samples: int | None = None
+    limit: str | None = None
+    """`N` or `A-B`, counted from 1, both included."""
+    sample_id: tuple[str, ...] = ()
+    """Only these questions; also as one text, `12,57`."""
+    sample_shuffle: int | None = None
+    option_order: OptionOrder = OptionOrder.SHUFFLED
+    seed: int = 0
+    epochs: int = 1
+    skip: tuple[Difficulty, ...] = ()
+    """Levels of which questions are left out; also as one text, `basic,advanced`."""
+
+    model: str = "auto"
+    model_base_url: str = ""
+    model_role: Mapping[str, str] = {}
+    """Role -> model; also as a list of `role=model`."""
+
+    difficulty: Difficulty | Literal["adaptive"] = ADAPTIVE
+    method: Method = Method.MDAGENTS
+    preset: Preset = Preset.ULTIMATE
+    num_experts: int | None = None
+    num_rounds: int | None = None
+    num_turns: int | None = None
+    num_teams: int | None = None
+    team_size: int | None = None
+    words: Mapping[str, int] = {}
+    """Name of a word limit -> words; also as a list of `name=words`."""
+    decision_temperature: float = 0.0
+    expert_temperature: float = 0.7
+    exaid: TriggerPolicy | Literal["off"] | None = Field(default=None, validate_default=True)
+    """None becomes what is usual for the method: off where nobody talks to anybody."""
+    exaid_wait: float = 600.0
     """Seconds that EXAID may take after the last answer."""
-    epochs: int
-    retry: RetryPolicy
-    attempt_timeout: float | None
+
+    max_connections: int | None = None
+    max_samples: int | None = None
+    max_retries: int = 5
+    timeout: float = 600.0
+    """Seconds of a call after which it is not tried again."""
+    attempt_timeout: float | None = None
     """Seconds; None: as the endpoint needs it."""
-    hedge_after: float | None
+    hedge_after: float | None = None
     """Seconds; None: no attempt is made twice."""
-    max_connections: int | None
-    max_samples: int | None
-    requests_per_minute: float | None
-    tokens_per_minute: float | None
-    limits: Limits
-    fail_on_error: float | None
+    rpm: float | None = None
+    """Requests per minute at an endpoint."""
+    tpm: float | None = None
+    """Tokens per minute at an endpoint."""
+    token_limit: int | None = None
+    cost_limit: float | None = None
+    """USD."""
+    sample_token_limit: int | None = None
+    sample_time_limit: float | None = None
+    """Seconds."""
+    fail_on_error: float | None = None
     """Stop at more `api_error` than this: a count, or a fraction of the questions below 1."""
-    cache: CacheMode
-    fresh: bool
-    retry_errors: bool
-    dry_run: bool
-    log_prompts: bool
-    display: str
-    json: bool
-    show_interaction_table: bool
-    options: Mapping[str, object]
-    """The flags that are not about this machine, by name: what `--resume RUN` reads back."""
+
+    output_dir: Path = Path("output")
+    cache: CacheMode = CacheMode.ON
+    fresh: bool = False
+    retry_errors: bool = False
+    log_prompts: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_it_one_way(cls, given: Any) -> Any:
+        """`--limit 5` and `--num-samples 5` are one and the same run."""
+        if not isinstance(given, Mapping) or given.get("limit") is None:
+            return given
+        if given.get("num_samples") is not None:
+            raise ConfigError("--num-samples and --limit say the same thing; give one of them")
+        start, stop = _range(str(given["limit"]))
+        return given if start else {**given, "limit": None, "num_samples": stop}
+
+    @field_validator("sample_id", mode="before")
+    @classmethod
+    def _ids(cls, value: object) -> object:
+        if value is None:
+            return ()
+        ids = _listed(value)
+        if isinstance(value, str) and not ids:
+            raise ConfigError("--sample-id has no id in it; write --sample-id 12,57")
+        return ids
+
+    @field_validator("skip", mode="before")
+    @classmethod
+    def _levels(cls, value: object) -> object:
+        names = [name.lower() for name in _listed(value)]
+        for name in names:
+            if name not in set(Difficulty):
+                raise ConfigError(f"--skip {name}: there are only {', '.join(Difficulty)}")
+        return tuple(sorted({Difficulty(name) for name in names}))
+
+    @field_validator("model_role", mode="before")
+    @classmethod
+    def _roles(cls, value: object) -> object:
+        chosen = {}
+        for entry, role, model in _pairs(value):
+            if role not in MODEL_ROLES or not model:
+                raise ConfigError(
+                    f"--model-role {entry}: write ROLE=MODEL with a role of "
+                    f"{', '.join(MODEL_ROLES)}"
+                )
+            chosen[role] = model
+        return chosen
+
+    @field_validator("words", mode="before")
+    @classmethod
+    def _word_limits(cls, value: object) -> object:
+        limits = {}
+        for entry, name, words in _pairs(value):
+            limit = name.replace("-", "_")
+            if limit not in WORD_LIMITS or not words.isdecimal() or not 5 <= int(words) <= 1000:
+                raise ConfigError(
+                    f"--words {entry}: write NAME=N with a name of {', '.join(WORD_LIMITS)} "
+                    "and 5 to 1000 words"
+                )
+            limits[limit] = int(words)
+        return limits
+
+    @field_validator("exaid", mode="before")
+    @classmethod
+    def _usual_exaid(cls, value: object, info: ValidationInfo) -> object:
+        if value is not None:
+            return value
+        return EXAID_OFF if info.data.get("method") in ALONE else TriggerPolicy.FULL_EXAID
+
+    @field_validator("model_base_url")
+    @classmethod
+    def _url(cls, url: str) -> str:
+        check_base_url(url, "--model-base-url")
+        parts = urlsplit(url)
+        if parts.username or parts.password or parts.query:
+            raise ConfigError(
+                "--model-base-url must hold no password and no query, since it is written to "
+                "run.json; put the key into OPENAI_API_KEY"
+            )
+        return url
+
+    @field_validator(
+        "num_samples",
+        "max_connections",
+        "max_samples",
+        "epochs",
+        "token_limit",
+        "sample_token_limit",
+    )
+    @classmethod
+    def _at_least_1(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and value < 1:
+            raise ConfigError(f"{_flag(info)} is {value} but must be at least 1")
+        return value
+
+    @field_validator("max_retries", "exaid_wait")
+    @classmethod
+    def _0_or_more(cls, value: float, info: ValidationInfo) -> float:
+        if not value >= 0:
+            raise ConfigError(f"{_flag(info)} is {value:g} but must be 0 or more")
+        return value
+
+    @field_validator(
+        "timeout",
+        "attempt_timeout",
+        "hedge_after",
+        "rpm",
+        "tpm",
+        "cost_limit",
+        "sample_time_limit",
+    )
+    @classmethod
+    def _more_than_0(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if value is not None and not value > 0:
+            raise ConfigError(f"{_flag(info)} is {value:g} but must be more than 0")
+        return value
+
+    @field_validator("num_experts", "num_rounds", "num_turns", "num_teams", "team_size")
+    @classmethod
+    def _count(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and not SMALLEST_COUNT <= value <= LARGEST_COUNT:
+            raise ConfigError(
+                f"{_flag(info)} is {value} but must be {SMALLEST_COUNT} to {LARGEST_COUNT}"
+            )
+        return value
+
+    @field_validator("decision_temperature", "expert_temperature")
+    @classmethod
+    def _temperature(cls, value: float, info: ValidationInfo) -> float:
+        if not 0 <= value <= 2:
+            raise ConfigError(f"{_flag(info)} must be 0 to 2")
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> RunConfig:
+        if self.method is not Method.MDAGENTS:
+            does_not = f"--method {self.method} does not route its questions"
+            if self.difficulty != ADAPTIVE:
+                raise ConfigError(f"{does_not}; leave --difficulty {self.difficulty} out")
+            if self.skip:
+                raise ConfigError(
+                    f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
+                )
+        attempt_timeout = self.attempt_timeout or ATTEMPT_TIMEOUT
+        if self.hedge_after is not None and self.hedge_after >= attempt_timeout:
+            raise ConfigError(
+                f"--hedge-after is {self.hedge_after:g} but must be less than --attempt-timeout "
+                f"({attempt_timeout:g}), when an attempt ends anyway"
+            )
+        if self.cache is CacheMode.ONLY and self.retry_errors:
+            raise ConfigError("--cache only asks no provider; leave --retry-errors out")
+        return self
 
     @property
-    def level(self) -> str:
-        """`adaptive`, or the difficulty that is forced."""
-        return self.difficulty.value if self.difficulty else ADAPTIVE
+    def selection(self) -> Selection:
+        """Which questions are answered."""
+        start, stop = (0, self.num_samples) if self.limit is None else _range(self.limit)
+        return Selection(start, stop, self.sample_id, self.sample_shuffle)
+
+    @property
+    def team(self) -> TeamSettings:
+        """The numbers of the preset, and what was asked for instead."""
+        counts = {
+            "basic_experts": self.num_experts,
+            "debate_experts": self.num_experts,
+            "rounds": self.num_rounds,
+            "turns": self.num_turns,
+            "teams": self.num_teams,
+            "team_size": self.team_size,
+        }
+        changes: dict[str, Any] = {n: count for n, count in counts.items() if count is not None}
+        changes |= {f"{name}_words": words for name, words in self.words.items()}
+        return replace(
+            PRESETS[self.preset],
+            decision_temperature=self.decision_temperature,
+            expert_temperature=self.expert_temperature,
+            **changes,
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """What must not be exceeded."""
+        return Limits(
+            run_tokens=self.token_limit,
+            run_cost=self.cost_limit,
+            sample_tokens=self.sample_token_limit,
+            sample_seconds=self.sample_time_limit,
+        )
+
+    @property
+    def retry(self) -> RetryPolicy:
+        """How often and how patiently a call is made again."""
+        return RetryPolicy(max_retries=self.max_retries, timeout=self.timeout)
+
+    @property
+    def forced_level(self) -> Difficulty | None:
+        """The level to which all questions go; None: a router rates each."""
+        return self.difficulty if isinstance(self.difficulty, Difficulty) else None
+
+    @property
+    def exaid_policy(self) -> TriggerPolicy | None:
+        """When EXAID summarises; None: never."""
+        return self.exaid if isinstance(self.exaid, TriggerPolicy) else None
+
+    def flags(self) -> dict[str, object]:
+        """The flags that make a run what it is, by name: what `--resume RUN` reads back."""
+        return {name: _as_flag(getattr(self, name)) for name in _WHAT_IT_IS} | {
+            "sample_id": ",".join(self.sample_id) or None,
+            "skip": ",".join(self.skip),
+        }
 
     def changes_from_default(self) -> dict[str, object]:
         """Settings that change results and differ from the default, for banner and run name."""
-        usual: dict[str, object] = {
-            "difficulty": self.options["difficulty"],
-            "exaid": _usual_exaid(self.method),
-        }
-        changed = {
+        usual = RunConfig(method=self.method).flags()
+        return {
             name: value
-            for name, value in self.options.items()
-            if value not in (None, "", [], usual.get(name, DEFAULTS[name]))
-            and name not in _IN_THE_NAME
+            for name, value in self.flags().items()
+            if value not in (None, "", [], usual[name]) and name not in _IN_THE_NAME
         }
-        if self.skip:
-            changed["skip"] = ",".join(sorted(self.skip))
-        return changed
 
     @property
     def _permutations(self) -> str:
@@ -158,105 +388,17 @@ class RunConfig:
             "seed": self.seed,
             "epochs": self.epochs,
             "models": dict(models),
-            "level": self.level,
+            "level": self.difficulty,
             "method": self.method,
             "team": asdict(self.team),
-            "skip": sorted(self.skip),
-            "prompts": prompt_hashes(with_exaid=self.exaid is not None),
-            "exaid": self.exaid,
+            "skip": self.skip,
+            "prompts": prompt_hashes(with_exaid=self.exaid_policy is not None),
+            "exaid": self.exaid_policy,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def make_config(options: argparse.Namespace, skip: frozenset[Difficulty]) -> RunConfig:
-    """Check what the user asked for.
-
-    Args:
-        options: From `options.read_options`.
-        skip: The SKIP_* constants of `main.py`.
-
-    Raises:
-        ConfigError: A value makes no sense, or not together with another.
-    """
-    skip |= _levels(options.skip)
-    _refuse_levels_of_a_baseline(options, skip)
-    _check_url(options.model_base_url)
-    for name in ("max_connections", "max_samples", "epochs", "token_limit", "sample_token_limit"):
-        _at_least(options, name, 1)
-    _at_least(options, "max_retries", 0)
-    for name in _MORE_THAN_0:
-        value = getattr(options, name)
-        if value is not None and not value > 0:
-            raise ConfigError(f"{_flag(name)} is {value:g} but must be more than 0")
-    attempt_timeout = options.attempt_timeout or ATTEMPT_TIMEOUT
-    if options.hedge_after is not None and options.hedge_after >= attempt_timeout:
-        raise ConfigError(
-            f"--hedge-after is {options.hedge_after:g} but must be less than --attempt-timeout "
-            f"({attempt_timeout:g}), when an attempt ends anyway"
-        )
-    if not options.exaid_wait >= 0:
-        raise ConfigError(f"--exaid-wait is {options.exaid_wait:g} but must be 0 or more")
-    if options.exaid is None:
-        options.exaid = _usual_exaid(Method(options.method))
-    if options.cache == CacheMode.ONLY and options.retry_errors:
-        raise ConfigError("--cache only asks no provider; leave --retry-errors out")
-    preset = Preset(options.preset)
-    return RunConfig(
-        dataset=options.dataset,
-        split=options.split,
-        data_dir=Path(options.data_dir),
-        output_dir=Path(options.output_dir),
-        selection=_selection(options),
-        option_order=OptionOrder(options.option_order),
-        seed=options.seed,
-        model=options.model,
-        model_base_url=options.model_base_url,
-        model_roles=_model_roles(options.model_role),
-        difficulty=None if options.difficulty == ADAPTIVE else Difficulty(options.difficulty),
-        method=Method(options.method),
-        preset=preset,
-        team=_team(options, PRESETS[preset]),
-        skip=skip,
-        exaid=None if options.exaid == EXAID_OFF else TriggerPolicy(options.exaid),
-        exaid_wait=options.exaid_wait,
-        epochs=options.epochs,
-        retry=RetryPolicy(max_retries=options.max_retries, timeout=options.timeout),
-        attempt_timeout=options.attempt_timeout,
-        hedge_after=options.hedge_after,
-        max_connections=options.max_connections,
-        max_samples=options.max_samples,
-        requests_per_minute=options.rpm,
-        tokens_per_minute=options.tpm,
-        limits=Limits(
-            run_tokens=options.token_limit,
-            run_cost=options.cost_limit,
-            sample_tokens=options.sample_token_limit,
-            sample_seconds=options.sample_time_limit,
-        ),
-        fail_on_error=options.fail_on_error,
-        cache=CacheMode(options.cache),
-        fresh=options.fresh,
-        retry_errors=options.retry_errors,
-        dry_run=options.dry_run,
-        log_prompts=options.log_prompts,
-        display=options.display,
-        json=options.json,
-        show_interaction_table=options.show_interaction_table,
-        options={name: getattr(options, name) for name in _KEPT},
-    )
-
-
-_MORE_THAN_0 = (
-    "timeout",
-    "attempt_timeout",
-    "hedge_after",
-    "rpm",
-    "tpm",
-    "cost_limit",
-    "sample_time_limit",
-)
-
-_KEPT = (
+_WHAT_IT_IS = (
     "dataset",
     "split",
     "num_samples",
@@ -283,125 +425,40 @@ _KEPT = (
     "expert_temperature",
     "exaid",
 )
-"""Flags that make a run what it is."""
+"""Flags that make a run what it is; the others are about this machine and this start."""
 
 _IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "method")
 """Flags that a run's name shows by itself."""
 
 
-def _usual_exaid(method: Method) -> str:
-    """The policy when nobody names one: off where there is nobody to overhear."""
-    return EXAID_OFF if method in ALONE else TriggerPolicy.FULL_EXAID.value
+def _flag(info: ValidationInfo) -> str:
+    return "--" + str(info.field_name).replace("_", "-")
 
 
-def _refuse_levels_of_a_baseline(options: argparse.Namespace, skip: frozenset[Difficulty]) -> None:
-    if options.method == Method.MDAGENTS:
-        return
-    does_not = f"--method {options.method} does not route its questions"
-    if options.difficulty != ADAPTIVE:
-        raise ConfigError(f"{does_not}; leave --difficulty {options.difficulty} out")
-    if skip:
-        raise ConfigError(
-            f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
-        )
+def _range(limit: str) -> tuple[int, int]:
+    """(index of the first question, index after the last one) of `N` or `A-B`."""
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)", limit.strip())
+    start, stop = (int(match[1] or 1) - 1, int(match[2])) if match else (0, 0)
+    if start < 0 or stop <= start:
+        raise ConfigError(f"--limit is '{limit}' but must be N or A-B, counted from 1")
+    return start, stop
 
 
-def _check_url(url: str) -> None:
-    check_base_url(url, "--model-base-url")
-    parts = urlsplit(url)
-    if parts.username or parts.password or parts.query:
-        raise ConfigError(
-            "--model-base-url must hold no password and no query, since it is written to run.json; "
-            "put the key into OPENAI_API_KEY"
-        )
+def _listed(value: object) -> tuple[str, ...]:
+    """The parts of a text with commas, or of a list."""
+    parts = value.split(",") if isinstance(value, str) else cast(Iterable[object], value)
+    return tuple(part.strip() for part in map(str, parts) if part.strip())
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+def _pairs(value: object) -> list[tuple[str, str, str]]:
+    """(entry, name, value) of a mapping, or of a list of `name=value`."""
+    if isinstance(value, Mapping):
+        return [(f"{name}={of}", str(name), str(of)) for name, of in value.items()]
+    entries = [str(entry) for entry in cast(Iterable[object], value)]
+    return [(entry, *entry.partition("=")[::2]) for entry in entries]
 
 
-def _at_least(options: argparse.Namespace, name: str, smallest: int) -> None:
-    value = getattr(options, name)
-    if value is not None and value < smallest:
-        raise ConfigError(f"{_flag(name)} is {value} but must be at least {smallest}")
-
-
-def _selection(options: argparse.Namespace) -> Selection:
-    if options.num_samples is not None and options.limit is not None:
-        raise ConfigError("--num-samples and --limit say the same thing; give one of them")
-    start, stop = 0, None
-    if options.num_samples is not None:
-        _at_least(options, "num_samples", 1)
-        stop = options.num_samples
-    if options.limit is not None:
-        match = re.fullmatch(r"(?:(\d+)-)?(\d+)", options.limit.strip())
-        start, stop = (int(match[1] or 1) - 1, int(match[2])) if match else (0, 0)
-        if start < 0 or stop <= start:
-            raise ConfigError(f"--limit is '{options.limit}' but must be N or A-B, counted from 1")
-        if start == 0:  # said like --num-samples it is one and the same run
-            options.num_samples, options.limit = stop, None
-    ids = tuple(part.strip() for part in (options.sample_id or "").split(",") if part.strip())
-    if options.sample_id is not None and not ids:
-        raise ConfigError("--sample-id has no id in it; write --sample-id 12,57")
-    return Selection(start, stop, ids, options.sample_shuffle)
-
-
-def _model_roles(entries: Sequence[str]) -> dict[str, str]:
-    chosen = {}
-    for entry in entries:
-        role, _, model = entry.partition("=")
-        if role not in MODEL_ROLES or not model:
-            raise ConfigError(
-                f"--model-role {entry}: write ROLE=MODEL with a role of {', '.join(MODEL_ROLES)}"
-            )
-        chosen[role] = model
-    return chosen
-
-
-def _team(options: argparse.Namespace, usual: TeamSettings) -> TeamSettings:
-    counts = {
-        "num_experts": ("basic_experts", "debate_experts"),
-        "num_rounds": ("rounds",),
-        "num_turns": ("turns",),
-        "num_teams": ("teams",),
-        "team_size": ("team_size",),
-    }
-    changes: dict[str, object] = {
-        "decision_temperature": options.decision_temperature,
-        "expert_temperature": options.expert_temperature,
-    }
-    for name, settings in counts.items():
-        value = getattr(options, name)
-        if value is None:
-            continue
-        if not SMALLEST_COUNT <= value <= LARGEST_COUNT:
-            raise ConfigError(
-                f"{_flag(name)} is {value} but must be {SMALLEST_COUNT} to {LARGEST_COUNT}"
-            )
-        changes |= dict.fromkeys(settings, value)
-    for name in ("decision_temperature", "expert_temperature"):
-        if not 0 <= getattr(options, name) <= 2:
-            raise ConfigError(f"{_flag(name)} must be 0 to 2")
-    return replace(usual, **changes, **_words(options.words))  # type: ignore[arg-type]
-
-
-def _words(entries: Sequence[str]) -> dict[str, int]:
-    limits = {}
-    for entry in entries:
-        name, _, words = entry.partition("=")
-        name = name.replace("-", "_")
-        if name not in WORD_LIMITS or not words.isdecimal() or not 5 <= int(words) <= 1000:
-            raise ConfigError(
-                f"--words {entry}: write NAME=N with a name of {', '.join(WORD_LIMITS)} "
-                "and 5 to 1000 words"
-            )
-        limits[f"{name}_words"] = int(words)
-    return limits
-
-
-def _levels(text: str) -> frozenset[Difficulty]:
-    names = [part.strip().lower() for part in text.split(",") if part.strip()]
-    for name in names:
-        if name not in set(Difficulty):
-            raise ConfigError(f"--skip {name}: there are only {', '.join(Difficulty)}")
-    return frozenset(Difficulty(name) for name in names)
+def _as_flag(value: object) -> object:
+    if isinstance(value, Mapping):
+        return [f"{name}={of}" for name, of in value.items()]
+    return value.value if isinstance(value, StrEnum) else value

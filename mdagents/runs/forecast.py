@@ -31,7 +31,8 @@ from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.runs.plan import choose_models, select
+from mdagents.runs.models import choose_models
+from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, TeamRole
 
@@ -139,8 +140,8 @@ def forecast(config: RunConfig, environment: Environment) -> str:
     models = {role: str(spec) for role, spec in specs.items()}
     history = read_history(config.output_dir, models, config.method)
     questions = len(entries) * config.epochs
-    levels: list[Difficulty | None] = [config.difficulty]
-    if config.method is Method.MDAGENTS and config.difficulty is None:
+    levels: list[Difficulty | None] = [config.forced_level]
+    if config.method is Method.MDAGENTS and config.forced_level is None:
         levels = list(Difficulty)
     quiet, lively = (
         {
@@ -196,9 +197,9 @@ def _exaid(
     config: RunConfig, models: Mapping[str, _Sketch], bus: TraceBus, *, coalesce: bool
 ) -> EXAID | None:
     """EXAID as it would watch the case: at best all that comes at once is judged at once."""
-    if config.exaid is None:
+    if config.exaid_policy is None:
         return None
-    settings = ExaidConfig(policy=config.exaid, coalesce=coalesce, linger=0.0)
+    settings = ExaidConfig(policy=config.exaid_policy, coalesce=coalesce, linger=0.0)
     summarizer = models[LLMRole.SUMMARIZER.value]
     buffer_agent = models.get(LLMRole.BUFFER_AGENT.value, summarizer)
     exaid = EXAID(buffer_llm=buffer_agent, summarizer_llm=summarizer, config=settings)

@@ -19,8 +19,8 @@ from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.errors import ConfigError, LimitExceeded
 from mdagents.display import Display
-from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.folder import case_files
+from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.runs.limits import Limited
 
 # What is needed only with EXAID, or when a case is over, is imported there: the first request of a

@@ -1,39 +1,34 @@
 """What a user can say to `main.py`: flags, environment variables, a configuration file.
 
 Flag > environment (`MDAGENTS_` and the flag in capitals) > `--run-config` > default. This module
-only says what there is; `mdagents.runs.config` says what it means and whether it makes sense.
+only says what there is; `config` says what it means and whether it makes sense.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import configargparse
+from pydantic import ValidationError
 
+import mdagents
 from exaid_core.policy import TriggerPolicy
+from infra.config import read_variables
 from infra.errors import ConfigError
 from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
+from infra.layers.cache import CacheMode
 from mdagents.datasets.questions import OptionOrder
-from mdagents.records.sample import EXAID_ROLES
-from mdagents.settings import Difficulty, Method, Preset, TeamRole
+from mdagents.display import DISPLAYS
+from mdagents.runs.config import ADAPTIVE, EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
+from mdagents.settings import Difficulty, Method, Preset
 
-ADAPTIVE = "adaptive"
-EXAID_OFF = "off"
 EXAID_POLICIES = (*(policy.value for policy in TriggerPolicy), EXAID_OFF)
-MODEL_ROLES = (*(role.value for role in TeamRole), *sorted(EXAID_ROLES))
-WORD_LIMITS = (
-    "opinion",
-    "debate_opinion",
-    "message",
-    "delegate",
-    "investigate",
-    "synthesise",
-    "verdict",
-    "cot",
-)
 
+_PLAIN = (str, int, float, Path)
 _ENV_PREFIX = "MDAGENTS_"
 _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "
@@ -45,7 +40,7 @@ class _Parser(configargparse.ArgumentParser):  # type: ignore[misc]
     """Raises a ConfigError where argparse would print its usage and exit."""
 
     def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{' '.join(message.split())} (see python main.py --help)")
+        raise ConfigError(f"{' '.join(message.split())} (see {self.prog} --help)")
 
 
 class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
@@ -84,38 +79,71 @@ class _Formatter(argparse.HelpFormatter):
         return f"{plain} [%(default)s]"
 
 
-def read_options(argv: Sequence[str], variables: Mapping[str, str]) -> argparse.Namespace:
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off", ""}
+
+
+def env_flag(name: str) -> bool:
+    """A switch such as SKIP_BASIC from the environment or `.env`: 1/true/yes/on in any case.
+
+    For the constants of a program: a value that is neither ends the program with one line.
+    """
+    try:
+        value = read_variables().get(name, "").strip().lower()
+        if value not in _TRUE | _FALSE:
+            raise ConfigError(f"{name} is '{value}' but must be yes or no")
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    return value in _TRUE
+
+
+def read_options(
+    argv: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    program: str = "python main.py",
+    kept: Mapping[str, object] | None = None,
+) -> argparse.Namespace:
     """Parse the command line over the environment over the configuration file.
+
+    Args:
+        argv: The command line without the program's name.
+        variables: The environment.
+        program: How the user has called it.
+        kept: For `--resume RUN`: flag -> value with which the run was started, from its `run.json`;
+            they take the place of the defaults.
 
     Raises:
         ConfigError: A flag, a variable or an entry of the file is unknown or not valid.
     """
-    return _parse(make_parser(), argv, variables)
-
-
-def read_options_of_run(
-    argv: Sequence[str], variables: Mapping[str, str], kept: Mapping[str, object]
-) -> argparse.Namespace:
-    """The same for `--resume RUN`: what the run was started with takes the place of the defaults.
-
-    Args:
-        argv: The command line.
-        variables: The environment.
-        kept: Option name -> value, from the run's `run.json`.
-    """
-    parser = make_parser()
-    parser.set_defaults(**kept)
-    return _parse(parser, argv, variables)
-
-
-def _parse(
-    parser: _Parser, argv: Sequence[str], variables: Mapping[str, str]
-) -> argparse.Namespace:
+    parser = make_parser(program)
+    parser.set_defaults(**(kept or {}))
     arguments = [_with_dashes(argument) for argument in argv]
     file = variables.get(f"{_ENV_PREFIX}RUN_CONFIG")
     if file and not any(argument.startswith("--run-config") for argument in arguments):
         arguments = ["--run-config", file, *arguments]
     return parser.parse_args(arguments, env_vars=dict(variables))  # type: ignore[no-any-return]
+
+
+def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:
+    """The configuration that a command line asks for.
+
+    Args:
+        options: From `read_options`.
+        skip: Levels that the constants of `main.py` leave out, too.
+
+    Raises:
+        ConfigError: A value makes no sense, or not together with another.
+    """
+    said = {name: getattr(options, name) for name in RunConfig.model_fields}
+    said["skip"] = ",".join([options.skip, *skip])
+    try:
+        return RunConfig(**said)
+    except ValidationError as error:  # a run.json that was changed by hand, say
+        first = error.errors()[0]
+        name = "-".join(map(str, first["loc"][:1])).replace("_", "-")
+        raise ConfigError(f"--{name}: {first['msg']}") from error
 
 
 def _with_dashes(argument: str) -> str:
@@ -125,10 +153,10 @@ def _with_dashes(argument: str) -> str:
     return name.replace("_", "-") + equals + value
 
 
-def make_parser() -> _Parser:
-    """The parser of `main.py`."""
+def make_parser(program: str = "python main.py") -> _Parser:
+    """The parser of `main.py`, which is that of `mdagents run`, too."""
     parser = _Parser(
-        prog="python main.py",
+        prog=program,
         description="Answers multiple-choice medical questions with teams of LLM agents.",
         epilog=_EPILOG,
         formatter_class=_Formatter,
@@ -141,11 +169,15 @@ def make_parser() -> _Parser:
         config_arg_help_message="YAML file with any of these flags (num-samples: 20)",
         usage="%(prog)s [--dataset NAME] [--difficulty LEVEL] [--model NAME] [flags]",
     )
+    parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")
     _add_data_flags(parser.add_argument_group("Questions"))
     _add_model_flags(parser.add_argument_group("Models"))
     _add_team_flags(parser.add_argument_group("Teams"))
     _add_endpoint_flags(parser.add_argument_group("Calls and limits"))
     _add_run_flags(parser.add_argument_group("Run and output"))
+    fields = RunConfig.model_fields.items()
+    defaults = {n: field.default for n, field in fields if isinstance(field.default, _PLAIN)}
+    parser.set_defaults(**{n: str(d) if isinstance(d, Path) else d for n, d in defaults.items()})
     return parser
 
 
@@ -154,38 +186,37 @@ def _add_data_flags(group: Any) -> None:
     add(
         "--dataset",
         metavar="NAME",
-        default="medqa",
         help="folder under --data-dir, or a .jsonl file",
     )
-    add("--split", metavar="NAME", default="test", help="file in that folder, without .jsonl")
-    add("--data-dir", metavar="DIR", default="data", help="where the data sets are")
+    add("--split", metavar="NAME", help="file in that folder, without .jsonl")
+    add("--data-dir", metavar="DIR", help="where the data sets are")
     add("--num-samples", metavar="N", type=int, help="answer the first N questions [all]")
     add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")
     add("--sample-id", metavar="ID,…", help="only the questions with these ids")
     add("--sample-shuffle", metavar="SEED", type=int, help="shuffle the questions before the limit")
-    add("--option-order", choices=[*OptionOrder], default=OptionOrder.SHUFFLED.value,
+    add("--option-order", choices=[*OptionOrder],
         help="of the options: another in each epoch, one for all, or the data set's")  # fmt: skip
-    add("--seed", metavar="N", type=int, default=0, help="of the option order and of every call")
-    add("--epochs", metavar="N", type=int, default=1, help="answer each question N times")
+    add("--seed", metavar="N", type=int, help="of the option order and of every call")
+    add("--epochs", metavar="N", type=int, help="answer each question N times")
     add("--skip", metavar="LEVEL,…", default="", help="leave questions out that are routed there")
 
 
 def _add_model_flags(group: Any) -> None:
     add = group.add_argument
-    add("--model", metavar="NAME", default="auto",
+    add("--model", metavar="NAME",
         help="provider/name or a known name; auto: by key, else the embedded model")  # fmt: skip
-    add("--model-base-url", metavar="URL", default="", help="any OpenAI-compatible endpoint")
+    add("--model-base-url", metavar="URL", help="any OpenAI-compatible endpoint")
     add("--model-role", metavar="ROLE=MODEL", action="append", default=[],
         help=f"another model for one role; repeatable ({', '.join(MODEL_ROLES)})")  # fmt: skip
 
 
 def _add_team_flags(group: Any) -> None:
     add = group.add_argument
-    add("--difficulty", choices=[ADAPTIVE, *Difficulty], default=ADAPTIVE,
+    add("--difficulty", choices=[ADAPTIVE, *Difficulty],
         help="adaptive: a router rates each question; else one team answers all")  # fmt: skip
-    add("--method", choices=[*Method], default=Method.MDAGENTS.value,
+    add("--method", choices=[*Method],
         help="the teams, or a baseline")  # fmt: skip
-    add("--preset", choices=[*Preset], default=Preset.ULTIMATE.value, help="numbers of the teams")
+    add("--preset", choices=[*Preset], help="numbers of the teams")
     add(
         "--num-experts",
         metavar="N",
@@ -198,13 +229,13 @@ def _add_team_flags(group: Any) -> None:
     add("--team-size", metavar="N", type=int, help="clinicians of a team [3; classic 2]")
     add("--words", metavar="NAME=N", action="append", default=[],
         help=f"another word limit; repeatable ({', '.join(WORD_LIMITS)})")  # fmt: skip
-    add("--decision-temperature", metavar="T", type=float, default=0.0,
+    add("--decision-temperature", metavar="T", type=float,
         help="router, recruiter, arbitrator, moderator, coordinator")  # fmt: skip
-    add("--expert-temperature", metavar="T", type=float, default=0.7, help="all other turns")
+    add("--expert-temperature", metavar="T", type=float, help="all other turns")
     add("--exaid", metavar="POLICY", choices=EXAID_POLICIES,
         help="live summaries: " + ", ".join(EXAID_POLICIES)
         + " [full_exaid; off where nobody talks to anybody]")  # fmt: skip
-    add("--exaid-wait", metavar="S", type=float, default=600.0,
+    add("--exaid-wait", metavar="S", type=float,
         help="seconds that summaries may take after the last answer")  # fmt: skip
     add("--show-interaction-table", action="store_true", help="print who wrote to whom")
 
@@ -223,12 +254,11 @@ def _add_endpoint_flags(group: Any) -> None:
         type=int,
         help="questions under way [twice --max-connections; local: as many]",
     )
-    add("--max-retries", metavar="N", type=int, default=5, help="further attempts at a failed call")
+    add("--max-retries", metavar="N", type=int, help="further attempts at a failed call")
     add(
         "--timeout",
         metavar="S",
         type=float,
-        default=600.0,
         help="seconds of a call after which it is not tried again",
     )
     add(
@@ -255,11 +285,10 @@ def _add_endpoint_flags(group: Any) -> None:
 
 def _add_run_flags(group: Any) -> None:
     add = group.add_argument
-    add("--output-dir", metavar="DIR", default="output", help="where runs are written")
+    add("--output-dir", metavar="DIR", help="where runs are written")
     add(
         "--cache",
-        choices=["on", "off", "only"],
-        default="on",
+        choices=[*CacheMode],
         help="keep replies and use them again; only: replay without network",
     )
     add(
@@ -278,13 +307,9 @@ def _add_run_flags(group: Any) -> None:
     add("--dry-run", action="store_true", help="forecast calls, tokens and cost; call nothing")
     add(
         "--display",
-        choices=["full", "plain", "log", "none"],
+        choices=DISPLAYS,
         default="full",
         help="progress on stderr; without a terminal all but none print lines",
     )
     add("--json", action="store_true", help="print the results as one JSON object and nothing else")
     add("--log-prompts", action="store_true", help="write prompts and replies into calls.jsonl")
-
-
-DEFAULTS: Mapping[str, object] = vars(make_parser().parse_args([], env_vars={}))
-"""Option name -> what it is when nobody says anything."""

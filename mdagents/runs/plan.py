@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 import sys
@@ -11,12 +10,11 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from exaid_core.config import JUDGED
-from exaid_core.policy import TriggerPolicy
+import mdagents
 from infra.clock import Clock
-from infra.config import Environment, LLMRole, Provider
+from infra.config import Provider
 from infra.errors import ConfigError
-from infra.llm_registry import AUTO, ModelChooser, ModelSpec
+from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry
@@ -53,36 +51,6 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     return chosen
 
 
-def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
-    """Role -> model, by the order of precedence in docs/models.md.
-
-    Raises:
-        ConfigError: A model is not known.
-    """
-    configs = load_model_configs()
-    team = ModelChooser(environment, configs, config.model_base_url).parse(config.model)
-    specs = {role.value: team for role in TeamRole}
-    for role, model in config.model_roles.items():
-        # A role's model names its own provider; only a name that does not is on the team's server.
-        has_provider = model.partition("/")[0] in set(Provider) or configs.provider_of(model)
-        url = "" if has_provider else config.model_base_url
-        specs[role] = ModelChooser(environment, configs, url).parse(model)
-    for role in exaid_roles(config.exaid):
-        if role.value not in specs:
-            chooser = ModelChooser(environment, configs, config.model_base_url)
-            specs[role.value] = chooser.for_role(role, team, chosen=config.model != AUTO)
-    return specs
-
-
-def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:
-    """The roles for which a policy of EXAID needs a model."""
-    if policy is None:
-        return ()
-    if policy in JUDGED:
-        return LLMRole.SUMMARIZER, LLMRole.BUFFER_AGENT
-    return (LLMRole.SUMMARIZER,)
-
-
 def make_manifest(
     config: RunConfig,
     dataset: Dataset,
@@ -98,17 +66,18 @@ def make_manifest(
     config_hash = config.identity(endpoints, items_hash, exemplars)
     team = specs[TeamRole.DECISION.value]
     return RunManifest(
+        version=mdagents.__version__,
         name=run_name(
             Path(team.name).stem if team.provider is Provider.LOCAL else team.name,
             dataset.name,
-            config.level,
+            config.difficulty,
             "" if config.method is Method.MDAGENTS else config.method.value,
             len(entries),
             config_hash[:8] if config.changes_from_default() else "",
         ),
         config_hash=config_hash,
         config=_effective(config),
-        options=dict(config.options)
+        options=config.flags()
         | {
             "dataset": _without_machine_path(Path(config.dataset)),
             "model": _without_folder(config.model),
@@ -122,7 +91,7 @@ def make_manifest(
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,
         exemplars_sha256=exemplars,
-        prompt_hashes=prompt_hashes(with_exaid=config.exaid is not None),
+        prompt_hashes=prompt_hashes(with_exaid=config.exaid_policy is not None),
         git_revision=_git_revision(),
         package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp"),
         invocations=[Invocation(started_at=clock.timestamp())],
@@ -131,15 +100,14 @@ def make_manifest(
 
 def _effective(config: RunConfig) -> dict[str, object]:
     """The configuration as JSON types, without paths of this machine."""
-    content = asdict(config)
-    for name in ("options", "data_dir", "output_dir"):
-        del content[name]
-    content["skip"] = sorted(config.skip)
-    content["dataset"] = _without_machine_path(Path(config.dataset))
-    content["model"] = _without_folder(config.model)
-    content["model_roles"] = {r: _without_folder(m) for r, m in config.model_roles.items()}
-    loaded: dict[str, object] = json.loads(json.dumps(content))
-    return loaded
+    return config.model_dump(mode="json", exclude={"data_dir", "output_dir"}) | {
+        "selection": asdict(config.selection),
+        "team": asdict(config.team),
+        "limits": asdict(config.limits),
+        "dataset": _without_machine_path(Path(config.dataset)),
+        "model": _without_folder(config.model),
+        "model_role": {r: _without_folder(m) for r, m in config.model_role.items()},
+    }
 
 
 def _without_machine_path(path: Path) -> str:
@@ -169,17 +137,21 @@ def _is_embedded(specs: Mapping[str, ModelSpec]) -> bool:
 
 
 def _git_revision() -> str | None:
+    """The revision of the clone that this module is in; None where it was installed from one."""
+    root = Path(mdagents.__file__).parents[1]
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
-            cwd=Path(__file__).parent,
+            ["git", "rev-parse", "--show-toplevel", "HEAD"],
+            cwd=root,
             capture_output=True,
             text=True,
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    top, revision = done.stdout.splitlines()
+    # A virtual environment may be inside a repository that is not ours.
+    return revision if Path(top) == root.resolve() else None
 
 
 def _versions(*packages: str) -> dict[str, str]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from infra.chat import ChatModel
 from infra.clock import Clock
-from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
+from infra.errors import LimitExceeded
 from infra.ledger import Ledger
 from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry
@@ -22,10 +21,8 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.limits import Limited
 from mdagents.runs.observers import Watch, Watching
-from mdagents.runs.solver import Solver
+from mdagents.runs.solver import Solved, Solver
 from mdagents.settings import TeamRole
-from mdagents.teams import Decision
-from mdagents.teams.router import Route
 
 GRACE = 10.0
 """Seconds that questions under way get to finish after an interruption; EXAID, if all are."""
@@ -64,10 +61,7 @@ class Answered:
     item: Item
     case: Case
     watch: Watch
-    route: Route | None
-    decision: Decision | None
-    error: BenchError | None
-    wall_seconds: float
+    solved: Solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,15 +244,16 @@ class Runner:
             self._ledger.close_case(case_id)
 
     def _record(self, answered: Answered) -> Recorded:
+        solved = answered.solved
         return self._on_record(
             make_record(
                 answered.case,
                 epoch=answered.item.epoch,
-                route=answered.route,
-                decision=answered.decision,
-                error=answered.error,
+                route=solved.route,
+                decision=solved.decision,
+                error=solved.error,
                 book=self._ledger.book_of(answered.case.id),
-                wall_seconds=answered.wall_seconds,
+                wall_seconds=solved.wall_seconds,
                 watched=Watched(error=answered.watch.error),
             )
         )
@@ -295,37 +290,17 @@ class Runner:
             bus=watch.bus,
             repeat=item.epoch - 1,
         )
-        chosen: Route | None = None
-        decision: Decision | None = None
-        error: BenchError | None = None
-        started = self._clock.monotonic()
         self._ledger.open_case(case.id)
         try:
-            async with _time_limit(config.limits.sample_seconds):
-                chosen = await self._solver.route(case)
-                if chosen.difficulty not in config.skip:
-                    solve = self._solver.at(chosen)
-                    decision = await solve(case, case.question, config.team)
-        except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
-            error = caught
-            if isinstance(caught, LimitExceeded):
-                self._is_over_budget()  # notes it, if it was the run's
+            solved = await self._solver.solve(case, self._clock)
         except BaseException:
             await self._close(case.id, watch)
             raise
-        wall_seconds = self._clock.monotonic() - started
-        return Answered(item, case, watch, chosen, decision, error, wall_seconds)
+        if isinstance(solved.error, LimitExceeded):
+            self._is_over_budget()  # notes it, if it was the run's
+        return Answered(item, case, watch, solved)
 
     def _check_case(self, case_id: str) -> None:
         self._check_budget()
         used = self._ledger.book_of(case_id).totals(without=EXAID_ROLES)
         self._config.limits.check_sample(used.usage.total_tokens)
-
-
-@asynccontextmanager
-async def _time_limit(seconds: float | None) -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise LimitExceeded(f"the question has reached --sample-time-limit {seconds:g}") from None

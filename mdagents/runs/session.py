@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -17,19 +16,19 @@ from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.layers.gate import Urgency
 from infra.ledger import CallRow, Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime, check_reachable
-from infra.model_configs import load_model_configs
+from infra.llm_registry import ModelRegistry, ModelSpec
 from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
-from mdagents.records.sample import SampleRecord
 from mdagents.records.folder import earlier_run, recorded_run
 from mdagents.records.manifest import RunManifest
+from mdagents.records.sample import SampleRecord
 from mdagents.records.store import RunStore, is_full
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
+from mdagents.runs.models import check_models, choose_models, exaid_roles, make_runtime
 from mdagents.runs.observers import ExaidModels, Watching
-from mdagents.runs.plan import choose_models, exaid_roles, make_manifest, select
+from mdagents.runs.plan import make_manifest, select
 from mdagents.runs.runner import Item, Outcome, Recorded, Runner
 from mdagents.runs.solver import Solver
 from mdagents.settings import Method, Status, TeamRole
@@ -57,14 +56,31 @@ class RunResult:
     """The error in which most of the questions ended, when the run could not work."""
 
 
-async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunResult:
+async def run(
+    config: RunConfig,
+    environment: Environment,
+    clock: Clock,
+    *,
+    display: str = "none",
+    show_interaction_table: bool = False,
+    on_ready: Callable[[], None] = lambda: None,
+) -> RunResult:
     """Answer what a configuration asks for, or go on where an earlier process stopped.
+
+    Args:
+        config: What is asked for.
+        environment: Keys and endpoints.
+        clock: For all times.
+        display: One of `DISPLAYS`, on stderr.
+        show_interaction_table: Whether the display shows who wrote to whom in a debate.
+        on_ready: Called once, when all is loaded that the questions need.
 
     Raises:
         ConfigError: The user has to change something; nothing was written.
         StorageError: There is no room to begin.
         NothingRecorded: There is nothing to replay.
     """
+    policy = config.exaid_policy
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
     specs = choose_models(config, environment)
@@ -79,7 +95,7 @@ async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunR
         return RunResult(earlier, folder, array_path, Outcome.FINISHED, already_finished=True)
 
     solver = Solver(config, dataset)
-    _check_models(config, environment, specs)
+    check_models(config, environment, specs)
     _make_output_dir(config.output_dir)
     items = [Item(entry, epoch) for epoch in range(1, config.epochs + 1) for entry in entries]
     async with contextlib.AsyncExitStack() as opened:
@@ -90,21 +106,29 @@ async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunR
                 opened_store.book(row)
 
         ledger = Ledger(book)
-        display = make_display(config.display, len(items), with_summaries=config.exaid is not None)
+        shown = make_display(display, len(items), with_summaries=policy is not None)
 
         def check_run() -> None:
             for opened_store in books:
                 spent = opened_store.manifest.spent
                 config.limits.check_run(spent.total_tokens, spent.cost_usd)
 
-        runtime = _runtime(config, environment, ledger, clock, display, opened)
-        runtime.may_send = check_run
-        registry = ModelRegistry(runtime)
+        registry = ModelRegistry(
+            make_runtime(
+                config,
+                environment,
+                ledger,
+                clock,
+                replies=_replies(config, opened),
+                on_wait=shown.waiting,
+                may_send=check_run,
+            )
+        )
         opened.push_async_callback(registry.aclose)
         models = {role: registry.model(specs[role.value]) for role in TeamRole}
         exaid_models = _exaid_models(config, registry, specs)
         await registry.prepare()
-        _spare_the_collector()
+        on_ready()
 
         store = RunStore(
             config.output_dir,
@@ -112,20 +136,20 @@ async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunR
             clock.now(),
             fresh=config.fresh,
             again=again,
-            with_exaid=config.exaid is not None,
+            with_exaid=policy is not None,
         )
         opened.callback(store.close)
         books.append(store)
         opened.callback(books.clear)  # a row that comes after the end has no place any more
         todo = [item for item in items if item.key not in store.done]
-        opened.enter_context(display)
+        opened.enter_context(shown)
         is_replay = config.cache is CacheMode.ONLY
         recorded = recorded_run(config.output_dir, manifest) if is_replay else None
-        can_watch = config.exaid is not None and (recorded is not None or not is_replay)
+        can_watch = policy is not None and (recorded is not None or not is_replay)
         kept = [(item, store.attempts[item]) for item in store.unsummarised if can_watch]
-        _show_banner(display, store, config, len(items) - len(todo), len(kept))
-        if config.exaid is not None and not can_watch:
-            display.say("NOTE: no recorded run for EXAID to follow, so it is left out")
+        _show_banner(shown, store, config, len(items) - len(todo), len(kept))
+        if policy is not None and not can_watch:
+            shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
 
         watching = Watching(
             folder=store.folder,
@@ -133,8 +157,8 @@ async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunR
             model=manifest.models[TeamRole.EXPERT.value],
             revision=manifest.git_revision,
             clock=clock,
-            display=display,
-            policy=config.exaid if can_watch else None,
+            display=shown,
+            policy=policy if can_watch else None,
             models=exaid_models,
             check_run=check_run,
             recorded=recorded,
@@ -149,13 +173,13 @@ async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunR
             clock,
             watching,
             exaid,
-            on_record=_recorder(store, display, config),
+            on_record=_recorder(store, shown, show_interaction_table),
             check_run=check_run,
         )
         stops: list[int] = []
-        _stop_on_signals(runner, display, stops)
-        shown = asyncio.ensure_future(_show(display, store, registry, exaid, clock))
-        opened.callback(shown.cancel)
+        _stop_on_signals(runner, shown, stops)
+        showing = asyncio.ensure_future(_show(shown, store, registry, exaid, clock))
+        opened.callback(showing.cancel)
         workers = config.max_samples or _questions_under_way(registry)
         outcome, error = Outcome.INTERRUPTED, None
         try:
@@ -189,7 +213,7 @@ async def run(config: RunConfig, environment: Environment, clock: Clock) -> RunR
 def _exaid_models(
     config: RunConfig, registry: ModelRegistry, specs: Mapping[str, ModelSpec]
 ) -> ExaidModels | None:
-    models = [registry.model(specs[role.value]) for role in exaid_roles(config.exaid)]
+    models = [registry.model(specs[role.value]) for role in exaid_roles(config.exaid_policy)]
     # A policy without a buffer agent never asks one.
     if not models:
         return None
@@ -204,6 +228,17 @@ def _is_complete(earlier: RunManifest, again: set[Status]) -> bool:
     return earlier.finished and not any(earlier.totals.status_counts.get(s) for s in again)
 
 
+def _replies(config: RunConfig, opened: contextlib.AsyncExitStack) -> ReplyStore | None:
+    """The kept replies of all runs, closed with `opened`; None without a cache."""
+    if config.cache is CacheMode.OFF:
+        return None
+    replies = ReplyStore(config.output_dir / CACHE_FILE)
+    opened.callback(replies.close)
+    if config.cache is CacheMode.ONLY and replies.is_empty():
+        raise NothingRecorded(NOTHING_RECORDED)
+    return replies
+
+
 def _make_output_dir(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -213,59 +248,6 @@ def _make_output_dir(path: Path) -> None:
         raise ConfigError(
             f"cannot write to {path}: {error.strerror}; choose another --output-dir"
         ) from error
-
-
-def _runtime(
-    config: RunConfig,
-    environment: Environment,
-    ledger: Ledger,
-    clock: Clock,
-    display: Display,
-    opened: contextlib.AsyncExitStack,
-) -> Runtime:
-    replies = None
-    if config.cache is not CacheMode.OFF:
-        replies = ReplyStore(config.output_dir / CACHE_FILE)
-        opened.callback(replies.close)
-        if config.cache is CacheMode.ONLY and replies.is_empty():
-            raise NothingRecorded(NOTHING_RECORDED)
-    return Runtime(
-        environment=environment,
-        ledger=ledger,
-        clock=clock,
-        retry=config.retry,
-        attempt_timeout=config.attempt_timeout,
-        hedge_after=config.hedge_after,
-        max_connections=config.max_connections,
-        requests_per_minute=config.requests_per_minute,
-        tokens_per_minute=config.tokens_per_minute,
-        replies=replies,
-        cache_mode=config.cache,
-        log_prompts=config.log_prompts,
-        on_wait=display.waiting,
-    )
-
-
-def _check_models(
-    config: RunConfig, environment: Environment, specs: Mapping[str, ModelSpec]
-) -> None:
-    """Raise a ConfigError for a model that cannot be reached, or whose cost cannot be limited."""
-    configs = load_model_configs()
-    for spec in specs.values():
-        if config.cache is not CacheMode.ONLY:
-            check_reachable(spec, environment, configs)
-        has_price = configs.info(spec.provider, spec.name).price is not None
-        if config.limits.run_cost is not None and not has_price:
-            raise ConfigError(
-                f"--cost-limit needs the price of {spec}, which is not known; use --token-limit"
-            )
-
-
-def _spare_the_collector() -> None:
-    """Let garbage collection look at what a call leaves behind, not at the modules every time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 def _questions_under_way(registry: ModelRegistry) -> int:
@@ -290,10 +272,9 @@ def _show_banner(
     epochs = f", {config.epochs} times each" if config.epochs > 1 else ""
     display.say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
     display.say(f"models     {models}")
-    exaid = config.exaid or "off"
-    teams = f"teams      {config.level}, preset {config.preset}"
+    teams = f"teams      {config.difficulty}, preset {config.preset}"
     answers = teams if config.method is Method.MDAGENTS else f"baseline   {config.method}"
-    display.say(f"{answers}, EXAID {exaid}")
+    display.say(f"{answers}, EXAID {config.exaid}")
     if changes := config.changes_from_default():
         display.say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")
@@ -308,12 +289,12 @@ def _show_banner(
 
 
 def _recorder(
-    store: RunStore, display: Display, config: RunConfig
+    store: RunStore, display: Display, show_interaction_table: bool
 ) -> Callable[[SampleRecord], Recorded]:
     def record(sample: SampleRecord) -> Recorded:
         store.append(sample)
         display.finished(sample, store.manifest.totals)
-        if config.show_interaction_table and sample.panel:
+        if show_interaction_table and sample.panel:
             display.say(f"{sample.question_id}: who defers to whom\n{hierarchy_tree(sample.panel)}")
             display.say(interaction_table(sample.panel, sample.interactions))
         return Recorded(
@@ -342,8 +323,9 @@ def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
         # Whoever started this process may have it ignored: nohup does.
         if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
-        # Windows has no such handlers: there Python's own Ctrl-C stops at once.
-        with contextlib.suppress(NotImplementedError):
+        # Windows has no such handlers, nor has any thread but the main one: there Python's own
+        # Ctrl-C stops at once.
+        with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(number, on_signal, number)
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
+from infra.clock import Clock
+from infra.errors import (
+    BenchError,
+    ConfigError,
+    LimitExceeded,
+    ProviderError,
+    StructuredOutputError,
+)
 from mdagents.agents.case import Case
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars
 from mdagents.runs.config import RunConfig
 from mdagents.settings import Method, RoutedBy
-from mdagents.teams import TEAMS, Solve
+from mdagents.teams import TEAMS, Decision, Solve
 from mdagents.teams.baselines import cot, cot_sc, few_shot, majority_vote, zero_shot
 from mdagents.teams.router import Route, route
 
@@ -23,25 +34,63 @@ BASELINES: Mapping[Method, Solve] = {
 """How a baseline answers; few-shot needs its exemplars besides."""
 
 
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """How a case ended."""
+
+    route: Route | None
+    """None when routing failed."""
+    decision: Decision | None
+    """None when its level is left out, and after an error."""
+    error: BenchError | None
+    wall_seconds: float
+
+
 class Solver:
-    """Chooses who answers a question.
+    """Chooses who answers a question, and lets them.
 
     Args:
         config: What is asked for.
-        dataset: Where the questions are, beside the train split of few-shot.
+        dataset: Where the questions are, beside the train split of few-shot; None: nowhere.
 
     Raises:
         ConfigError: Few-shot has no train split.
     """
 
-    def __init__(self, config: RunConfig, dataset: Dataset) -> None:
-        self._difficulty = config.difficulty
+    def __init__(self, config: RunConfig, dataset: Dataset | None = None) -> None:
+        self._config = config
+        self._difficulty = config.forced_level
         self._baseline: Solve | None = None
         if config.method is Method.FEW_SHOT:
+            if dataset is None:
+                raise ConfigError("few_shot takes its exemplars from a data set: use a run")
             exemplars = open_exemplars(dataset, config.option_order, config.seed)
             self._baseline = partial(few_shot.solve, exemplars=exemplars)
         elif config.method is not Method.MDAGENTS:
             self._baseline = BASELINES[config.method]
+
+    async def solve(self, case: Case, clock: Clock) -> Solved:
+        """Route and answer a question; what a model call ends in becomes part of the result.
+
+        Args:
+            case: What to answer.
+            clock: For the wall time.
+
+        Raises:
+            EndpointDown: A model can only fail.
+        """
+        route: Route | None = None
+        decision: Decision | None = None
+        error: BenchError | None = None
+        started = clock.monotonic()
+        try:
+            async with _time_limit(self._config.limits.sample_seconds):
+                route = await self.route(case)
+                if route.difficulty not in self._config.skip:
+                    decision = await self.at(route)(case, case.question, self._config.team)
+        except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
+            error = caught
+        return Solved(route, decision, error, clock.monotonic() - started)
 
     async def route(self, case: Case) -> Route:
         """Where the question goes: asked of the router unless that is settled.
@@ -61,3 +110,12 @@ class Solver:
             return TEAMS[route.difficulty]
         assert self._baseline is not None, "only a baseline has no level"
         return self._baseline
+
+
+@asynccontextmanager
+async def _time_limit(seconds: float | None) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise LimitExceeded(f"the question has reached --sample-time-limit {seconds:g}") from None

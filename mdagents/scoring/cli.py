@@ -1,4 +1,4 @@
-"""`python evaluate_text_output.py`: a CSV, a summary and a table for each run, or a comparison."""
+"""The program that scores: a CSV, a summary and a table for each run, or a comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import csv
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.errors import BenchError, ConfigError
+from infra.files.printing import print_line, print_result
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import RunOutput, newest_output, read_output
 from mdagents.scoring.scored_row import COLUMNS, ScoredRow
@@ -25,19 +25,26 @@ _CORRECT = COLUMNS.index("correct")
 _LONGEST_STEM = 150  # characters; with folder and ending far below what file systems allow
 
 
-def main(argv: Sequence[str], *, input_filename: str, output_filename: str) -> int:
+def main(
+    argv: Sequence[str],
+    *,
+    input_filename: str = "",
+    output_filename: str = "",
+    program: str = "python evaluate_text_output.py",
+) -> int:
     """Score runs, or compare them.
 
     Args:
         argv: The command line without the program's name.
-        input_filename: The constant of the program; empty: the newest run.
-        output_filename: The constant of the program; empty: named after the input.
+        input_filename: What to score when the command line does not say; empty: the newest run.
+        output_filename: The same for the CSV; empty: named after the input.
+        program: How the user has called it.
 
     Returns:
         The exit status: 0, or 2 for wrong use.
     """
     try:
-        options = make_parser().parse_args(argv)
+        options = make_parser(program).parse_args(argv)
         if options.output and Path(options.output).suffix == ".html":
             raise ConfigError(
                 f"--output {options.output} names the CSV, or the JSON of --compare; the page of "
@@ -50,7 +57,7 @@ def main(argv: Sequence[str], *, input_filename: str, output_filename: str) -> i
             raise ConfigError("--common belongs to --compare")
         _score_all(options, input_filename, output_filename)
     except BenchError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_line(f"error: {error}")
         return 2
     return 0
 
@@ -62,10 +69,10 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message} (see {self.prog} --help)")
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of `evaluate_text_output.py`."""
+def make_parser(program: str) -> argparse.ArgumentParser:
+    """The parser of the program, by the name that the user has called."""
     parser = _Parser(
-        prog="python evaluate_text_output.py",
+        prog=program,
         description="Scores runs from their files alone: no network, no key.",
     )
     parser.add_argument(
@@ -127,14 +134,16 @@ def _read(path: Path) -> RunOutput:
 def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     report = make_report(run)
     summary, page = csv_path.with_suffix(".summary.json"), csv_path.with_suffix(".html")
-    print(f"{run.name}:")
-    print(render_report(report))
-    if tokens := report.overall.exaid_tokens_per_question:  # main.py says more of EXAID than this
-        print(f"EXAID: {tokens:,.0f} tokens per question of its own, which are not in tokens/q")
+    print_result(f"{run.name}:")
+    print_result(render_report(report))
+    if tokens := report.overall.exaid_tokens_per_question:  # a run says more of it at its end
+        print_result(
+            f"EXAID: {tokens:,.0f} tokens per question of its own, which are not in tokens/q"
+        )
     with _writing(csv_path):
         write_csv(run, csv_path)
         _write_json(report.as_dict(), summary)
-    print(f"written: {csv_path} and {summary.name}")
+    print_result(f"written: {csv_path} and {summary.name}")
     if html:
         with _writing(page):
             # Imported here: charts take a second, which scoring need not wait for.
@@ -142,7 +151,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
             from mdagents.scoring.html.page import write_page
 
             write_page(page, head_of_run(report, run.rows), [run])
-        print(f"written: {page}")
+        print_result(f"written: {page}")
 
 
 @contextmanager
@@ -189,10 +198,10 @@ def _compare(options: argparse.Namespace) -> None:
     comparison = compare(runs, common=options.common)
     path = Path(options.output or Path(options.evaluation_dir) / f"{_stem(runs)}.json")
     page = path.with_suffix(".html")
-    print(render_comparison(comparison))
+    print_result(render_comparison(comparison))
     with _writing(path):
         _write_json(comparison.as_dict(), path)
-    print(f"written: {path}")
+    print_result(f"written: {path}")
     if options.html:
         with _writing(page):
             from mdagents.scoring.html.head import head_of_comparison
@@ -204,7 +213,7 @@ def _compare(options: argparse.Namespace) -> None:
                 replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
             ]
             write_page(page, head_of_comparison(comparison), compared)
-        print(f"written: {page}")
+        print_result(f"written: {page}")
 
 
 def _stem(runs: Sequence[RunOutput]) -> str:

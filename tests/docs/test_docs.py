@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.records.sample import SampleRecord
 from mdagents.records.manifest import RunManifest
+from mdagents.records.sample import SampleRecord
 from mdagents.runs.options import make_parser
 from mdagents.scoring.scored_row import COLUMNS
 from mdagents.settings import Status

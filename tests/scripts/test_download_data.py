@@ -1,4 +1,4 @@
-"""`scripts/download_data.py` as a user runs it, against a small Hub on the loopback interface.
+"""`mdagents data download` as a user runs it, against a small Hub on the loopback interface.
 
 The script runs in a process of its own: huggingface_hub reads HF_ENDPOINT when it is imported.
 """
@@ -786,7 +786,7 @@ def test_how_a_file_of_medmcqa_counts_is_asked_when_it_does_not_tell(
 
     line = refusal(workspace.run_real("medmcqa", "--from", str(mine)))
     assert f"download_data.py: {mine}: field 'cop' may count from 0 or from 1" in line
-    assert f"python scripts/download_data.py medmcqa --from {mine} --cop-from 1" in line
+    assert f"mdagents data download medmcqa --from {mine} --cop-from 1" in line
 
     done = workspace.run_real("medmcqa", "--from", str(mine), "--cop-from", "1")
     assert done.returncode == 0, done

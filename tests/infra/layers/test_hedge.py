@@ -16,8 +16,8 @@ from infra.layers.gate import Connections, Gate
 from infra.layers.hedge import Hedge, Started
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from mdagents.runs.config import RunConfig, make_config
-from mdagents.runs.options import read_options
+from mdagents.runs.config import RunConfig
+from mdagents.runs.options import read_config, read_options
 from tests.support.fake_provider import FakeProvider, Hold
 from tests.support.function_model import text_reply
 
@@ -437,14 +437,14 @@ async def test_the_registry_hedges_what_somebody_waits_for(
 
 
 def config(*arguments: str) -> RunConfig:
-    return make_config(read_options(arguments, {}), frozenset())
+    return read_config(read_options(arguments, {}))
 
 
 def test_hedging_is_off_by_default_and_changes_no_result() -> None:
     usual, hedged = config(), config("--hedge-after", "20")
     assert (usual.hedge_after, hedged.hedge_after) == (None, 20.0)
     assert usual.identity({}, "") == hedged.identity({}, "")
-    assert usual.options == hedged.options
+    assert usual.flags() == hedged.flags()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -17,8 +16,9 @@ from hypothesis import strategies as st
 
 from mdagents.answers import ParsedAnswer, ParseMethod, parse_answer
 from mdagents.answers.text import MAX_CHARS
+from tests.conftest import REPOSITORY
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "answers.jsonl"
+CORPUS = REPOSITORY / "tests" / "corpus" / "answers.jsonl"
 
 OPTIONS = {
     "A": "Aspirin",

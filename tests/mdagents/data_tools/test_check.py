@@ -1,4 +1,4 @@
-"""`scripts/check_data.py`: one line for each finding, and a status that a script can use."""
+"""`mdagents data check`: one line for each finding, and a status that a script can use."""
 
 from __future__ import annotations
 

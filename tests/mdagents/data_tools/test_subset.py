@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.data_tools.subset import extract_main, split_main
+from mdagents.data_tools.subset import main as extract_main
 from mdagents.datasets.dataset import open_dataset
+from mdagents.scoring.split import main as split_main
 
 LINE = {"question": "?", "options": {"A": "x", "B": "y"}, "answer_idx": "A"}
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
-from mdagents.runs.config import make_config
-from mdagents.runs.options import read_options
+from mdagents.runs.options import read_config, read_options
 
 
 def a_source(*options: str, id_: str = "q", gold: str = "A") -> SourceQuestion:
@@ -81,7 +80,7 @@ def test_identical_option_texts_count_as_right() -> None:
 
 
 def identity(*flags: str) -> str:
-    return make_config(read_options(flags, {}), frozenset()).identity({}, "items")
+    return read_config(read_options(flags, {})).identity({}, "items")
 
 
 def test_runs_that_show_the_same_are_the_same_run() -> None:

@@ -26,11 +26,11 @@ from infra.layers.retry import Wait
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
 from mdagents.display.frame import LABELS, summary_box
 from mdagents.display.terminal_view import TerminalView
-from mdagents.records.sample import SampleRecord, TokenUsageRecord
 from mdagents.records.manifest import RunTotals, Spent
+from mdagents.records.sample import SampleRecord, TokenUsageRecord
 from mdagents.settings import Status
 
-PICTURE = Path(__file__).parents[2] / "docs" / "images" / "terminal_view.svg"
+PICTURE = Path(__file__).parents[3] / "docs" / "images" / "terminal_view.svg"
 
 EMBOLISM = AgentSummary(
     status_action=(

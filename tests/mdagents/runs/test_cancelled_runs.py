@@ -28,10 +28,9 @@ from infra.config import Environment, Provider
 from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import reply_schema
 from infra.llm_registry import ModelRegistry
-from mdagents.cli import _status
 from mdagents.records.jsonl import LineLog
-from mdagents.runs.config import make_config
-from mdagents.runs.options import read_options
+from mdagents.runs.options import read_config, read_options
+from mdagents.runs.program import _status
 from mdagents.runs.session import RunResult, run
 from tests.exaid_core.virtual_time import VirtualTimeLoop
 from tests.support.schema_filler import SchemaFiller
@@ -127,7 +126,7 @@ def go(folder: Path, output: str, *flags: str, disturb: Any = None) -> Ended:
         "--model", "openai/gpt-4o-mini", "--difficulty", "basic", "--display", "none",
         "--max-connections", str(CONNECTIONS), *flags,
     ]  # fmt: skip
-    config = make_config(read_options(arguments, {}), frozenset())
+    config = read_config(read_options(arguments, {}))
     environment = Environment(keys={Provider.OPENAI: "key"})
     unhandled: list[dict[str, Any]] = []
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mdagents.cli import main
+from mdagents.runs.program import main
 from mdagents.scoring.cli import main as evaluate
 from tests.conftest import REPOSITORY
 from tests.mdagents.datasets.test_published_forms import FORMS, MEDMCQA
@@ -115,7 +115,7 @@ def ask(
     def run(path: Path, golds: Golds, *flags: str) -> list[dict[str, Any]]:
         provider.field_policy = Oracle(golds)
         flags = ("--dataset", str(path), "--exaid", "off", "--display", "none", *flags)
-        assert main(flags, skip={}, show_interaction_table=False) == 0
+        assert main(flags, skip=(), show_interaction_table=False) == 0
         assert evaluate([], input_filename="", output_filename="scores.csv") == 0
         report = json.loads(Path("scores.summary.json").read_text())
         assert report["overall"]["accuracy"] == 1.0

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mdagents.cli import main
-from mdagents.records.sample import SampleRecord
 from mdagents.records.manifest import RunManifest
+from mdagents.records.sample import SampleRecord
+from mdagents.runs.program import main
 from tests.conftest import REPOSITORY
 from tests.support.fake_provider import FakeProvider
 
@@ -33,7 +33,8 @@ def run(
 
     def call(*arguments: str, **skip: bool) -> tuple[int, str, str]:
         data = ["--data-dir", str(REPOSITORY / "data"), "--dataset", str(SAMPLE)]
-        status = main([*data, *arguments], skip=skip, show_interaction_table=False)
+        left_out = [level for level, is_left_out in skip.items() if is_left_out]
+        status = main([*data, *arguments], skip=left_out, show_interaction_table=False)
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

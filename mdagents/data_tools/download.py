@@ -1,0 +1,400 @@
+"""Fetches the real files of a data set into ``data/{name}/``.
+
+    mdagents data download medqa
+
+Every file that is fetched is pinned to a commit and a SHA-256 (``sources.py``). It is downloaded
+beside its place, checked, made into a file of questions where it is published in another form, and
+only then moved there: ``data/{name}/`` never holds half a file or a file of another version. Its
+``SOURCE.json`` says where each file came from.
+
+A file that is there with the right SHA-256 is not fetched again. One that is kept as it is
+published may have got there in any way: without a network, copy it to its place by hand and run the
+same command to have it checked. A connection to the Hub that is cut is taken up again by
+huggingface_hub (with a Range request once the first 10 MB are on disk); after a run that failed,
+files that were completed are kept.
+
+    mdagents data download medexqa --from test/*.tsv
+
+makes it from files that a user has, in the form in which they are published. They are compared to
+no SHA-256, and nothing says that they were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+from infra.errors import ConfigError
+from infra.files.printing import print_line, print_result
+from mdagents.data_tools.conversion import rows_by_hand
+from mdagents.data_tools.fetching import fetch, sha256_of
+from mdagents.data_tools.question_files import Made, as_published, make_questions
+from mdagents.data_tools.sources import BY_HAND, SOURCES, About, PinnedFile, Source
+from mdagents.datasets.medmcqa import Counting
+from mdagents.datasets.source_note import (
+    NOTE,
+    PLACED_BY_HAND,
+    FileOrigin,
+    SourceNote,
+    Upstream,
+    read_note,
+)
+
+
+def utc_now() -> datetime:
+    """Return the time of day, to the second, in UTC."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+class Staging:
+    """A temporary folder on the volume of a data set, made when it is first needed.
+
+    Args:
+        folder: Of the data set.
+        opened: Removes the temporary folder in the end.
+    """
+
+    def __init__(self, folder: Path, opened: ExitStack) -> None:
+        self._folder = folder
+        self._opened = opened
+        self._path: Path | None = None
+        self._fetched: dict[PinnedFile, Path] = {}
+
+    @property
+    def path(self) -> Path:
+        """The temporary folder."""
+        if self._path is None:
+            self._path = self._opened.enter_context(_temporary_folder(self._folder))
+        return self._path
+
+    def fetch(self, file: PinnedFile) -> Path:
+        """A published file, fetched and checked when it is first asked for.
+
+        Raises:
+            ConfigError: See `data_fetching.fetch`.
+        """
+        if file not in self._fetched:
+            print_result(f"fetching {file.repo_id}/{file.path_in_repo}")
+            folder = self.path / f"upstream-{len(self._fetched)}"
+            folder.mkdir()
+            self._fetched[file] = fetch(file, folder)
+        return self._fetched[file]
+
+
+@contextmanager
+def _temporary_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder inside `folder`, and leave nothing else behind."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as staging:
+            yield Path(staging)
+    finally:
+        if is_new:
+            with suppress(OSError):  # not empty: the download has succeeded
+                folder.rmdir()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file of a data set: where it is to be, and how it is made."""
+
+    path: Path
+    make: Callable[[Staging], Made]
+    upstream: tuple[Upstream, ...]
+    about: About
+    sha256: str | None = None
+    """Of the file, where one is published."""
+    cop_from: int | None = None
+    """What the user said that MedMCQA's field `cop` calls the first option."""
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether the user had what it is made of, which is compared to no SHA-256."""
+        return any(file.host == PLACED_BY_HAND for file in self.upstream)
+
+    @property
+    def compared(self) -> str:
+        """To what SHA-256 the file, or what it is made of, was compared."""
+        if self.sha256 is not None:
+            return "SHA-256 verified"
+        if self.is_by_hand:
+            return "its SHA-256 was compared to nothing"
+        return "made from files whose SHA-256 was verified"
+
+
+def _fetched(source: Source, folder: Path) -> Wanted:
+    """A file that is made of pinned ones."""
+    origin = f"{source.files[0].repo_id}/{source.files[0].path_in_repo}"
+
+    def make(staging: Staging) -> Made:
+        paths = [staging.fetch(file) for file in source.files]
+        if source.convert is None:
+            made = as_published(paths[0], origin)
+        else:
+            target = staging.path / source.target
+            made = make_questions(source.convert(paths), origin, target, counting=source.counting)
+        if made.published != source.records:
+            raise ConfigError(f"{origin} has {made.published} records, expected {source.records}")
+        return made
+
+    upstream = tuple(
+        Upstream(
+            host=file.host,
+            repo=file.repo_id,
+            revision=file.revision,
+            path=file.path_in_repo,
+            sha256=file.sha256,
+        )
+        for file in source.files
+    )
+    return Wanted(
+        folder / source.target,
+        make,
+        upstream,
+        source.about,
+        source.files[0].sha256 if source.convert is None else None,
+    )
+
+
+def _placed_by_hand(
+    name: str,
+    files: Sequence[Path],
+    split: str,
+    cop_from: int | None,
+    folder: Path,
+    catalogue: Mapping[str, tuple[Source, ...]],
+) -> Wanted:
+    """A file that is made of those that the user has."""
+    for file in files:
+        if not file.is_file():
+            raise ConfigError(f"there is no file {file}; check --from")
+    by_hand = BY_HAND.get(name)
+    about = by_hand.about if by_hand else catalogue[name][0].about
+    only = {
+        field: value.format(split=split)
+        for field, value in (by_hand.only if by_hand else {}).items()
+    }
+    said = None if cop_from is None else Counting(cop_from, "as --cop-from says")
+
+    def make(staging: Staging) -> Made:
+        target = staging.path / f"{split}.jsonl"
+        origin = str(files[0]) if len(files) == 1 else f"{files[0].parent}/*{files[0].suffix}"
+        return make_questions(rows_by_hand(files), origin, target, counting=said, only=only)
+
+    upstream = tuple(
+        Upstream(host=PLACED_BY_HAND, repo="", revision="", path=file.name, sha256=sha256_of(file))
+        for file in files
+    )
+    return Wanted(folder / f"{split}.jsonl", make, upstream, about, cop_from=cop_from)
+
+
+def bring(
+    wanted: Wanted, known: FileOrigin | None, staging: Staging, *, force: bool, now: datetime
+) -> FileOrigin:
+    """See that a file is in its place, and say what it is.
+
+    Args:
+        wanted: The file.
+        known: What was noted about it before.
+        staging: Where it is made.
+        force: Replace a file that is there with another SHA-256.
+        now: The time.
+
+    Raises:
+        ConfigError: It is not there and cannot be made, or another one is there.
+    """
+    path = wanted.path
+    if known is not None and (
+        known.upstream != wanted.upstream or wanted.cop_from not in (None, known.cop_from)
+    ):
+        known = None
+    expected = wanted.sha256 or (known.sha256 if known else None)
+    present = sha256_of(path) if path.exists() else None
+    if present is not None and present == expected:
+        same = wanted.compared if wanted.sha256 else f"unchanged since; {wanted.compared}"
+        print_result(f"{path}: already there, {same}")
+        if known is not None and known.sha256 == present:
+            return known
+        made = as_published(path, str(path))
+    elif present is not None and not force:
+        instead = f"expected {expected}" if expected else "and not made by this command"
+        raise ConfigError(
+            f"{path} is there with SHA-256 {present}, {instead}: "
+            "move it away, or replace it with --force"
+        )
+    else:
+        made = wanted.make(staging)
+        made.path.replace(path)
+        for line in made.left_out:
+            print_result(f"left out: {line}")
+        print_result(f"{path}: {made.records} records, {wanted.compared}")
+        if made.counting:
+            print_result(f"{path}: {made.counting}")
+    return FileOrigin(
+        sha256=sha256_of(path),
+        bytes=path.stat().st_size,
+        records=made.records,
+        left_out=made.not_used,
+        upstream=wanted.upstream,
+        verified_at=None if wanted.is_by_hand else now,
+        licence=wanted.about.licence,
+        citation=wanted.about.citation,
+        cop_from=made.counting.first if made.counting else None,
+    )
+
+
+def download(
+    name: str,
+    data_dir: Path,
+    *,
+    catalogue: Mapping[str, tuple[Source, ...]] = SOURCES,
+    by_hand: Sequence[Path] = (),
+    split: str = "test",
+    cop_from: int | None = None,
+    force: bool = False,
+    now: Callable[[], datetime] = utc_now,
+) -> None:
+    """Bring ``data_dir/name`` up to date and print what was done, licence and citation.
+
+    Args:
+        name: Name of a data set in `catalogue`, or one of `BY_HAND`.
+        data_dir: Folder of all data sets.
+        catalogue: The files of each data set that is fetched.
+        by_hand: Files that the user has, instead of fetching any; see `rows_by_hand`.
+        split: What those files are: `test` or `train`.
+        cop_from: What MedMCQA's field `cop` calls the first option in them: 0 or 1; None when they
+            have to tell.
+        force: Replace a file that is there with another SHA-256.
+        now: The clock.
+
+    Raises:
+        ConfigError: Anything that keeps a file from being in its place, verified. Files that were
+            there before are as they were.
+    """
+    folder = data_dir / name
+    try:
+        if by_hand:
+            _check_name(name, catalogue)
+            wanted = [_placed_by_hand(name, by_hand, split, cop_from, folder, catalogue)]
+        elif cop_from is not None:
+            raise ConfigError("--cop-from is about the file that --from names; give both")
+        else:
+            wanted = [_fetched(source, folder) for source in _sources(name, folder, catalogue)]
+        noted = read_note(folder)
+        with ExitStack() as opened:
+            staging = Staging(folder, opened)
+            for file in wanted:
+                before = noted.get(file.path.name)
+                origin = bring(file, before, staging, force=force, now=now())
+                if origin != before:
+                    # After each file, so that what a later failure leaves behind is accounted for.
+                    noted[file.path.name] = origin
+                    _write_note(SourceNote(dataset=name, files=noted), folder, staging)
+    except OSError as error:
+        _refuse(error, folder)
+    for about in dict.fromkeys(file.about for file in wanted):
+        print_result(f"Licence: {about.licence}\nCitation: {about.citation}")
+        if about.note:
+            print_result(f"Note: {about.note}")
+
+
+def _sources(
+    name: str, folder: Path, catalogue: Mapping[str, tuple[Source, ...]]
+) -> tuple[Source, ...]:
+    _check_name(name, catalogue)
+    if name in catalogue:
+        return catalogue[name]
+    instructions = BY_HAND[name].instructions.format(folder=folder)
+    raise ConfigError(
+        f"{name} is not fetched, for want of a published SHA-256 of its files: {instructions}"
+    )
+
+
+def _check_name(name: str, catalogue: Mapping[str, tuple[Source, ...]]) -> None:
+    if name not in catalogue and name not in BY_HAND:
+        known = ", ".join(sorted({*catalogue, *BY_HAND}))
+        raise ConfigError(f"unknown data set {name!r}; known: {known}")
+
+
+def _write_note(note: SourceNote, folder: Path, staging: Staging) -> None:
+    draft = staging.path / NOTE
+    draft.write_text(note.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    draft.replace(folder / NOTE)
+
+
+def _refuse(error: OSError, folder: Path) -> NoReturn:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise ConfigError(f"disk full while writing to {folder}") from error
+    raise ConfigError(
+        f"cannot use {error.filename or folder}: {error.strerror or error}; "
+        "choose another folder with --data-dir"
+    ) from error
+
+
+def _parser(program: str, catalogue: Mapping[str, tuple[Source, ...]]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description="Fetches the real files of a data set, pinned and checked.",
+        epilog="HF_ENDPOINT and GITHUB_RAW_ENDPOINT name mirrors to download from.",
+    )
+    add = parser.add_argument
+    names = ", ".join([*catalogue, *BY_HAND])
+    add("name", metavar="NAME", help=f"data set: {names}")
+    add("--data-dir", type=Path, default=Path("data"), metavar="DIR",
+        help="folder of all data sets [data]")  # fmt: skip
+    add("--from", dest="by_hand", type=Path, metavar="FILE", nargs="+", default=[],
+        help="make it from a file that you have, as it is published: "
+        ".jsonl, .csv, .tsv or .parquet")  # fmt: skip
+    add("--split", choices=["test", "train"], default="test", help="what that file is [test]")
+    add("--cop-from", type=int, choices=[0, 1],
+        help="what 'cop' calls the first option in it, if it is of MedMCQA and does not tell"
+        )  # fmt: skip
+    add("--force", action="store_true", help="replace a file that is there with another SHA-256")
+    return parser
+
+
+def main(
+    argv: Sequence[str],
+    *,
+    program: str = "mdagents data download",
+    catalogue: Mapping[str, tuple[Source, ...]] = SOURCES,
+    now: Callable[[], datetime] = utc_now,
+) -> int:
+    """Bring a data set up to date.
+
+    Args:
+        argv: The command line without the program's name.
+        program: How the user has called it.
+        catalogue: The files of each data set that is fetched.
+        now: The clock.
+
+    Returns:
+        The exit status: 0, 2 (`ConfigError`) or 130.
+    """
+    options = _parser(program, catalogue).parse_args(argv)
+    try:
+        download(
+            options.name,
+            options.data_dir,
+            catalogue=catalogue,
+            by_hand=options.by_hand,
+            split=options.split,
+            cop_from=options.cop_from,
+            force=options.force,
+            now=now,
+        )
+    except ConfigError as error:
+        print_line(f"error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        print_line("interrupted; run the same command again")
+        return 130
+    return 0

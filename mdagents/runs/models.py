@@ -1,0 +1,106 @@
+"""The models of a run: which role has which, and whether they can be asked from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from exaid_core.config import JUDGED
+from exaid_core.policy import TriggerPolicy
+from infra.clock import Clock
+from infra.config import Environment, LLMRole, Provider
+from infra.errors import ConfigError
+from infra.layers.cache import CacheMode, ReplyStore
+from infra.layers.retry import OnWait
+from infra.ledger import Ledger
+from infra.llm_registry import AUTO, ModelChooser, ModelSpec, Runtime, check_reachable
+from infra.model_configs import load_model_configs
+from mdagents.runs.config import RunConfig
+from mdagents.settings import TeamRole
+
+
+def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
+    """Role -> model, by the order of precedence in docs/models.md.
+
+    Raises:
+        ConfigError: A model is not known.
+    """
+    configs = load_model_configs()
+    team = ModelChooser(environment, configs, config.model_base_url).parse(config.model)
+    specs = {role.value: team for role in TeamRole}
+    for role, model in config.model_role.items():
+        # A role's model names its own provider; only a name that does not is on the team's server.
+        has_provider = model.partition("/")[0] in set(Provider) or configs.provider_of(model)
+        url = "" if has_provider else config.model_base_url
+        specs[role] = ModelChooser(environment, configs, url).parse(model)
+    for role in exaid_roles(config.exaid_policy):
+        if role.value not in specs:
+            chooser = ModelChooser(environment, configs, config.model_base_url)
+            specs[role.value] = chooser.for_role(role, team, chosen=config.model != AUTO)
+    return specs
+
+
+def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:
+    """The roles for which a policy of EXAID needs a model."""
+    if policy is None:
+        return ()
+    if policy in JUDGED:
+        return LLMRole.SUMMARIZER, LLMRole.BUFFER_AGENT
+    return (LLMRole.SUMMARIZER,)
+
+
+def check_models(
+    config: RunConfig, environment: Environment, specs: Mapping[str, ModelSpec]
+) -> None:
+    """See whether all models can be reached and, if it is limited, their cost be known.
+
+    Raises:
+        ConfigError: One of them cannot.
+    """
+    configs = load_model_configs()
+    for spec in specs.values():
+        if config.cache is not CacheMode.ONLY:
+            check_reachable(spec, environment, configs)
+        has_price = configs.info(spec.provider, spec.name).price is not None
+        if config.limits.run_cost is not None and not has_price:
+            raise ConfigError(
+                f"--cost-limit needs the price of {spec}, which is not known; use --token-limit"
+            )
+
+
+def make_runtime(
+    config: RunConfig,
+    environment: Environment,
+    ledger: Ledger,
+    clock: Clock,
+    *,
+    replies: ReplyStore | None = None,
+    on_wait: OnWait | None = None,
+    may_send: Callable[[], None] = lambda: None,
+) -> Runtime:
+    """What the models of a run share.
+
+    Args:
+        config: What is asked for.
+        environment: Keys and endpoints.
+        ledger: Where calls are booked.
+        clock: For all times.
+        replies: Kept replies; None: no cache.
+        on_wait: Told of each pause before a call is made again.
+        may_send: Raises LimitExceeded when a limit of the run is reached.
+    """
+    return Runtime(
+        environment=environment,
+        ledger=ledger,
+        clock=clock,
+        retry=config.retry,
+        attempt_timeout=config.attempt_timeout,
+        hedge_after=config.hedge_after,
+        max_connections=config.max_connections,
+        requests_per_minute=config.rpm,
+        tokens_per_minute=config.tpm,
+        replies=replies,
+        cache_mode=config.cache,
+        log_prompts=config.log_prompts,
+        on_wait=on_wait,
+        may_send=may_send,
+    )

@@ -1,0 +1,228 @@
+"""The program that runs a benchmark: reads what is asked for, runs it, shows the result."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import shlex
+import signal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from infra.clock import Clock
+from infra.config import parse_environment, read_variables
+from infra.errors import BenchError, ConfigError, NothingRecorded
+from infra.files.printing import print_line, print_result
+from mdagents.records.manifest import read_manifest
+from mdagents.runs.options import read_config, read_options
+from mdagents.runs.runner import Outcome
+from mdagents.runs.session import RunResult, run
+from mdagents.scoring.report import make_report, render_report
+from mdagents.scoring.rows import read_output
+from mdagents.settings import Status
+
+FINISHED, STOPPED, WRONG_USE = 0, 1, 2
+"""Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """How the user calls the programs, for help and advice."""
+
+    run: str
+    score: str
+
+
+FROM_A_CLONE = Called("python main.py", "python evaluate_text_output.py")
+INSTALLED = Called("mdagents run", "mdagents score")
+
+
+def main(
+    argv: Sequence[str],
+    *,
+    skip: Collection[str],
+    show_interaction_table: bool,
+    called: Called = FROM_A_CLONE,
+) -> int:
+    """Run a benchmark.
+
+    Args:
+        argv: The command line without the program's name.
+        skip: Levels that are left out whatever the command line says: the constants of `main.py`.
+        show_interaction_table: The same for `--show-interaction-table`.
+        called: How the user has called it.
+
+    Returns:
+        The exit status.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so main.py sets it while it loads
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    program = _Program(argv, called)
+    try:
+        return program.run(skip, show_interaction_table=show_interaction_table)
+    except ConfigError as error:
+        print_line(f"error: {error}")
+        return WRONG_USE
+    except BenchError as error:
+        print_line(program.stopped(error))
+        return STOPPED
+    except KeyboardInterrupt:  # before the first question; from then on the run handles it
+        print_line(f"interrupted; {program.go_on}")
+        return _of_signal(signal.SIGINT)
+
+
+class _Program:
+    """One call of the program: its command line, and what it says at the end."""
+
+    def __init__(self, argv: Sequence[str], called: Called) -> None:
+        self._argv = argv
+        self._called = called
+
+    @cached_property
+    def _variables(self) -> Mapping[str, str]:
+        return read_variables()
+
+    def run(self, skip: Collection[str], *, show_interaction_table: bool) -> int:
+        """Do what the command line says; see `main`."""
+        options = self._options()
+        config = read_config(options, skip)
+        environment = parse_environment(self._variables)
+        if options.dry_run:
+            from mdagents.runs.forecast import forecast  # runs need none of it
+
+            print_result(forecast(config, environment))
+            return FINISHED
+        result = asyncio.run(
+            run(
+                config,
+                environment,
+                Clock(),
+                display=options.display,
+                show_interaction_table=options.show_interaction_table or show_interaction_table,
+                on_ready=_spare_the_collector,
+            )
+        )
+        is_printed = print_result(self._shown(result, as_json=options.json))
+        print_line(self._ending(result))
+        return _status(result) if is_printed else _status(result) or STOPPED
+
+    def _options(self) -> argparse.Namespace:
+        """The command line; for `--resume [RUN]` over the flags with which the run was started."""
+        options = self._read()
+        if options.resume is None:
+            return options
+        output_dir = Path(options.output_dir)
+        name = Path(options.resume).name.removesuffix(".json")
+        folders = [output_dir / name] if name else sorted(
+            (file.parent for file in output_dir.glob("*/run.json")),
+            key=lambda folder: (folder / "run.json").stat().st_mtime,
+            reverse=True,
+        )  # fmt: skip
+        for folder in folders:
+            manifest = read_manifest(folder)
+            if manifest is not None and (name or not manifest.finished):
+                return self._read(manifest.options)
+        what = f"run {name}" if name else "unfinished run"
+        raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
+
+    def _read(self, kept: Mapping[str, object] | None = None) -> argparse.Namespace:
+        return read_options(self._argv, self._variables, program=self._called.run, kept=kept)
+
+    def _shown(self, result: RunResult, *, as_json: bool) -> str:
+        """What stands on stdout at the end; empty while there is no record."""
+        report = None
+        if result.manifest.totals.questions:
+            report = make_report(read_output(result.folder))
+        if as_json:
+            exaid = result.manifest.totals.exaid.model_dump()
+            content = {"run": result.manifest.name, "outcome": result.outcome.value, "exaid": exaid}
+            return json.dumps(content | (report.as_dict() if report else {}), ensure_ascii=False)
+        if report is None:
+            return ""
+        lines = [
+            render_report(report),
+            *_of_exaid(result),
+            f"records: {result.array_path}",
+            f"CSV:     {self._called.score} --input {result.array_path}",
+        ]
+        return "\n".join(lines)
+
+    def _ending(self, result: RunResult) -> str:
+        """What happened and how it goes on, on one line; empty when there is nothing to say."""
+        if result.already_finished:
+            return "this run was finished already: no call was made (--fresh starts it anew)"
+        totals, go_on = result.manifest.totals, self.go_on
+        if result.error is not None:
+            return self.stopped(result.error)
+        match result.outcome:
+            case Outcome.LIMIT:
+                return f"stopped at a limit of the run; raise it, and {go_on}"
+            case Outcome.TOO_MANY_ERRORS:
+                return f"stopped: more api errors than --fail-on-error allows; {go_on}"
+            case Outcome.COULD_NOT_WORK:
+                errors = totals.status_counts.get(Status.API_ERROR, 0)
+                what = f"{errors} of {totals.scored} questions ended in api_error ({result.cause})"
+                if not errors:
+                    what = f"none of {totals.scored} questions got a reply"
+                return f"stopped: {what}; {go_on}"
+            case Outcome.INTERRUPTED:
+                planned = len(result.manifest.item_ids) * result.epochs
+                return f"interrupted with {totals.done} of {planned} questions done; {go_on}"
+            case Outcome.FINISHED:
+                errors = totals.status_counts.get(Status.API_ERROR, 0)
+                if errors == 1:
+                    return "1 question ended in api_error; --retry-errors answers it again"
+                what = f"{errors} questions ended in api_error; --retry-errors answers them again"
+                return what if errors else ""
+
+    def stopped(self, error: BenchError) -> str:
+        """What ended the run, and how it goes on."""
+        way_on = "" if isinstance(error, NothingRecorded) else f"; {self.go_on}"
+        return f"stopped: {error}{way_on}"
+
+    @property
+    def go_on(self) -> str:
+        """The command that continues the run."""
+        flags = shlex.join(flag for flag in self._argv if flag != "--fresh")
+        return f"to go on: {self._called.run} {flags}".rstrip()
+
+
+def _of_exaid(result: RunResult) -> list[str]:
+    """What EXAID did, and what it left out and why; no line when it was off."""
+    totals, tokens = result.manifest.totals.exaid, result.manifest.totals.exaid_tokens
+    if not totals.questions:
+        return []
+    alerts = f"{totals.alerts} alerts"
+    if totals.missed_alerts:
+        alerts += f" ({totals.missed_alerts} in no summary)"
+    lines = [
+        f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarised, "
+        f"{totals.summaries} summaries, {alerts}, {totals.flagged_terms} flagged terms, "
+        f"{tokens:,} tokens"
+    ]
+    for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
+        lines.append(f"         text left out of {questions} questions: {why}")
+    return lines
+
+
+def _status(result: RunResult) -> int:
+    if result.error is None and result.outcome is Outcome.FINISHED:
+        return FINISHED
+    if result.error is None and result.outcome is Outcome.INTERRUPTED:
+        return _of_signal(result.signal or signal.SIGINT)
+    return STOPPED
+
+
+def _of_signal(number: int) -> int:
+    return 128 + number
+
+
+def _spare_the_collector() -> None:
+    """Let garbage collection look at what a call leaves behind, not at the modules every time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)

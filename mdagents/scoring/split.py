@@ -1,0 +1,45 @@
+"""Splits a data set by the difficulty to which a run has routed its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from infra.errors import ConfigError
+from mdagents.data_tools.subset import data_parser, exit_status, open_named, write_questions
+from mdagents.scoring.rows import newest_output, read_output
+
+
+def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
+    """Write the questions of a run into one file for each level they were routed to.
+
+    Args:
+        argv: The command line without the program's name.
+        program: How the user has called it.
+
+    Returns:
+        The exit status.
+    """
+    parser = data_parser(program, "Splits a data set by the difficulty a run routed to.")
+    parser.add_argument("--input", metavar="PATH", help="JSON array or folder of the run [newest]")
+    parser.add_argument("--output-dir", metavar="DIR", default="output", help="where runs are")
+    parser.add_argument("--to", metavar="DIR", help="where the parts go [beside the data set]")
+    options = parser.parse_args(argv)
+
+    def split() -> None:
+        run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
+        dataset = open_named(options)
+        level_of = {row.question_id: row.difficulty for row in read_output(run).rows}
+        known = {entry.id for entry in dataset.index}
+        missing = [id_ for id_ in level_of if id_ not in known]
+        if missing:
+            raise ConfigError(
+                f"{run} has {len(missing)} questions that are not in {dataset.path} "
+                f"(the first: {missing[0]}); give the --dataset of that run"
+            )
+        folder = Path(options.to) if options.to else dataset.path.parent
+        for level in sorted(set(level_of.values()) - {""}):
+            entries = [entry for entry in dataset.index if level_of.get(entry.id) == level]
+            write_questions(dataset, entries, folder / f"{dataset.path.stem}_{level}.jsonl")
+
+    return exit_status(split)
