@@ -98,10 +98,10 @@ def flushes(trace: Trace, profile: GateProfile) -> Iterable[tuple[Flush, float]]
     The wait is that of its first and its last delta, halved: speech comes at an even pace.
     """
     gate = GateCore(profile)
-    spoken = {turn.turn_id for turn in content_turns(trace)}
+    with_content = {turn.turn_id for turn in content_turns(trace)}
     now = 0.0
     for event in trace.events:
-        if event.turn_id not in spoken:
+        if event.turn_id not in with_content:
             continue
         now = event.t_ms / 1000
         while (deadline := gate.deadline()) is not None and deadline <= now:

@@ -171,9 +171,9 @@ async def replay(
         now_ms=lambda: now_ms,
         monotonic=lambda: spent.seconds,
     )
-    spoken = {turn.turn_id for turn in content_turns(trace)}
+    with_content = {turn.turn_id for turn in content_turns(trace)}
     for event in trace.events:
-        if event.turn_id in spoken:
+        if event.turn_id in with_content:
             now_ms = event.t_ms
             exaid.advance(now_ms)
             exaid.on_event(event)

@@ -54,7 +54,7 @@ class Display:
     def __exit__(self, *exception: object) -> None:
         """Take the display away."""
 
-    def speaking(self, case_id: str, agent_id: str) -> None:
+    def turn_started(self, case_id: str, agent_id: str) -> None:
         """An agent begins a turn."""
 
     def summary(self, case_id: str, summary: AgentSummary) -> None:

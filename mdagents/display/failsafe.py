@@ -36,9 +36,9 @@ class Failsafe(Display):
     def __exit__(self, *exception: object) -> None:
         self._show(lambda display: display.__exit__(*exception))
 
-    def speaking(self, case_id: str, agent_id: str) -> None:
+    def turn_started(self, case_id: str, agent_id: str) -> None:
         """See `Display`."""
-        self._show(lambda display: display.speaking(case_id, agent_id))
+        self._show(lambda display: display.turn_started(case_id, agent_id))
 
     def summary(self, case_id: str, summary: AgentSummary) -> None:
         """See `Display`."""

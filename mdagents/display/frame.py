@@ -1,4 +1,4 @@
-"""One picture of a run for a terminal of any size: figures, the case in front, what is finished.
+"""One picture of a run for a terminal of any size: figures, the focused case, what is finished.
 
 Text of models, endpoints and data sets is shown as it is: never read as markup, and without
 control characters.
@@ -22,7 +22,7 @@ from rich.text import Text
 
 from exaid_core.channel import clean
 from mdagents.display.display import Snapshot, accuracy_so_far, left_to_summarise
-from mdagents.display.stage import StagedCase
+from mdagents.display.focus import OpenCase
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 
@@ -81,8 +81,8 @@ class Frame:
     pace: Pace
     waits: str
     """What is waited for; empty for nothing."""
-    case: StagedCase | None
-    """The case in front."""
+    case: OpenCase | None
+    """The focused case."""
     finished: Sequence[SampleRecord]
     """The last finished questions, the latest last."""
     with_summaries: bool = True
@@ -103,7 +103,7 @@ class Frame:
         yield SegmentLines(lines[: max(1, room)], new_lines=True)
 
     def _case(
-        self, case: StagedCase, console: Console, options: ConsoleOptions, room: int
+        self, case: OpenCase, console: Console, options: ConsoleOptions, room: int
     ) -> list[list[Segment]]:
         """The panel of a case in at most `room` lines; none when they are too few for content."""
         if room < 3:
@@ -121,8 +121,8 @@ class Frame:
         activity = None
         if case.finished:
             activity = _border_text("finished")
-        elif case.speakers:
-            activity = _border_text(f"speaking: {', '.join(case.speakers)}")
+        elif case.agents:
+            activity = _border_text(f"speaking: {', '.join(case.agents)}")
         panel = Panel(
             SegmentLines(lines, new_lines=True),
             title=_border_text(heading),

@@ -10,12 +10,12 @@ from mdagents.agents.agent import DebateMessage
 from mdagents.teams.decision import Panelist
 
 
-def interaction_table(panel: Sequence[Panelist], letters: Sequence[DebateMessage]) -> str:
+def interaction_table(panel: Sequence[Panelist], messages: Sequence[DebateMessage]) -> str:
     """A square table; a cell tells the direction of all messages between two experts.
 
     `->`: the row's expert wrote to the column's, `<-`: the other way round, `<->`: both.
     """
-    wrote = {(letter.sender, letter.recipient) for letter in letters}
+    wrote = {(message.sender, message.recipient) for message in messages}
     names = [f"Agent {number} ({expert.emoji})" for number, expert in enumerate(panel, start=1)]
     table = PrettyTable(["", *names])
     for name, row in zip(names, panel, strict=True):
@@ -23,9 +23,9 @@ def interaction_table(panel: Sequence[Panelist], letters: Sequence[DebateMessage
             _arrow((row.agent, c.agent) in wrote, (c.agent, row.agent) in wrote) for c in panel
         ]
         table.add_row([name, *cells])
-    rounds = sorted({(letter.round, letter.turn) for letter in letters})
+    rounds = sorted({(message.round, message.turn) for message in messages})
     counts = [
-        f"round {r} turn {t}: {sum((m.round, m.turn) == (r, t) for m in letters)}"
+        f"round {r} turn {t}: {sum((m.round, m.turn) == (r, t) for m in messages)}"
         for r, t in rounds
     ]
     return f"{table}\nMessages: {', '.join(counts) or 'none'}"

@@ -1,4 +1,4 @@
-"""`--display full` on a terminal: the figures, the case in front and what is finished, live."""
+"""`--display full` on a terminal: the figures, the focused case and what is finished, live."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.text import Text
 
 from exaid_core.channel import clean
 from mdagents.display.display import Display, Snapshot
+from mdagents.display.focus import Focus, OpenCase
 from mdagents.display.frame import Frame, Pace, summary_box
-from mdagents.display.stage import Stage, StagedCase
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import SampleRecord
 
@@ -50,7 +50,7 @@ class TerminalView(Display):
         )
         self._pace: Pace | None = None
         self._frame: Frame | None = None
-        self._stage = Stage()
+        self._focus = Focus()
         self._finished: deque[SampleRecord] = deque(maxlen=_ROWS)
         self._lines: list[str] = []
         self._summaries: deque[tuple[str, int, AgentSummary]] = deque(maxlen=_BOXES)
@@ -66,7 +66,7 @@ class TerminalView(Display):
                 frame = replace(
                     self._frame, snapshot=idle, waits="", finished=tuple(self._finished)
                 )
-                front = self._stage.look(last.now) if self._with_summaries else None
+                front = self._focus.look(last.now) if self._with_summaries else None
                 try:
                     self._draw(replace(frame, case=front))
                 except Exception:  # noqa: BLE001 - what cannot be drawn must not take the rest along
@@ -77,19 +77,19 @@ class TerminalView(Display):
     def __rich__(self) -> RenderableType:
         return self._frame or ""
 
-    def speaking(self, case_id: str, agent_id: str) -> None:
+    def turn_started(self, case_id: str, agent_id: str) -> None:
         """See `Display`."""
-        self._stage.speaking(case_id, agent_id)
+        self._focus.turn_started(case_id, agent_id)
 
     def summary(self, case_id: str, summary: AgentSummary) -> None:
         """See `Display`."""
-        number = self._stage.summary(case_id, summary)
+        number = self._focus.summary(case_id, summary)
         self._left_out += len(self._summaries) == _BOXES
         self._summaries.append((case_id, number, summary))
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
         """See `Display`."""
-        self._stage.finished(record.case_id)
+        self._focus.finished(record.case_id)
         self._finished.append(record)
 
     def say(self, line: str) -> None:
@@ -104,7 +104,7 @@ class TerminalView(Display):
             snapshot=snapshot,
             pace=self._pace,
             waits=self._waits(snapshot),
-            case=self._stage.look(snapshot.now),
+            case=self._focus.look(snapshot.now),
             finished=tuple(self._finished),
             with_summaries=self._with_summaries,
         )
@@ -117,7 +117,7 @@ class TerminalView(Display):
         if not self._scroll(frame.case):
             self._live.refresh()
 
-    def _scroll(self, front: StagedCase | None) -> bool:
+    def _scroll(self, front: OpenCase | None) -> bool:
         """Print what is to scroll by, and the frame below it; False when there is nothing."""
         if lines := "\n".join(self._lines):  # first: a box that fails must not take them along
             self._console.print(Text(clean(lines), overflow="fold"))

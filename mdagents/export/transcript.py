@@ -15,8 +15,8 @@ from typing import Any
 from mdagents.export.calls import Call
 from mdagents.export.events import Event, Span, around, info, model_call
 from mdagents.export.from_record import said_in_record, summaries_in_record
-from mdagents.export.placing import place
-from mdagents.scoring.transcripts import SpokenTurn
+from mdagents.export.matching import calls_by_turn
+from mdagents.scoring.transcripts import TranscriptTurn
 
 EXAID = "exaid"
 _Items = list[Span | Event]
@@ -27,7 +27,7 @@ class Sources:
     """What is known of how a question was answered."""
 
     record: Mapping[str, Any]
-    turns: Sequence[SpokenTurn]
+    turns: Sequence[TranscriptTurn]
     """Empty without a trace."""
     calls: Sequence[Call]
     """Of the attempt that the record is of."""
@@ -67,7 +67,7 @@ def case_span(name: str, sources: Sources) -> Span:
 
 def _turns_and_calls(sources: Sources) -> list[_Items]:
     turns, calls = sources.turns, sources.calls
-    placed, nowhere = place(turns, [call for call in calls if not call.of_exaid])
+    placed, nowhere = calls_by_turn(turns, [call for call in calls if not call.of_exaid])
     within = _span_of(turns)
     groups: list[_Items] = [[model_call(call, "", within)] for call in nowhere]
     for turn, of_turn in zip(turns, placed, strict=True):
@@ -85,7 +85,7 @@ def _of_exaid(sources: Sources) -> list[Span]:
     return [around(EXAID, "agent", calls, sources.first_ms)] if calls else []
 
 
-def _span_of(turns: Sequence[SpokenTurn]) -> tuple[int, int] | None:
+def _span_of(turns: Sequence[TranscriptTurn]) -> tuple[int, int] | None:
     return (turns[0].started_ms, max(turn.ended_ms for turn in turns)) if turns else None
 
 
@@ -93,7 +93,7 @@ def _in_order(groups: Sequence[_Items]) -> _Items:
     return [item for group in sorted(groups, key=lambda g: g[0].start_ms) for item in group]
 
 
-def _turn(turn: SpokenTurn, calls: Sequence[Call]) -> Span:
+def _turn(turn: TranscriptTurn, calls: Sequence[Call]) -> Span:
     within = (turn.started_ms, turn.ended_ms)
     speaker = max((n for n, call in enumerate(calls) if call.replied), default=None)
     items = [

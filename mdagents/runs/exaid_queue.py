@@ -15,7 +15,7 @@ from infra.ledger import Ledger
 from mdagents.agents.case import make_case_id
 from mdagents.records.sample import CaseSummaries, ExaidRecord, Watched, exaid_tokens
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.observers import Watch, Watching
+from mdagents.runs.observers import CaseObservers, RunObservers
 
 MOST_IN_MEMORY = 64
 """Decided questions whose EXAID is kept in memory; of further ones only the id is, and they are
@@ -41,7 +41,7 @@ class ExaidQueue:
     """Lets EXAID finish with decided questions, beside those that are under way.
 
     Args:
-        watching: Takes up kept cases.
+        observers: Takes up kept cases.
         ledger: Where the calls for an open case are booked.
         keep: Writes what came of an answer.
         kept: (question, which answer to it) of an earlier process that EXAID was not done with.
@@ -49,12 +49,12 @@ class ExaidQueue:
 
     def __init__(
         self,
-        watching: Watching,
+        observers: RunObservers,
         ledger: Ledger,
         keep: Callable[[CaseSummaries], None],
         kept: Iterable[tuple[ItemKey, int]] = (),
     ) -> None:
-        self._watching = watching
+        self._observers = observers
         self._ledger = ledger
         self._keep = keep
         self._kept = deque(_Answer(*answer) for answer in kept)
@@ -74,13 +74,13 @@ class ExaidQueue:
             self._from_traces += 1
             self._begin(self._take_up(self._kept.popleft()))
 
-    def add(self, item: ItemKey, attempt: int, watch: Watch) -> None:
+    def add(self, item: ItemKey, attempt: int, observers: CaseObservers) -> None:
         """Take over the EXAID of a case whose record is written; its book in the ledger is open."""
         answer = _Answer(item, attempt)
         if len(self._under_way) < MOST_IN_MEMORY:
-            self._begin(self._finish(answer, watch))
+            self._begin(self._finish(answer, observers))
         else:
-            self._begin(self._postpone(answer, watch))
+            self._begin(self._postpone(answer, observers))
 
     async def finished(self) -> None:
         """Wait until EXAID is done with all of them.
@@ -128,27 +128,27 @@ class ExaidQueue:
         if not task.cancelled() and task.exception() is not None:
             self._error = self._error or task.exception()
 
-    async def _finish(self, answer: _Answer, watch: Watch) -> None:
+    async def _finish(self, answer: _Answer, observers: CaseObservers) -> None:
         try:
             try:
-                await watch.summarise_rest()
+                await observers.summarise_rest()
             except asyncio.CancelledError:
-                await watch.abandon()
+                await observers.abandon()
                 if not self._is_cut:
                     raise
-                watch.note(_NO_TIME)
-            if watch.is_kept_from_finishing():
+                observers.note(_NO_TIME)
+            if observers.is_kept_from_finishing():
                 self.is_over_budget = True
                 return
-            exaid, watched, alerts = watch.outcome()
+            exaid, watched, alerts = observers.outcome()
             tokens = exaid_tokens(self._ledger.book_of(answer.case_id))
         finally:
             self._ledger.close_case(answer.case_id)
         self._write(answer, exaid.model_copy(update={"token_usage": tokens}), watched, alerts)
 
-    async def _postpone(self, answer: _Answer, watch: Watch) -> None:
+    async def _postpone(self, answer: _Answer, observers: CaseObservers) -> None:
         try:
-            await watch.abandon()
+            await observers.abandon()
         finally:
             self._ledger.close_case(answer.case_id)
             self._kept.append(answer)
@@ -157,7 +157,7 @@ class ExaidQueue:
     async def _take_up(self, answer: _Answer) -> None:
         self._ledger.open_case(answer.case_id)
         try:
-            await self._finish(answer, self._watching.reopen(answer.case_id))
+            await self._finish(answer, self._observers.reopen(answer.case_id))
         finally:
             self._from_traces -= 1
         self.start()

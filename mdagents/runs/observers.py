@@ -53,7 +53,7 @@ class ExaidModels:
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class RunObservers:
     """What the watchers of all cases of a run have in common."""
 
     folder: Path
@@ -73,13 +73,13 @@ class Watching:
     recorded: Path | None = None
     """Folder of the run whose recorded replies are replayed; EXAID then takes its steps."""
 
-    def open(self, case_id: str) -> Watch:
+    def open(self, case_id: str) -> CaseObservers:
         """Start to watch a case."""
-        return Watch(self, case_id)
+        return CaseObservers(self, case_id)
 
-    def reopen(self, case_id: str) -> Watch:
+    def reopen(self, case_id: str) -> CaseObservers:
         """Take up again, from its trace, a case that was decided before EXAID was done with it."""
-        return Watch(self, case_id, is_kept=True)
+        return CaseObservers(self, case_id, is_kept=True)
 
     @property
     def mas_run_id(self) -> str:
@@ -87,7 +87,7 @@ class Watching:
         return f"mas_{sha256(self.run_name.encode()).hexdigest()[:12]}"
 
 
-class Watch:
+class CaseObservers:
     """The watchers of one case.
 
     Args:
@@ -96,7 +96,7 @@ class Watch:
         is_kept: Whether the case is decided and its trace is on the disk.
     """
 
-    def __init__(self, run: Watching, case_id: str, *, is_kept: bool = False) -> None:
+    def __init__(self, run: RunObservers, case_id: str, *, is_kept: bool = False) -> None:
         self._run = run
         self._case_id = case_id
         self._is_kept = is_kept
@@ -244,7 +244,7 @@ class Watch:
 
     def _show(self, event: TraceEvent) -> None:
         if event.kind is EventKind.START:
-            self._run.display.speaking(self._case_id, event.agent_id)
+            self._run.display.turn_started(self._case_id, event.agent_id)
 
     def _show_summary(self, summary: AgentSummary) -> None:
         self._run.display.summary(self._case_id, summary)

@@ -20,7 +20,7 @@ from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_rec
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.limits import Limited
-from mdagents.runs.observers import Watch, Watching
+from mdagents.runs.observers import CaseObservers, RunObservers
 from mdagents.runs.solver import Solved, Solver
 from mdagents.settings import TeamRole
 
@@ -60,7 +60,7 @@ class Answered:
 
     item: Item
     case: Case
-    watch: Watch
+    observers: CaseObservers
     solved: Solved
 
 
@@ -87,7 +87,7 @@ class Runner:
         models: Role -> model.
         ledger: Where the models book their calls.
         clock: For the wall time of a question.
-        watching: Opens the watchers of a case.
+        observers: Opens the watchers of a case.
         exaid: Takes over the EXAID of decided cases.
         on_record: Called with each record as its question is decided.
         check_run: Raises LimitExceeded when a limit of the run is reached.
@@ -101,7 +101,7 @@ class Runner:
         models: Mapping[TeamRole, ChatModel],
         ledger: Ledger,
         clock: Clock,
-        watching: Watching,
+        observers: RunObservers,
         exaid: ExaidQueue,
         *,
         on_record: Callable[[SampleRecord], Recorded],
@@ -113,7 +113,7 @@ class Runner:
         self._models = models
         self._ledger = ledger
         self._clock = clock
-        self._watching = watching
+        self._observers = observers
         self._exaid = exaid
         self._on_record = on_record
         self._check_run = check_run
@@ -219,27 +219,27 @@ class Runner:
     async def _keep(self, answered: Answered, planned: int) -> None:
         """Write what was decided, whatever stops the run meanwhile, and hand EXAID over."""
         try:
-            await answered.watch.keep_trace()
+            await answered.observers.keep_trace()
         finally:
             try:
                 recorded = self._record(answered)
             except BaseException:
-                await self._close(answered.case.id, answered.watch)
+                await self._close(answered.case.id, answered.observers)
                 raise
-            if answered.watch.exaid is None:
+            if answered.observers.exaid is None:
                 self._ledger.close_case(answered.case.id)
             else:
-                self._exaid.add(answered.item.key, recorded.attempt, answered.watch)
+                self._exaid.add(answered.item.key, recorded.attempt, answered.observers)
         allowed = self._config.fail_on_error
         if allowed is not None:
             most = allowed if allowed >= 1 else allowed * planned
             if recorded.api_errors > most:
                 self._outcome = Outcome.TOO_MANY_ERRORS
 
-    async def _close(self, case_id: str, watch: Watch) -> None:
+    async def _close(self, case_id: str, observers: CaseObservers) -> None:
         """Leave nothing of a case that has no record."""
         try:
-            await watch.abandon()
+            await observers.abandon()
         finally:
             self._ledger.close_case(case_id)
 
@@ -254,7 +254,7 @@ class Runner:
                 error=solved.error,
                 book=self._ledger.book_of(answered.case.id),
                 wall_seconds=solved.wall_seconds,
-                watched=Watched(error=answered.watch.error),
+                watched=Watched(error=answered.observers.error),
             )
         )
 
@@ -277,7 +277,7 @@ class Runner:
         config = self._config
         source = self._dataset.load(item.entry)
         case_id = make_case_id(source.id, item.epoch)
-        watch = self._watching.open(case_id)
+        observers = self._observers.open(case_id)
         case = Case(
             id=case_id,
             question=present(source, config.option_order, config.seed, item.epoch),
@@ -287,18 +287,18 @@ class Runner:
             },
             settings=config.team,
             seed=config.seed + item.epoch - 1,
-            bus=watch.bus,
+            bus=observers.bus,
             repeat=item.epoch - 1,
         )
         self._ledger.open_case(case.id)
         try:
             solved = await self._solver.solve(case, self._clock)
         except BaseException:
-            await self._close(case.id, watch)
+            await self._close(case.id, observers)
             raise
         if isinstance(solved.error, LimitExceeded):
             self._is_over_budget()  # notes it, if it was the run's
-        return Answered(item, case, watch, solved)
+        return Answered(item, case, observers, solved)
 
     def _check_case(self, case_id: str) -> None:
         self._check_budget()

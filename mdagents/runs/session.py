@@ -27,7 +27,7 @@ from mdagents.records.store import RunStore, is_full
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.models import check_models, choose_models, exaid_roles, make_runtime
-from mdagents.runs.observers import ExaidModels, Watching
+from mdagents.runs.observers import ExaidModels, RunObservers
 from mdagents.runs.plan import make_manifest, select
 from mdagents.runs.runner import Item, Outcome, Recorded, Runner
 from mdagents.runs.solver import Solver
@@ -151,7 +151,7 @@ async def run(
         if policy is not None and not can_watch:
             shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
 
-        watching = Watching(
+        observers = RunObservers(
             folder=store.folder,
             run_name=manifest.name,
             model=manifest.models[TeamRole.EXPERT.value],
@@ -163,7 +163,7 @@ async def run(
             check_run=check_run,
             recorded=recorded,
         )
-        exaid = ExaidQueue(watching, ledger, store.append_summaries, kept)
+        exaid = ExaidQueue(observers, ledger, store.append_summaries, kept)
         runner = Runner(
             config,
             dataset,
@@ -171,7 +171,7 @@ async def run(
             models,
             ledger,
             clock,
-            watching,
+            observers,
             exaid,
             on_record=_recorder(store, shown, show_interaction_table),
             check_run=check_run,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents.scoring.cells import Table, counts, interval, number, p_value, percent, points
 from mdagents.scoring.compare import Comparison
+from mdagents.scoring.formatting import Table, counts, interval, number, p_value, percent, points
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.report import GROUP_COLUMNS, group_cells
 from mdagents.scoring.routing import RouterReport

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from mdagents.scoring.agreement import Agreement, agreement
-from mdagents.scoring.cells import Table, counts, interval, number, percent, points
+from mdagents.scoring.formatting import Table, counts, interval, number, percent, points
 from mdagents.scoring.forms.mdagents import OURS
 from mdagents.scoring.group import (
     Group,

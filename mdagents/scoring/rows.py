@@ -11,7 +11,7 @@ from typing import Any
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
 from mdagents.records.summaries import SummariesFile
-from mdagents.scoring.cells import counts
+from mdagents.scoring.formatting import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
 from mdagents.scoring.forms.table import form_of

@@ -17,7 +17,7 @@ from mdagents.scoring.fields import entries_of, object_of
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenTurn:
+class TranscriptTurn:
     """What one agent said in one go."""
 
     agent: str
@@ -39,7 +39,7 @@ class OtherAttemptError(ConfigError):
     """
 
 
-def read_transcript(run: Path, record: Mapping[str, Any]) -> list[SpokenTurn]:
+def read_transcript(run: Path, record: Mapping[str, Any]) -> list[TranscriptTurn]:
     """The turns of a question that a run of this program answered.
 
     Args:
@@ -60,7 +60,7 @@ def read_transcript(run: Path, record: Mapping[str, Any]) -> list[SpokenTurn]:
     trace = read_trace(path)
     summaries = _by_turn(trace, summaries_of(record))
     return [
-        SpokenTurn(
+        TranscriptTurn(
             agent=turn.agent_id,
             started_ms=turn.start_ms,
             ended_ms=turn.end_ms,

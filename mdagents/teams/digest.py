@@ -61,11 +61,11 @@ def _changes(
         held[opinion.agent] = opinion.answer
         if opinion.answer == before:
             continue
-        heard: dict[str, list[str]] = {}
+        received: dict[str, list[str]] = {}
         for message in messages:
             if (message.recipient, message.round) == (opinion.agent, opinion.round):
-                heard.setdefault(message.sender, []).append(message.text)
-        for sender, texts in heard.items():
+                received.setdefault(message.sender, []).append(message.text)
+        for sender, texts in received.items():
             sentence = decisive_sentence("\n".join(texts), options, opinion.answer)
             yield (
                 f"- {name(opinion.agent)} changed from {before} to {opinion.answer} in round "

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from mdagents.scoring.cells import Table
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.comparison_text import (
     comparison_notices,
@@ -17,6 +16,7 @@ from mdagents.scoring.comparison_text import (
     router_tables,
     run_lines,
 )
+from mdagents.scoring.formatting import Table
 from mdagents.scoring.html.charts import (
     accuracy_chart,
     calibration_chart,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mdagents.scoring.agreement import majority_is_right
-from mdagents.scoring.cells import UNKNOWN, counts, number, percent
+from mdagents.scoring.formatting import UNKNOWN, counts, number, percent
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
 

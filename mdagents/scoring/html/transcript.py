@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
-from mdagents.scoring.cells import UNKNOWN, number, percent
 from mdagents.scoring.fields import (
     confidence_of,
     count_of,
@@ -19,10 +18,11 @@ from mdagents.scoring.fields import (
     response_text,
     text_of,
 )
+from mdagents.scoring.formatting import UNKNOWN, number, percent
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.transcripts import (
     OtherAttemptError,
-    SpokenTurn,
+    TranscriptTurn,
     read_transcript,
     summaries_of,
 )
@@ -181,7 +181,7 @@ def _figures(record: Mapping[str, Any], row: ScoredRow) -> tuple[tuple[str, str]
 
 
 def _turns(
-    turns: Sequence[SpokenTurn], opinions: Sequence[Mapping[str, Any]]
+    turns: Sequence[TranscriptTurn], opinions: Sequence[Mapping[str, Any]]
 ) -> tuple[ShownTurn, ...]:
     roles = {text_of(opinion, "agent"): text_of(opinion, "role") for opinion in opinions}
     return tuple(

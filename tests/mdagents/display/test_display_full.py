@@ -170,10 +170,10 @@ def titles(lines: list[str]) -> list[str]:
 def play(view: TerminalView) -> None:
     """A run in which everything that the view can show has happened."""
     view.refresh(snapshot(0.0, RunTotals(questions=0)))
-    view.speaking("case-sample_41", "expert-1-cardiologist")
+    view.turn_started("case-sample_41", "expert-1-cardiologist")
     view.summary("case-sample_40", KETOACIDOSIS)
     view.summary("case-sample_41", EMBOLISM)
-    view.speaking("case-sample_41", "expert-2-pulmonologist")
+    view.turn_started("case-sample_41", "expert-2-pulmonologist")
     view.finished(record("sample_34", "B", "B", level="basic", seconds=2.9, tokens=912), TOTALS)
     view.finished(record("sample_33", "C", "A", level="intermediate", tokens=8_733), TOTALS)
     error = "500 from api.openai.com: The server had an error"
@@ -256,7 +256,7 @@ def test_the_last_frame_holds_the_last_question_and_what_came_of_it() -> None:
     terminal = Terminal()
     with TerminalView(2, terminal) as view:
         for number in (1, 2):
-            view.speaking(f"case-q{number}", "expert-1-cardiologist")
+            view.turn_started(f"case-q{number}", "expert-1-cardiologist")
             view.refresh(snapshot(number))
         view.finished(record("q1", "C"), RunTotals(questions=1))
         view.finished(record("q2", "D"), RunTotals(questions=2))
@@ -273,7 +273,7 @@ def test_the_last_frame_holds_the_last_question_and_what_came_of_it() -> None:
 def test_without_exaid_no_panel_speaks_of_summaries() -> None:
     terminal = Terminal()
     with TerminalView(2, terminal, with_summaries=False) as view:
-        view.speaking("case-q1", "expert-1-cardiologist")
+        view.turn_started("case-q1", "expert-1-cardiologist")
         view.refresh(snapshot(1.0))
         assert any("expert-1-cardiologist" in line for line in terminal.frame())
     assert "summar" not in "\n".join(terminal.seen()).lower()
@@ -318,26 +318,26 @@ def test_the_case_in_front_stays_while_it_has_news_and_until_it_is_finished() ->
         (case,) = titles(terminal.frame())
         return case
 
-    view.speaking("case-a", "moderator")
+    view.turn_started("case-a", "moderator")
     assert front(0.0) == "case-a"
-    view.speaking("case-b", "moderator")
+    view.turn_started("case-b", "moderator")
     assert front(1.0) == "case-a"
     view.summary("case-a", EMBOLISM)
     assert front(3.0) == "case-a · summary 1"
-    view.speaking("case-b", "expert-1")
+    view.turn_started("case-b", "expert-1")
     assert front(7.9) == "case-a · summary 1"
-    assert front(8.0) == "case-b"  # five seconds without news of the case in front
+    assert front(8.0) == "case-b"  # five seconds without news of the focused case
     assert front(99.0) == "case-b"  # the newest news are still its own
 
-    view.speaking("case-a", "moderator")
-    view.speaking("case-b", "moderator")
+    view.turn_started("case-a", "moderator")
+    view.turn_started("case-b", "moderator")
     assert front(100.0) == "case-b"
     view.finished(record("b", "C"), TOTALS)
     assert front(100.25) == "case-a · summary 1"
     view.finished(record("a", "C"), TOTALS)
     assert front(200.0) == "case-a · summary 1"  # there is no other
     assert any("─ finished ─╯" in line for line in terminal.frame())
-    view.speaking("case-c", "moderator")
+    view.turn_started("case-c", "moderator")
     assert front(200.25) == "case-c"
 
 
@@ -346,7 +346,7 @@ def test_who_begins_to_speak_at_once_is_shown_together() -> None:
     view = TerminalView(10, terminal)
     for agents in (["expert-1", "expert-2", "expert-1"], ["moderator"]):
         for agent in agents:
-            view.speaking("case-a", agent)
+            view.turn_started("case-a", agent)
         view.refresh(snapshot(0.0))
         view.refresh(snapshot(0.25))
         speaking = f"─ speaking: {', '.join(dict.fromkeys(agents))} ─╯"
@@ -360,7 +360,7 @@ def test_nothing_is_drawn_between_two_refreshes() -> None:
     view.refresh(snapshot(0.0))
     before = terminal.written.getvalue()
     view.say("a line")
-    view.speaking("case-a", "moderator")
+    view.turn_started("case-a", "moderator")
     view.summary("case-a", EMBOLISM)
     view.finished(record("a", "C"), TOTALS)
     assert terminal.written.getvalue() == before
@@ -403,7 +403,7 @@ def test_any_text_fits_any_terminal_and_controls_nothing(
     terminal = Terminal(width, height)
     with TerminalView(10, terminal) as view:
         view.say(text)
-        view.speaking(text, text)
+        view.turn_started(text, text)
         view.summary(text, summary)
         view.summary(text, summary.model_copy())
         view.finished(record(text, None, status=Status.PARSE_ERROR, error=text), TOTALS)
@@ -466,7 +466,7 @@ def test_a_fault_of_the_view_switches_it_off_with_one_line(
 ) -> None:
     with Failsafe(Faulty(method), instead=LogLines(10)) as view:
         for number in (1, 2):
-            view.speaking("case-a", "moderator")
+            view.turn_started("case-a", "moderator")
             view.summary("case-a", EMBOLISM)
             view.waiting(Wait(5.0, 1, ProviderError("429", kind=ErrorKind.RATE_LIMIT)))
             view.refresh(snapshot(number))
@@ -531,7 +531,7 @@ def test_without_a_terminal_there_is_one_line_for_each_question(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with make_display(kind, 10) as display:
-        display.speaking("case-a", "moderator")
+        display.turn_started("case-a", "moderator")
         display.summary("case-a", EMBOLISM)
         display.refresh(snapshot(0.0))
         broken = record("q1", None, status=Status.API_ERROR, error="500: \x1b[2Jgone")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mdagents.export.calls import Call
-from mdagents.scoring.transcripts import SpokenTurn
+from mdagents.scoring.transcripts import TranscriptTurn
 
 SLACK_MS = 5
 """How far the two clocks may be apart: that of the trace never jumps, that of the ledger may."""
 
 
-def place(
-    turns: Sequence[SpokenTurn], calls: Sequence[Call]
+def calls_by_turn(
+    turns: Sequence[TranscriptTurn], calls: Sequence[Call]
 ) -> tuple[list[list[Call]], list[Call]]:
     """Give each call to a turn of its agent.
 
@@ -53,6 +53,6 @@ def place(
     return placed, nowhere
 
 
-def _outside(call: Call, turn: SpokenTurn) -> int:
+def _outside(call: Call, turn: TranscriptTurn) -> int:
     """For how many ms the call was not in the time of the turn."""
     return max(0, turn.started_ms - call.started_ms) + max(0, call.ended_ms - turn.ended_ms)
