@@ -1,0 +1,57 @@
+"""The examples of docs/python.md run as they stand there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.support.fake_provider import FakeProvider
+
+PAGE = (REPOSITORY / "docs" / "python.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+Run = Callable[[int], str]
+
+
+@pytest.fixture
+def run(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Runs an example by its number on the page; gives what it prints."""
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+
+    def run_example(number: int) -> str:
+        exec(compile(EXAMPLES[number], f"docs/python.md, example {number}", "exec"), {})
+        return capsys.readouterr().out
+
+    return run_example
+
+
+def test_one_question(run: Run) -> None:
+    first, *opinions, last = run(0).splitlines()
+    assert re.fullmatch(r"answered [A-D] (True|False)", first)
+    assert len(opinions) >= 6, "of three experts, before and after the debate"
+    assert re.fullmatch(r"\d+ 0\.\d+", last)
+
+
+def test_a_run(run: Run) -> None:
+    out = run(1)
+    assert out.startswith("finished output/gpt-4o-mini_medqa-sample_basic_6samples")
+    assert out.count("sample-00") == 6
+    accuracy, tokens = out.splitlines()[-1].split()
+    assert 0 <= float(accuracy) <= 1
+    assert int(tokens) > 0
+
+
+def test_a_model_alone(run: Run, provider: FakeProvider) -> None:
+    words = run(2).split()
+    assert words[-1] == "gpt-4o-mini"
+    assert int(words[-2]) == provider.totals.input + provider.totals.output
+
+
+def test_there_is_no_further_example() -> None:
+    assert len(EXAMPLES) == 3

@@ -1,0 +1,166 @@
+"""What is public, and what the library does where the command line would print and exit."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import exaid_core
+import infra
+import mdagents
+from infra.errors import ConfigError, EndpointDown
+from mdagents.runs.runner import Outcome
+from tests.support.fake_provider import FakeProvider
+
+QUESTION = "A 54-year-old sailor has bleeding gums. Which vitamin is lacking?"
+OPTIONS = ["Retinol", "Thiamine", "Ascorbic acid", "Calciferol"]
+
+
+@pytest.fixture(autouse=True)
+def _key(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+
+
+@pytest.mark.parametrize("package", [mdagents, exaid_core, infra], ids=lambda p: p.__name__)
+def test_all_that_is_public_is_there_and_has_a_docstring(package: object) -> None:
+    names = package.__all__  # type: ignore[attr-defined]
+    assert names == sorted(names, key=lambda name: (name.swapcase(), name))
+    for name in names:
+        assert getattr(package, name).__doc__, name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(package, "nothing")  # noqa: B009
+
+
+def test_the_surface_of_mdagents() -> None:
+    assert set(mdagents.__all__) == {
+        "answer", "run", "load", "RunConfig", "Question", "SampleRecord", "Decision",
+    }  # fmt: skip
+
+
+def test_importing_it_loads_no_sdk_and_no_table() -> None:
+    code = (
+        "import sys, mdagents; mdagents.RunConfig(); "
+        "print({'openai', 'google.genai', 'pandas', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+async def test_an_answer_is_a_record_and_leaves_no_file(provider: FakeProvider) -> None:
+    record = await mdagents.answer(QUESTION, OPTIONS, team="basic", model="gpt-4o-mini", gold="C")
+    assert (record.status, record.label, record.answer) == ("answered", "C", "Ascorbic acid")
+    assert list(record.options.values()) == OPTIONS, "in the order in which they were given"
+    assert record.correct == (record.predicted == "C")
+    assert record.calls == len(provider.calls) == 5
+    assert record.token_usage.total_tokens == provider.totals.input + provider.totals.output
+    assert not list(Path().iterdir())
+
+
+async def test_without_a_gold_letter_nobody_is_right_or_wrong() -> None:
+    record = await mdagents.answer(QUESTION, dict(zip("ABCD", OPTIONS, strict=True)), team="cot")
+    assert record.status == "answered"
+    assert (record.label, record.answer, record.source_label) == ("", "", "")
+    assert record.correct is None
+
+
+async def test_an_adaptive_answer_asks_the_router(provider: FakeProvider) -> None:
+    provider.when_text("triage officer", {"difficulty": "intermediate"})
+    record = await mdagents.answer(QUESTION, OPTIONS)
+    assert (record.difficulty, record.routed_by) == ("intermediate", "router")
+
+
+async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -> None:
+    config = mdagents.RunConfig(sample_token_limit=1)
+    record = await mdagents.answer(QUESTION, OPTIONS, team="basic", config=config)
+    assert (record.status, record.predicted, record.correct) == ("limit", None, None)
+    provider.fail_next("401", times=99)
+    with pytest.raises(EndpointDown):
+        await mdagents.answer(QUESTION, OPTIONS, team="cot")
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        (OPTIONS, {"team": "easy"}, "there is no team 'easy'; there are adaptive, basic"),
+        (OPTIONS, {"gold": "E"}, "field 'answer_idx' is 'E' but must be one of A, B, C, D"),
+        (OPTIONS[:1], {}, "question: "),
+        ([*OPTIONS, ""], {"gold": "E"}, "that option is empty"),
+        ({"B": "x", "C": "y"}, {}, "question: field 'options'"),
+        (OPTIONS, {"team": "few_shot"}, "few_shot takes its exemplars from a data set"),
+        (OPTIONS, {"model": "nobody"}, "unknown model 'nobody'"),
+    ],
+)
+async def test_a_question_that_cannot_be_asked(
+    options: list[str] | dict[str, str], arguments: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        await mdagents.answer(QUESTION, options, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_run_goes_on_and_is_loaded(provider: FakeProvider) -> None:
+    config = mdagents.RunConfig(num_samples=3, difficulty="basic", exaid="off")
+    result = mdagents.run(config)
+    assert result.outcome is Outcome.FINISHED
+    calls = len(provider.calls)
+    assert mdagents.run(config).already_finished
+    assert len(provider.calls) == calls
+    frame = mdagents.load(result)
+    assert frame["question_id"].tolist() == ["sample-001", "sample-002", "sample-003"]
+    assert frame["correct"].dtype == bool
+    assert frame["calls"].sum() == calls
+    pd.testing.assert_frame_equal(frame, mdagents.load(str(result.array_path)))
+
+
+async def test_a_run_in_a_notebook_has_a_thread_of_its_own() -> None:
+    config = mdagents.RunConfig(num_samples=2, method="zero_shot")
+    assert mdagents.run(config).outcome is Outcome.FINISHED
+    assert asyncio.get_running_loop().is_running()
+
+
+def test_a_wrong_key_is_raised_and_the_same_call_goes_on(provider: FakeProvider) -> None:
+    config = mdagents.RunConfig(num_samples=2, method="zero_shot")
+    provider.fail_next("401", times=2)
+    with pytest.raises(EndpointDown):
+        mdagents.run(config)
+    assert mdagents.run(config).outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_samples": 0}, "--num-samples is 0 but must be at least 1"),
+        ({"limit": "3-1"}, "--limit is '3-1' but must be N or A-B"),
+        ({"skip": ["easy"]}, "--skip easy: there are only basic, intermediate, advanced"),
+        ({"words": {"cot": 2}}, "--words cot=2: write NAME=N"),
+        ({"method": "cot", "difficulty": "basic"}, "does not route its questions"),
+    ],
+)
+def test_a_setting_that_makes_no_sense(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        mdagents.RunConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_a_setting_is_said_in_words_or_in_types() -> None:
+    by_words = mdagents.RunConfig(
+        sample_id="12, 57",  # type: ignore[arg-type]
+        skip="advanced,basic",  # type: ignore[arg-type]
+        words=["cot=300", "debate-opinion=40"],  # type: ignore[arg-type]
+        model_role=["router=gpt-4o"],  # type: ignore[arg-type]
+        limit="20",
+    )
+    assert by_words == mdagents.RunConfig(
+        sample_id=("12", "57"),
+        skip=("basic", "advanced"),  # type: ignore[arg-type]
+        words={"cot": 300, "debate_opinion": 40},
+        model_role={"router": "gpt-4o"},
+        num_samples=20,
+    )
+    again = mdagents.RunConfig(**by_words.model_dump(exclude_unset=True))
+    assert again == by_words
+    assert again.flags() == by_words.flags()

@@ -1,0 +1,108 @@
+"""The wheel: what is in it, and that it works where nothing of the clone is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import mdagents
+from tests.conftest import CACHE_DIR, REPOSITORY
+from tests.support.fake_provider import FakeProvider
+
+PACKAGES = ("evals", "exaid_core", "infra", "mdagents")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    # Without build isolation nothing is downloaded: hatchling is in requirements-dev.txt.
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", str(folder), str(REPOSITORY)], check=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def bin_dir(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of an environment with the wheel, and other people's packages from this one."""
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder)
+    libraries = sysconfig.get_path("purelib", vars={"base": str(folder)})
+    # Only a folder for packages: the link from this environment to the clone is not followed.
+    Path(libraries, "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
+    return folder / "bin"
+
+
+def call(bin_dir: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [str(bin_dir / command[0]), *command[1:]],
+        env={"PATH": os.environ["PATH"], "HOME": str(Path.cwd()), **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", *PACKAGES], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert [file for file in tracked if file not in names] == []
+    assert {f"{package}/py.typed" for package in PACKAGES} <= names
+    samples = {f"mdagents/datasets/sample/{n}.jsonl" for n in ("sample", "sample_train")}
+    others = {name for name in names if ".dist-info/" not in name} - set(tracked)
+    assert others == samples, "and nothing else"
+    for ending in (".txt", ".html", ".css", ".js", ".schema.json", ".yaml", ".tsv", ".tsv.gz"):
+        assert any(name.endswith(ending) for name in names), ending
+
+
+def test_it_says_what_it_is(wheel: Path, bin_dir: Path) -> None:
+    assert call(bin_dir, "mdagents", "--version").stdout == f"mdagents {mdagents.__version__}\n"
+    assert wheel.name.startswith(f"mdagents_bench-{mdagents.__version__}-")
+    where = call(bin_dir, "python", "-c", "import mdagents; print(mdagents.__file__)").stdout
+    assert where.startswith(str(bin_dir.parent))
+
+
+def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> None:
+    endpoint = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.openai_base_url}
+    done = call(bin_dir, "mdagents", "run", "--num-samples", "2", **endpoint)
+    array = next(Path("output").glob("*_medqa-sample_adaptive_2samples.json"))
+    assert [record["status"] for record in json.loads(array.read_text())] == ["answered"] * 2
+    assert f"CSV:     mdagents score --input {array}" in done.stdout
+    manifest = json.loads((array.with_suffix("") / "run.json").read_text())
+    assert manifest["version"] == mdagents.__version__
+    assert manifest["git_revision"] is None, "whatever repository the environment is in"
+    assert manifest["dataset_path"] == "sample.jsonl"
+    assert "written: " in call(bin_dir, "mdagents", "score", "--html").stdout
+    assert call(bin_dir, "mdagents", "export", str(array)).stdout.strip().endswith(".json")
+    call(bin_dir, "mdagents", "data", "check", "medqa", "--warn-only")
+    call(bin_dir, "mdagents", "data", "extract", "sample-001", "--output", "one.jsonl")
+    traces = next(Path("output").glob("*/traces"))
+    call(bin_dir, "python", "-m", "evals.cli.validate_logs", str(traces))
+
+
+@pytest.mark.embedded
+def test_the_embedded_model_from_another_folder(bin_dir: Path) -> None:
+    cache = {"MDAGENTS_CACHE_DIR": str(CACHE_DIR)}
+    arguments = ("--model", "local", "--num-samples", "1", "--method", "zero_shot")
+    done = call(bin_dir, "mdagents", "run", *arguments, **cache)
+    assert "sample-001" in done.stderr
+
+
+@pytest.mark.parametrize("program", ["main.py", "evaluate_text_output.py", "split_test_data.py"])
+def test_the_programs_of_a_clone_need_no_installation(program: str, bin_dir: Path) -> None:
+    help_text = call(bin_dir, "python", str(REPOSITORY / program), "--help").stdout
+    assert f"python {program}" in help_text
