@@ -1,1 +1,52 @@
 """Language models: one way to call any of them. Knows nothing of medicine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from infra.chat import (
+        CallLabels,
+        ChatMessage,
+        ChatModel,
+        ChatReply,
+        ChatRequest,
+        StopReason,
+        TokenUsage,
+    )
+    from infra.config import LLMRole
+    from infra.errors import BenchError, ConfigError, ProviderError, StructuredOutputError
+    from infra.llm_registry import get_llm
+
+__all__ = [
+    "BenchError",
+    "CallLabels",
+    "ChatMessage",
+    "ChatModel",
+    "ChatReply",
+    "ChatRequest",
+    "ConfigError",
+    "LLMRole",
+    "ProviderError",
+    "StopReason",
+    "StructuredOutputError",
+    "TokenUsage",
+    "get_llm",
+]
+
+_MODULES = {
+    "BenchError": "errors",
+    "ConfigError": "errors",
+    "LLMRole": "config",
+    "ProviderError": "errors",
+    "StructuredOutputError": "errors",
+    "get_llm": "llm_registry",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: a program that wants one part loads no other."""
+    if name not in __all__:
+        raise AttributeError(f"module 'infra' has no attribute {name!r}")
+    return getattr(import_module(f"infra.{_MODULES.get(name, 'chat')}"), name)

@@ -26,8 +26,9 @@ import pytest
 from infra.errors import ConfigError
 from mdagents.data_tools.sources import BY_HAND
 from mdagents.datasets.dataset import open_dataset
+from tests.conftest import REPOSITORY
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = REPOSITORY
 REPO = "someone/some-questions"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 MEBIBYTE = 1 << 20
@@ -38,7 +39,7 @@ DRIVER = """
 import datetime, json, sys
 from mdagents.data_tools import conversion as data_conversion
 from mdagents.data_tools.sources import About, Host, PinnedFile, Source
-from scripts.download_data import main
+from mdagents.data_tools.download import main
 
 def source(about, files, convert, **rest):
     pinned = tuple(PinnedFile(**file | {"host": Host(file["host"])}) for file in files)
@@ -270,7 +271,7 @@ def workspace(tmp_path: Path, hub: Hub) -> Workspace:
 def refusal(done: subprocess.CompletedProcess[str]) -> str:
     """The one line that a refused command must print."""
     assert done.returncode == 2, done
-    assert re.fullmatch(r"download_data\.py: [^\n]+\n", done.stderr), done.stderr
+    assert re.fullmatch(r"error: [^\n]+\n", done.stderr), done.stderr
     return done.stderr
 
 
@@ -785,7 +786,7 @@ def test_how_a_file_of_medmcqa_counts_is_asked_when_it_does_not_tell(
     mine.write_bytes(medmcqa(1, 2, 3))
 
     line = refusal(workspace.run_real("medmcqa", "--from", str(mine)))
-    assert f"download_data.py: {mine}: field 'cop' may count from 0 or from 1" in line
+    assert f"error: {mine}: field 'cop' may count from 0 or from 1" in line
     assert f"mdagents data download medmcqa --from {mine} --cop-from 1" in line
 
     done = workspace.run_real("medmcqa", "--from", str(mine), "--cop-from", "1")
@@ -950,7 +951,7 @@ def test_interrupted_it_leaves_nothing_behind(hub: Hub, workspace: Workspace) ->
         _, errors = process.communicate(timeout=30)
 
     assert process.returncode == 130
-    assert re.fullmatch(r"download_data\.py: interrupted[^\n]*\n", errors), errors
+    assert re.fullmatch(r"interrupted[^\n]*\n", errors), errors
     assert workspace.listing() == []
 
 
