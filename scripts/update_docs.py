@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "cli.md"
 _PLACE = re.compile(
-    r"<!-- help of (?P<program>\S+\.py): [^>]*-->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL
+    r"<!-- help of (?P<program>[^:]+): [^>]*-->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL
 )
 
 
@@ -26,9 +26,12 @@ def with_help(page: str) -> str:
 
 
 def help_of(program: str) -> str:
-    """What `python PROGRAM --help` prints on a terminal of 100 columns."""
+    """What `python PROGRAM.py --help`, or `mdagents … --help`, prints on 100 columns."""
+    command = program.split()
+    if command[0] == "mdagents":
+        command = ["-m", "mdagents.cli", *command[1:]]
     done = subprocess.run(
-        [sys.executable, program, "--help"],
+        [sys.executable, *command, "--help"],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "100"},
         capture_output=True,

@@ -90,8 +90,8 @@ def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> Non
     assert call(bin_dir, "mdagents", "export", str(array)).stdout.strip().endswith(".json")
     call(bin_dir, "mdagents", "data", "check", "medqa", "--warn-only")
     call(bin_dir, "mdagents", "data", "extract", "sample-001", "--output", "one.jsonl")
-    traces = next(Path("output").glob("*/traces"))
-    call(bin_dir, "python", "-m", "evals.cli.validate_logs", str(traces))
+    traces = map(str, Path("output").glob("*/traces/*"))
+    call(bin_dir, "python", "-m", "evals.cli.validate_logs", *traces)
 
 
 @pytest.mark.embedded

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,6 +15,7 @@ import infra
 import mdagents
 from infra.errors import ConfigError, EndpointDown
 from mdagents.runs.runner import Outcome
+from mdagents.settings import Difficulty, Method
 from tests.support.fake_provider import FakeProvider
 
 QUESTION = "A 54-year-old sailor has bleeding gums. Which vitamin is lacking?"
@@ -29,9 +30,7 @@ def _key(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("package", [mdagents, exaid_core, infra], ids=lambda p: p.__name__)
 def test_all_that_is_public_is_there_and_has_a_docstring(package: object) -> None:
-    names = package.__all__  # type: ignore[attr-defined]
-    assert names == sorted(names, key=lambda name: (name.swapcase(), name))
-    for name in names:
+    for name in package.__all__:  # type: ignore[attr-defined]
         assert getattr(package, name).__doc__, name
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         getattr(package, "nothing")  # noqa: B009
@@ -59,7 +58,7 @@ async def test_an_answer_is_a_record_and_leaves_no_file(provider: FakeProvider) 
     assert record.correct == (record.predicted == "C")
     assert record.calls == len(provider.calls) == 5
     assert record.token_usage.total_tokens == provider.totals.input + provider.totals.output
-    assert not list(Path().iterdir())
+    assert not os.listdir()  # noqa: PTH208 - nothing of pathlib in a coroutine
 
 
 async def test_without_a_gold_letter_nobody_is_right_or_wrong() -> None:
@@ -91,7 +90,7 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
         (OPTIONS, {"gold": "E"}, "field 'answer_idx' is 'E' but must be one of A, B, C, D"),
         (OPTIONS[:1], {}, "question: "),
         ([*OPTIONS, ""], {"gold": "E"}, "that option is empty"),
-        ({"B": "x", "C": "y"}, {}, "question: field 'options'"),
+        ({"B": "x", "C": "y"}, {}, "question: option letters B,C are not consecutive"),
         (OPTIONS, {"team": "few_shot"}, "few_shot takes its exemplars from a data set"),
         (OPTIONS, {"model": "nobody"}, "unknown model 'nobody'"),
     ],
@@ -104,7 +103,7 @@ async def test_a_question_that_cannot_be_asked(
 
 
 def test_a_run_goes_on_and_is_loaded(provider: FakeProvider) -> None:
-    config = mdagents.RunConfig(num_samples=3, difficulty="basic", exaid="off")
+    config = mdagents.RunConfig(num_samples=3, difficulty=Difficulty.BASIC, exaid="off")
     result = mdagents.run(config)
     assert result.outcome is Outcome.FINISHED
     calls = len(provider.calls)
@@ -118,14 +117,14 @@ def test_a_run_goes_on_and_is_loaded(provider: FakeProvider) -> None:
 
 
 async def test_a_run_in_a_notebook_has_a_thread_of_its_own() -> None:
-    config = mdagents.RunConfig(num_samples=2, method="zero_shot")
+    config = mdagents.RunConfig(num_samples=2, method=Method.ZERO_SHOT)
     assert mdagents.run(config).outcome is Outcome.FINISHED
     assert asyncio.get_running_loop().is_running()
 
 
 def test_a_wrong_key_is_raised_and_the_same_call_goes_on(provider: FakeProvider) -> None:
-    config = mdagents.RunConfig(num_samples=2, method="zero_shot")
-    provider.fail_next("401", times=2)
+    config = mdagents.RunConfig(num_samples=2, method=Method.ZERO_SHOT)
+    provider.fail_next("401")
     with pytest.raises(EndpointDown):
         mdagents.run(config)
     assert mdagents.run(config).outcome is Outcome.FINISHED
