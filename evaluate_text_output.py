@@ -11,6 +11,6 @@ input_filename = ""
 output_filename = ""
 
 if __name__ == "__main__":
-    # Records are no garbage: looking for it among them takes a tenth of the time.
+    # Records are not garbage: searching them for it takes a tenth of the time.
     gc.disable()
     sys.exit(main(sys.argv[1:], input_filename=input_filename, output_filename=output_filename))

@@ -10,7 +10,7 @@ from mdagents.runs.options import env_flag
 from mdagents.runs.program import main
 
 # Leave out questions that are routed to a level: set True here, or SKIP_BASIC=1 in the
-# environment, or say --skip basic.
+# environment, or give --skip basic.
 SKIP_BASIC = env_flag("SKIP_BASIC")
 SKIP_INTERMEDIATE = env_flag("SKIP_INTERMEDIATE")
 SKIP_ADVANCED = env_flag("SKIP_ADVANCED")

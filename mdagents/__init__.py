@@ -28,7 +28,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: scoring need not wait for what a run loads."""
+    """Import a public name on first use, so that scoring does not load what only runs need."""
     if name not in _MODULES:
         raise AttributeError(f"module 'mdagents' has no attribute {name!r}")
     return getattr(import_module(f"mdagents.{_MODULES[name]}"), name)

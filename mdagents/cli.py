@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import mdagents
 from infra.files.printing import print_line
 
-# Each program is imported when it is called: scoring need not wait for what running needs.
+# Each program is imported when it is called: scoring does not load what only runs need.
 
 
 def _run(argv: Sequence[str], name: str) -> int:
@@ -63,7 +63,7 @@ def _export(argv: Sequence[str], name: str) -> int:
 
 
 Program = Callable[[Sequence[str], str], int]
-"""Takes the command line after its name, and that name; gives the exit status."""
+"""Takes the command line after its name, and that name; returns the exit status."""
 
 PROGRAMS: Mapping[str, tuple[Program, str]] = {
     "run": (_run, "answer questions with teams of agents"),
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Shows help and version."""
+    """Make the parser that shows help and version."""
     width = max(map(len, PROGRAMS))
     programs = "\n".join(f"  {name:{width}}  {what}" for name, (_, what) in PROGRAMS.items())
     parser = argparse.ArgumentParser(

@@ -1,4 +1,4 @@
-"""Closed sets: levels, methods, statuses and roles; and the numbers that teams are built from."""
+"""Closed sets: levels, methods, statuses and roles; and the numbers that define the teams."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Method(StrEnum):
 
 
 ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC})
-"""Methods in which nobody talks to anybody: one turn, or a vote over several such."""
+"""Methods in which agents do not communicate: one turn, or a vote over several such."""
 
 
 class Preset(StrEnum):
-    """Two sets of numbers; the source contradicts itself and these are both its states."""
+    """Two sets of team numbers: `classic` has larger debates and smaller teams (docs/teams.md)."""
 
     ULTIMATE = "ultimate"
     CLASSIC = "classic"
@@ -75,14 +75,14 @@ class RoutedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
-    """Numbers that a team is built from. All counts are 1 to 10."""
+    """Numbers that define a team. All counts are 1 to 10."""
 
     basic_experts: int = 3
     debate_experts: int = 3
     rounds: int = 3
-    """Rounds of the debate at the most."""
+    """Most rounds of a debate."""
     turns: int = 3
-    """Turns of a round at the most."""
+    """Most turns of a round."""
     teams: int = 3
     """Multidisciplinary teams, IAT and FRDT included."""
     team_size: int = 3

@@ -39,7 +39,7 @@ class Agent:
     id: str
     """Unique within the case, for example `expert-2-cardiologist`."""
     role: str
-    """As people read it, for example `Cardiologist`."""
+    """The name for readers, for example `Cardiologist`."""
     model: ChatModel
     model_role: str
     """The role that chose the model, a label of its calls."""
@@ -49,27 +49,27 @@ class Agent:
     temperature: float
     seed: int
     bus: TraceBus
-    """Where its turns are heard."""
+    """Where its turns are published."""
     repeat: int = 0
-    """Which time the case is answered, counted from 0."""
+    """Index of the repetition (epoch) of the case, from 0."""
     system: str = "system"
-    """Name of the prompt that says what all calls of the case are for."""
+    """Name of the prompt that states the purpose of all calls of the case."""
     exemplars: str = ""
-    """Solved questions, shown before the question; empty but for few-shot."""
+    """Solved questions, shown before the question; empty except for few-shot."""
     persona: str = ""
-    """Text that says who the agent is; empty when the task says so itself."""
+    """Text that states who the agent is; empty when the task does so itself."""
     opinion: Opinion | None = None
     inbox: list[DebateMessage] = field(default_factory=list)
     """Messages that the agent has not read yet."""
 
     async def ask(self, task: str, reply: type[R], *, phase: str, shared: str = "") -> R:
-        """One turn: one model call, and its re-ask if the reply does not validate.
+        """Take one turn: one model call, and one re-ask if the reply does not validate.
 
-        Whoever listens on the bus hears it; that changes nothing here.
+        The turn is published on the bus, which has no effect on the reply.
 
         Args:
-            task: What only this agent is told, the form of the reply included.
-            reply: What comes back.
+            task: What only this agent is told, including the form of the reply.
+            reply: The form of the reply.
             phase: The step of the protocol, a label of the call.
             shared: What all agents are told at this point; comes before persona and task, so that
                 prompt caches hit across the agents of a case.
@@ -111,6 +111,6 @@ class Agent:
         return answer.parsed
 
     def read_inbox(self) -> list[DebateMessage]:
-        """The unread messages, which are read now."""
+        """Return the unread messages and mark them as read."""
         unread, self.inbox = self.inbox, []
         return unread

@@ -20,7 +20,7 @@ from mdagents.settings import TeamRole, TeamSettings
 T = TypeVar("T")
 
 ModelError = (ProviderError, StructuredOutputError)
-"""What a model call can end with when the call, not the program, is at fault."""
+"""Errors of a model call, as opposed to errors of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Case:
-    """One question while it runs. Two cases share nothing but model clients and connections."""
+    """One question while it runs. Cases share only model clients and connections."""
 
     id: str
     question: Question
@@ -42,19 +42,19 @@ class Case:
     settings: TeamSettings
     seed: int
     bus: TraceBus = field(default_factory=TraceBus)
-    """Where the turns of its agents are heard."""
+    """Where the turns of its agents are published."""
     repeat: int = 0
-    """Which time the question is answered, counted from 0."""
+    """Index of the repetition (epoch) of the question, from 0."""
     repairs: list[str] = field(default_factory=list)
-    """What the teams put right by rule in replies that validate, or replaced by a fallback."""
+    """What the teams corrected by rule in valid replies, or replaced by a fallback."""
     left_out: list[LeftOut] = field(default_factory=list)
 
     def decider(self, agent_id: str, role: str, model_role: TeamRole) -> Agent:
-        """An agent that routes, recruits or decides, at the temperature of decisions."""
+        """Return an agent that routes, recruits or decides, at the temperature of decisions."""
         return self._agent(agent_id, role, model_role, self.settings.decision_temperature)
 
     def expert(self, prefix: str, role: str, expertise: str) -> Agent:
-        """A recruited clinician. The id is `prefix` and the role, for example `iat-1-surgeon`."""
+        """Return a recruited clinician whose id is `prefix` and the role: `iat-1-surgeon`."""
         agent = self._agent(
             f"{prefix}-{_slug(role)}", role, TeamRole.EXPERT, self.settings.expert_temperature
         )
@@ -87,20 +87,20 @@ class Case:
         *,
         required: bool = True,
     ) -> list[tuple[Agent, T]]:
-        """Ask several agents at once; who fails is left out and named in the record.
+        """Ask several agents at once; those that fail are left out and named in the record.
 
         Args:
-            agents: Whom to ask.
+            agents: The agents to ask.
             phase: The step of the protocol, for the record.
-            ask: Gives the reply of one agent.
-            required: Whether the team cannot go on when nobody replies.
+            ask: Returns the reply of one agent.
+            required: Whether the team cannot go on without any reply.
 
         Returns:
             (agent, reply) of those who replied, in the order of `agents`.
 
         Raises:
-            ProviderError, StructuredOutputError: Nobody replied although it is required: the error
-                of one of them, an error of the endpoint before an unusable reply.
+            ProviderError, StructuredOutputError: No agent replied although a reply is required: one
+                of their errors, an error of the endpoint before an unusable reply.
         """
         outcomes = await gather(*(_outcome(ask(agent)) for agent in agents))
         replies: list[tuple[Agent, T]] = []
@@ -125,7 +125,7 @@ async def _outcome(call: Awaitable[T]) -> tuple[T | None, BenchError | None]:
 
 
 async def gather(*calls: Awaitable[T]) -> list[T]:
-    """Run independent calls together; the first error cancels the rest and is raised as it is."""
+    """Run independent calls together; the first error cancels the rest and is raised unwrapped."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_await(call)) for call in calls]
@@ -139,7 +139,7 @@ async def _await(call: Awaitable[T]) -> T:
 
 
 def first_of(error: BaseException) -> BaseException:
-    """The first error of a group; one that is nobody's purpose, a bug, before all others."""
+    """Return the first error of a group; a bug of the program comes before expected errors."""
     while isinstance(error, BaseExceptionGroup):
         bugs = [e for e in error.exceptions if not isinstance(e, BenchError)]
         error = (bugs or error.exceptions)[0]
@@ -151,7 +151,7 @@ def _slug(text: str) -> str:
 
 
 def make_case_id(question_id: str, epoch: int = 1) -> str:
-    """The question's id made safe for file names, and `-eN` from epoch 2 on.
+    """Return the question's id made safe for file names, and `-eN` from epoch 2 on.
 
     An id that changes when it is made safe gets 6 characters of its hash, so that two ids that
     become the same stay apart.

@@ -1,8 +1,8 @@
 """What the agents reply: pydantic models whose bounds follow from the question and the settings.
 
-A letter is typed as one of the letters that the question really has, so that a structured reply
+A letter is typed as one of the letters that the question has, so that a structured reply
 cannot name an option that does not exist. Word limits reach the model as `maxLength` in the schema
-and in words in the prompt; they are no ground to turn a reply away: validation leaves them out.
+and in words in the prompt; validation does not check them, so a long reply is accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DISSENT_WORDS = 15
 
 
 def _bounded(longest: int, shortest: int) -> Any:
-    # Without a lower bound a small model fills its reasoning with the letter alone.
+    # Without a lower bound a small model may give only the letter as its reasoning.
     return Field(json_schema_extra={"minLength": shortest, "maxLength": longest})
 
 
@@ -42,7 +42,7 @@ def _list_of(item: type[BaseModel]) -> Any:
 
 
 class Reply(BaseModel):
-    """Base of all replies. Fields that nobody asked for are ignored."""
+    """Base of all replies. Fields that were not asked for are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -51,7 +51,7 @@ class _WithAnswer(Reply):
     @field_validator("answer", mode="before", check_fields=False)
     @classmethod
     def _read_letter(cls, value: object) -> object:
-        """`C) Aspirin` and `c` name a letter as clearly as `C` does."""
+        """Read `C) Aspirin` and `c` as the letter `C`."""
         if not isinstance(value, str):
             return value
         letters = cls.model_fields["answer"].annotation.__args__  # type: ignore[union-attr]
@@ -104,14 +104,14 @@ class Opinion(_WithAnswer):
     @field_validator("confidence", mode="before")
     @classmethod
     def _read_percent(cls, value: object) -> object:
-        """85 is 85 %: a model that states its confidence in percent has still stated it."""
+        """Read 85 as 85 %: some models state their confidence in percent."""
         if isinstance(value, int | float) and not isinstance(value, bool) and 10 <= value <= 100:
             return value / 100
         return value
 
 
 class Message(Reply):
-    """What one expert writes to another."""
+    """A message from one expert to another."""
 
     to: int
     """Number of the recipient, counted from 1."""
@@ -119,7 +119,7 @@ class Message(Reply):
 
 
 class Participation(Reply):
-    """Whether an expert wants to speak in this turn, and to whom."""
+    """Whether an expert wants to write in this turn, and to whom."""
 
     reason: str
     participate: bool
@@ -189,20 +189,20 @@ def _letter(letters: str) -> Any:
 
 @lru_cache(maxsize=64)
 def triage(words: int) -> type[Triage]:
-    """`Triage` with at most `words` words of reasoning."""
+    """Return `Triage` with at most `words` words of reasoning."""
     return create_model("Triage", __base__=Triage, reasoning=(str, _prose(words)))
 
 
 @lru_cache(maxsize=64)
 def recruitment(count: int) -> type[Recruitment]:
-    """`Recruitment` of exactly `count` experts."""
+    """Return `Recruitment` of exactly `count` experts."""
     size = Field(min_length=count, max_length=count)
     return create_model("Recruitment", __base__=Recruitment, experts=(list[Expert], size))
 
 
 @lru_cache(maxsize=64)
 def ranked_recruitment(count: int) -> type[RankedRecruitment]:
-    """`RankedRecruitment` of exactly `count` experts."""
+    """Return `RankedRecruitment` of exactly `count` experts."""
     size = Field(min_length=count, max_length=count)
     return create_model(
         "RankedRecruitment", __base__=RankedRecruitment, experts=(list[RankedExpert], size)
@@ -211,7 +211,7 @@ def ranked_recruitment(count: int) -> type[RankedRecruitment]:
 
 @lru_cache(maxsize=64)
 def opinion(letters: str, words: int) -> type[Opinion]:
-    """`Opinion` over the options `letters` with at most `words` words of reasoning."""
+    """Return `Opinion` over the options `letters` with at most `words` words of reasoning."""
     return create_model(
         "Opinion",
         __base__=Opinion,
@@ -223,7 +223,7 @@ def opinion(letters: str, words: int) -> type[Opinion]:
 
 @lru_cache(maxsize=64)
 def participation(experts: int, words: int) -> type[Participation]:
-    """`Participation` in a panel of `experts`, each message at most `words` words long."""
+    """Return `Participation` in a panel of `experts`, each message at most `words` words long."""
     message = create_model(
         "Message",
         __base__=Message,
@@ -240,7 +240,7 @@ def participation(experts: int, words: int) -> type[Participation]:
 
 @lru_cache(maxsize=64)
 def teams(count: int, size: int) -> type[Teams]:
-    """`Teams`: exactly `count` teams of exactly `size` members."""
+    """Return `Teams`: exactly `count` teams of exactly `size` members."""
     team = create_model(
         "Team", __base__=Team, members=(list[Member], Field(min_length=size, max_length=size))
     )
@@ -250,19 +250,19 @@ def teams(count: int, size: int) -> type[Teams]:
 
 @lru_cache(maxsize=64)
 def delegation(words: int) -> type[Delegation]:
-    """`Delegation` of at most `words` words."""
+    """Return `Delegation` of at most `words` words."""
     return create_model("Delegation", __base__=Delegation, instructions=(str, _prose(words)))
 
 
 @lru_cache(maxsize=64)
 def investigation(words: int) -> type[Investigation]:
-    """`Investigation` of at most `words` words."""
+    """Return `Investigation` of at most `words` words."""
     return create_model("Investigation", __base__=Investigation, findings=(str, _prose(words)))
 
 
 @lru_cache(maxsize=64)
 def team_report(letters: str, words: int) -> type[TeamReport]:
-    """`TeamReport` over the options `letters` with at most `words` words of findings."""
+    """Return `TeamReport` over the options `letters` with at most `words` words of findings."""
     return create_model(
         "TeamReport",
         __base__=TeamReport,
@@ -274,13 +274,13 @@ def team_report(letters: str, words: int) -> type[TeamReport]:
 
 @lru_cache(maxsize=64)
 def choice(letters: str) -> type[Choice]:
-    """`Choice` over the options `letters`."""
+    """Return `Choice` over the options `letters`."""
     return create_model("Choice", __base__=Choice, answer=(_letter(letters), ...))
 
 
 @lru_cache(maxsize=64)
 def verdict(letters: str, words: int) -> type[Verdict]:
-    """`Verdict` over the options `letters` with at most `words` words of analysis."""
+    """Return `Verdict` over the options `letters` with at most `words` words of analysis."""
     return create_model(
         "Verdict",
         __base__=Verdict,

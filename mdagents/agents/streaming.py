@@ -1,4 +1,4 @@
-"""What others read of an agent while it replies: the free text of a reply, never its JSON.
+"""What observers read of an agent while it replies: the free text of a reply, never its JSON.
 
 A reply is streamed line by line: each free text in the order in which it arrives, at last the
 answer as `Answer: C`. Enumerations other than the answer, numbers, booleans and empty texts are
@@ -6,8 +6,8 @@ left out.
 
 The JSON is scanned by hand, each character once. The partial mode of `pydantic_core.from_json`
 reads the whole prefix again with every delta: quadratic in the length of the reply. The scanner
-need not judge the JSON either. At the first thing that it is not sure of it stops, and
-`ReplyStream.finish` emits the rest when the validated reply is there.
+does not validate the JSON: it stops at the first thing that it cannot read with certainty, and
+`ReplyStream.finish` emits the rest once the validated reply is there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from infra.json_schema import JsonSchema, reply_schema
 from mdagents.agents.replies import Participation
 
 ANSWER = "answer"
-"""The field of a reply that names its letter."""
+"""The field of a reply that holds its letter."""
 
 PREFIXES: Mapping[type[BaseModel], Mapping[tuple[str, ...], str]] = {
     Participation: {("messages", "text"): "To Expert {to}: "},
 }
-"""What stands before a text, by reply and path of the text; `{…}` names a field beside it, an
-integer or an enumeration. A prefix that is not known when its text arrives keeps that text, and
-all after it, for `ReplyStream.finish`."""
+"""What precedes a text, by reply and path of the text; `{…}` names a field of the same object, an
+integer or an enumeration. If that field is not known when the text arrives, the text and all after
+it are left to `ReplyStream.finish`."""
 
 T = TypeVar("T")
 _Scan = Generator[None, None, T]  # yields when it needs another delta
@@ -49,16 +49,16 @@ _ESCAPE = (
 )
 _LONGEST_ESCAPE = len(r"\ud83d\ude00")
 _RUN = re.compile(rf'(?:[^"\\\ud800-\udfff]+|{_ESCAPE})*+')  # whole characters of a string
-_DECODER = json.JSONDecoder(strict=False)  # line breaks that should have been escaped are let pass
+_DECODER = json.JSONDecoder(strict=False)  # line breaks that should have been escaped are accepted
 
 
-class _Unsure(Exception):  # noqa: N818 - no error: what is unsure waits for the validated reply
+class _Unsure(Exception):  # noqa: N818 - not an error: the text waits for the validated reply
     pass
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What is streamed of a JSON value at this place of the schema; by default nothing."""
+    """What is streamed of the JSON value at this place of the schema; by default nothing."""
 
     is_text: bool = False
     prefix: str = ""
@@ -107,8 +107,8 @@ class StreamedTurn:
     """A turn of one agent on the bus, or several when attempts fail after some text.
 
     Args:
-        bus: Where it is published.
-        agent_id: Whose turn it is.
+        bus: Where the turn is published.
+        agent_id: The agent whose turn it is.
         reply: The form of the reply, which tells free text from the rest.
     """
 
@@ -121,7 +121,7 @@ class StreamedTurn:
         self._has_text = False
 
     def take(self, delta: str | None) -> None:
-        """Take a piece of the reply; None: what came so far was no good (see `OnText`)."""
+        """Take a piece of the reply; None: the text so far was discarded (see `OnText`)."""
         if delta is not None:
             self._stream.feed(delta)
             return
@@ -135,7 +135,7 @@ class StreamedTurn:
         """End the turn.
 
         Args:
-            parsed: The reply, of which is published what was not yet; None when the turn failed.
+            parsed: The reply, whose unpublished part is published; None when the turn failed.
         """
         if parsed is not None:
             self._stream.finish(parsed)
@@ -150,24 +150,24 @@ class ReplyStream:
     """Emits the free text of a reply while its JSON streams in.
 
     Text before the JSON object (prose, a code fence, a `<think>` block) and after it is skipped.
-    The answer waits for the end of the object, wherever it stands in it. `feed` takes time in
+    The answer is emitted at the end of the object, wherever it stands in it. `feed` takes time in
     proportion to its delta, however long the reply already is.
 
     Args:
-        reply: What the reply will be; None for free text, which is emitted as it comes.
+        reply: The form of the reply; None for free text, which is emitted as it arrives.
         emit: Called with text, never empty, at most once per `feed` and once by `finish`.
     """
 
     def __init__(self, reply: type[BaseModel] | None, emit: Callable[[str], None]) -> None:
         self._emit = emit
         self._emitted: list[str] = []
-        self._fresh: list[str] = []  # what the delta in hand adds to it
+        self._fresh: list[str] = []  # what the current delta adds to it
         self._text = ""
         self._at = 0
         self._scan = self._free_text() if reply is None else self._reply(_shape_of(reply))
 
     def feed(self, delta: str) -> None:
-        """Emit what `delta`, the next characters of the reply, makes certain."""
+        """Emit the text that `delta`, the next characters of the reply, settles."""
         self._text = self._text[self._at :] + delta  # left over: a few characters at most
         self._at = 0
         next(self._scan)
@@ -177,12 +177,12 @@ class ReplyStream:
             self._pass_on(text)
 
     def finish(self, parsed: BaseModel | None) -> None:
-        """Emit what the stream left out: of a reply that was not streamed, all of it.
+        """Emit what the stream left out; for a reply that was not streamed, all of it.
 
         Args:
-            parsed: The validated reply, or None if there is none. Where it does not begin with
-                what was emitted (its JSON had to be repaired, or it was asked again), nothing more
-                is emitted.
+            parsed: The validated reply, or None for a failed turn. Where it does not begin with the
+                emitted text (its JSON had to be repaired, or it was asked again), nothing more is
+                emitted.
         """
         if parsed is None:
             return
@@ -208,7 +208,7 @@ class ReplyStream:
             yield from self._opening()
             known = yield from self._object(shape)
             answer = known.get(ANSWER)
-            # Any other spelling of a letter is for the reply's own validation to read.
+            # Other spellings of a letter are left to the validation of the reply.
             if answer in shape.fields.get(ANSWER, _NOTHING).choices:
                 self._fresh.append(f"{self._line_break()}Answer: {answer}")
         except _Unsure:
@@ -218,7 +218,7 @@ class ReplyStream:
             yield
 
     def _opening(self) -> _Scan[None]:
-        """Skips to the object's first character."""
+        """Skip to the object's first character."""
         while True:
             found = _BLOCK.search(self._text, self._at)
             if found is None:
@@ -232,12 +232,12 @@ class ReplyStream:
             self._at = end
 
     def _all_but(self, count: int) -> _Scan[None]:
-        """Is done with the text in hand but for its last `count` characters."""
+        """Discard the text at hand except for its last `count` characters."""
         self._at = max(self._at, len(self._text) - count)
         yield
 
     def _object(self, shape: _Shape) -> _Scan[dict[str, str]]:
-        """Reads an object after its brace; returns its integers and enumerated strings by name."""
+        """Read an object after its brace; return its integers and enumerated strings by name."""
         known: dict[str, str] = {}
         mark = yield from self._mark()
         while mark != "}":
@@ -269,7 +269,7 @@ class ReplyStream:
                 raise _Unsure
 
     def _value(self, shape: _Shape, mark: str, known: Mapping[str, str]) -> _Scan[str | None]:
-        """Reads a value that begins with `mark`; returns an integer or an enumerated string."""
+        """Read a value that begins with `mark`; return an integer or an enumerated string."""
         if mark == '"':
             if shape.is_text:
                 yield from self._free_text_field(shape.prefix, known)
@@ -304,7 +304,7 @@ class ReplyStream:
         return "".join(pieces)
 
     def _string(self, pieces: list[str], lead: str = "") -> _Scan[None]:
-        """Decodes a string after its opening quote into `pieces`, `lead` before the first."""
+        """Decode a string after its opening quote into `pieces`, `lead` before the first."""
         while True:
             found = _RUN.match(self._text, self._at)
             run = found[0] if found else ""
@@ -317,11 +317,11 @@ class ReplyStream:
                     self._at += 1
                     return
                 if len(self._text) - self._at >= _LONGEST_ESCAPE:
-                    raise _Unsure  # no escape, or half a surrogate pair
+                    raise _Unsure  # not an escape, or half a surrogate pair
             yield
 
     def _skipped(self) -> _Scan[None]:
-        """Reads an object or an array of any depth after its first character."""
+        """Read an object or an array of any depth after its first character."""
         depth = 1
         while depth:
             mark = yield from self._mark()
@@ -333,7 +333,7 @@ class ReplyStream:
                 depth -= 1
 
     def _bare(self, first: str) -> _Scan[str]:
-        """Reads a number, true, false or null that begins with `first`."""
+        """Read a number, true, false or null that begins with `first`."""
         if not _BARE.fullmatch(first):
             raise _Unsure
         bare = first
@@ -347,7 +347,7 @@ class ReplyStream:
             yield
 
     def _mark(self) -> _Scan[str]:
-        """Reads the next character that is not white space."""
+        """Read the next character that is not white space."""
         while (found := _VISIBLE.search(self._text, self._at)) is None:
             self._at = len(self._text)
             yield
@@ -356,7 +356,7 @@ class ReplyStream:
 
 
 def streamed_text(parsed: BaseModel) -> str:
-    """All that `ReplyStream` emits of a validated reply."""
+    """Return all that `ReplyStream` emits of a validated reply."""
     lines: list[str] = []
     dumped = parsed.model_dump(mode="json", by_alias=True)
     ReplyStream(type(parsed), lines.append).feed(json.dumps(dumped))

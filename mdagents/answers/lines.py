@@ -36,7 +36,7 @@ _LONGEST_OPTION = 25  # words
 
 
 def option_lines(lines: list[Line], options: OptionTexts) -> list[tuple[int, Reading]]:
-    """Returns (index, option) of the lines that are only an option, without lists of options."""
+    """Return (index, option) of the lines that are only an option, without lists of options."""
     listed = {index for run in option_lists(lines) for index in run}
     found = []
     for index, line in enumerate(lines):
@@ -48,14 +48,14 @@ def option_lines(lines: list[Line], options: OptionTexts) -> list[tuple[int, Rea
 
 
 def _is_discussed(lines: list[Line], index: int) -> bool:
-    """Whether an option is about to be judged: "Let us look at each option:", "This is wrong"."""
+    """Return whether options are about to be judged: "Let us look at each:", "This is wrong"."""
     announced = index > 0 and _ANNOUNCES.search(lines[index - 1].text)
     judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1].text)
     return bool(announced or judged)
 
 
 def _opening(lines: list[Line], options: OptionTexts) -> list[tuple[int, Reading]]:
-    """The first sentence, if it is only an option: "C) Heparin. It activates antithrombin."."""
+    """Read a first sentence that is only an option: "C) Heparin. It activates antithrombin."."""
     labels = [label for line in lines if (label := _LABELLED.match(line.text))]
     first = _LABELLED.match(lines[0].text) if lines else None
     is_cut_off = bool(lines) and lines[-1].text[-1] not in ".!?)\"'。"
@@ -68,7 +68,7 @@ def _opening(lines: list[Line], options: OptionTexts) -> list[tuple[int, Reading
 
 
 def option_lists(lines: list[Line]) -> list[range]:
-    """Returns the places of lists: lines one behind the other, with letters that go up or alone."""
+    """Return the places of lists: consecutive lines with ascending letters, or only letters."""
     runs: list[range] = []
     start, last, was_lone = 0, "", False
     for index, line in enumerate(lines):
@@ -85,7 +85,7 @@ def option_lists(lines: list[Line]) -> list[range]:
 
 
 def is_of_this_question(lines: list[Line], run: range, options: OptionTexts) -> bool | None:
-    """Whether a list holds this question's options; None if it may be a discussion of them."""
+    """Return whether a list holds this question's options; None if it may discuss them."""
     labels = [label for index in run if (label := _LABELLED.match(lines[index].text))]
     if labels and all(_text_is_exact(label, options) for label in labels):
         return True
@@ -96,7 +96,7 @@ def is_of_this_question(lines: list[Line], run: range, options: OptionTexts) -> 
 
 
 def _discusses(label: re.Match[str], options: OptionTexts) -> bool:
-    """Whether a line says something of this question's option: repeats it, or judges it."""
+    """Return whether a line repeats or judges this question's option."""
     text = label["text"] or ""
     own = set(options.words_of(label["letter"]))
     repeats = bool(own) and 2 * len(own & set(words(text))) > len(own)
@@ -133,7 +133,7 @@ def _read(text: str, only_line: bool, options: OptionTexts) -> Reading | None:
 
 
 def _is_nearly(label: re.Match[str], options: OptionTexts) -> bool:
-    """Whether a label's text is its option's in other words: at least half of them the same."""
+    """Return whether a label's text is its option's in other words: at least half of them equal."""
     own = options.words_of(label["letter"])
     said = words(label["text"])
     if not said or _VERDICT.search(label["text"]):

@@ -1,11 +1,11 @@
-"""Which option a model's reply chose, or none: a missed letter is seen, a false one is not.
+"""Which option a model's reply chose, if any: a missed letter is visible, a false one is not.
 
-The rules, in order; the first with something to say decides, and it may say "none".
+The rules, in order; the first that applies decides, and it may decide that there is no answer.
 
-0. Thoughts are dropped (:mod:`mdagents.answers.text`), an error text is no reply, and a reply that
-   goes on with a question of its own is read up to there.
+0. Thoughts are dropped (:mod:`mdagents.answers.text`), an error text is not a reply, and a reply
+   that goes on with a question of its own is read up to there.
 1. The answer field of the last JSON object (:mod:`mdagents.answers.fields`), unless a statement
-   behind the object corrects it.
+   after the object corrects it.
 2. The last statement: "Answer: C", "The final answer is C", a boxed letter
    (:mod:`mdagents.answers.statements`).
 3. A line that is only an option (:mod:`mdagents.answers.lines`), if no other line is another.
@@ -61,7 +61,7 @@ _NO_ANSWER = ParsedAnswer(None, ParseMethod.NONE)
 
 
 def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
-    """Returns the option that a reply chose.
+    """Return the option that a reply chose.
 
     Never raises, for any text, and takes time in proportion to the text's length up to
     :data:`mdagents.answers.text.MAX_CHARS`, of which it reads the end.
@@ -92,7 +92,7 @@ _Decision = tuple[Reading, ParseMethod]
 
 
 def _as_we_write_it(text: str, options: Mapping[str, str]) -> ParsedAnswer | None:
-    """`C) text` and `Answer: C) text`, whatever the option's text looks like."""
+    """Read `C) text` and `Answer: C) text`, whatever the option's text looks like."""
     labelled = text.removeprefix("Answer: ")
     letter = labelled[:1]
     if labelled[1:3] != ") " or letter not in options or labelled[3:] != options[letter]:
@@ -105,7 +105,7 @@ def _decide(said: str, options: OptionTexts) -> _Decision:
     fields = read_fields(said)
     field = _agreed(_read_field(answer, options) for answer in fields.answers)
     if field.sense is not Sense.SILENT:
-        # What a model adds behind its JSON may correct it: "wait, the answer is D".
+        # What a model adds after its JSON may correct it: "wait, the answer is D".
         added = final_statement(_lines(fields.tail), options)
         return (added, ParseMethod.STATEMENT) if added else (field, ParseMethod.STRUCTURED)
     return _read_prose(_lines(fields.prose), options)
@@ -121,7 +121,7 @@ def _read_prose(lines: list[Line], options: OptionTexts) -> _Decision:
 
 
 def _read_option_text(lines: list[Line], options: OptionTexts) -> Reading:
-    """The option whose full text is the reply or its last line, if no other line is another's."""
+    """Read an option whose full text is the reply or its last line, if no line is another's."""
     named = set().union(*(options.exactly(line.text) for line in lines))
     whole = options.exactly("\n".join(line.text for line in lines))
     last = options.exactly(lines[-1].text) if lines else frozenset()
@@ -130,7 +130,7 @@ def _read_option_text(lines: list[Line], options: OptionTexts) -> Reading:
 
 
 def _agreed(readings: Iterable[Reading]) -> Reading:
-    """The reading that all of several share, leaving out those that say nothing."""
+    """Return the reading that all of several share, leaving out those that state nothing."""
     told = [reading for reading in readings if reading.sense is not Sense.SILENT]
     if not told:
         return SILENT
@@ -138,7 +138,7 @@ def _agreed(readings: Iterable[Reading]) -> Reading:
 
 
 def _lines(text: str) -> list[Line]:
-    """The lines without markup, the "A:" of "Q: … A: …" spelt out: it is no option's label."""
+    """Return the lines without markup, the "A:" of "Q: … A: …" spelt out: it is not a label."""
     lines = plain_lines(clean(text))
     if not any(line.text.startswith("A:") for line in lines):
         return lines
@@ -154,7 +154,7 @@ def _lines(text: str) -> list[Line]:
 
 # --- structured field ----------------------------------------------------------------------------
 
-# A field that still holds the prompt's description of it.
+# A field that still holds the description of it from the prompt.
 _PLACEHOLDER = re.compile(
     r"<.*>|\[.*\]|\.*|…|(?i:string|letter|x)|(?:\(?[A-J]\)?[\s/|,]*(?:or )?){3,10}"
 )
@@ -177,7 +177,7 @@ def _read_field(value: object, options: OptionTexts) -> Reading:
 
 
 def _read_field_text(value: str, options: OptionTexts) -> Reading:
-    """Reads a field like a short reply: `majority_vote` holds "Answer: C) …" and what led there."""
+    """Read a field like a short reply: `majority_vote` holds "Answer: C) …" and what led there."""
     lines = _lines(value)
     if not lines or _is_error(value):
         return NONE if lines else SILENT
@@ -197,7 +197,7 @@ _NEXT_QUESTION = re.compile(
     r"|question \d{1,3}$|(?:next|new) question\b|(?:user|human)\s?:|问题\d*:|题目\d*:)",
     re.IGNORECASE,
 )
-# What may be part of a reply, but behind its answer begins a question: "Example 2:", "Which …?".
+# May be part of a reply, but after its answer starts a question: "Example 2:", "Which …?".
 _MAY_BE_NEXT = re.compile(
     r"\W*(?:question|problem|example|case|prompt|input|instruction|pregunta|frage|pergunta|câu hỏi"
     r"|例题|例題|(?:answer )?(?:options|choices))(?:\s?\d{1,3})?\W*(?:[:\]].*)?$|.*[?？]\W*$",
@@ -212,11 +212,11 @@ _MAY_GO_ON = re.compile(
 
 
 def _up_to_next_question(said: str, options: OptionTexts) -> str:
-    """The reply without a question that the model asks itself next, and all that follows it.
+    """Cut off a question that the model asks itself next, and all that follows it.
 
-    That is a line such as "Question:", or a list of options that are not this question's; behind an
+    That is a line such as "Question:", or a list of options that are not this question's; after an
     answer also a line such as "Example 2:" or "Which drug is it?", and this question's own list.
-    What stands before it must be a reply: a question or a list at the start is said back.
+    The text before it must be a reply: a question or a list at the start repeats the prompt.
     """
     if not _MAY_GO_ON.search(said):
         return said
@@ -240,7 +240,7 @@ _MOST_ENDS = 16  # so that the work stays in proportion to the length of the rep
 
 
 def _ends(lines: list[Line], options: OptionTexts) -> Iterator[tuple[int, bool]]:
-    """(place in `lines` where a question of the model's own may start, only behind an answer)."""
+    """Yield (line where a question of the model's own may start, whether only after an answer)."""
     lists = {run.start: is_of_this_question(lines, run, options) for run in option_lists(lines)}
     for index in range(1, len(lines)):
         text, own = lines[index].text, lists.get(index)
@@ -253,9 +253,9 @@ def _ends(lines: list[Line], options: OptionTexts) -> Iterator[tuple[int, bool]]
             yield index, True
 
 
-# --- what is no answer ---------------------------------------------------------------------------
+# --- what is not an answer -----------------------------------------------------------------------
 
-# Only where a reply starts: "refractive error" is a diagnosis, "Error: …" is a program speaking.
+# Only at the start of a reply: "refractive error" is a diagnosis, "Error: …" a program's message.
 _ERROR = re.compile(
     r"\W*(?:(?:\w+\.)*\w*(?:error|exception)\s?(?:[:(\]]|\d|code\b|-\s|\Z)"
     r"|(?:an? )?(?:\w+ )?error (?:has )?occurred(?:\s?[.:,(]|\s\w+ (?:\w+ing|the \w+)\b|\Z)"

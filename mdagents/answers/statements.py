@@ -1,8 +1,8 @@
 """Sentences in which a reply states its answer: "Answer: C", "The answer is C", a boxed letter.
 
 Each cue is read within its sentence: what stands before a full stop neither denies nor names
-anything behind it. Of several statements the last one counts, because models correct themselves;
-two letters in one sentence are no answer.
+anything after it. Of several statements the last one counts, because models correct themselves;
+two letters in one sentence are not an answer.
 """
 
 import re
@@ -38,7 +38,7 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 _TENTATIVE = frozenset(["would be", "sería", "wäre", "serait", "seria"])
-# Words that are a label only where a line starts and with a sign behind them.
+# Words that are a label only at the start of a line and before a sign.
 _LINE_LABEL = re.compile(
     r"(?:(?:\w+(?:'s)?)\s){0,2}"
     r"(?:final|correct|selected|chosen|recommended|best|decision|verdict|conclusion|vote|consensus"
@@ -87,7 +87,7 @@ _LABEL_ALONE = re.compile(r"\W*(?:(?i:option|answer|choice)\s)?[A-J]\.\s*")
 _CLAUSE_START = re.compile(
     r"[,;:—–]|\b(?:but|so|therefore|thus|hence|however|and|then)\b", re.IGNORECASE
 )
-# The noun speaks of an option that is not the answer, or of an answer that is not this reply's.
+# The noun refers to an option that is not the answer, or to another's answer.
 _ANOTHER = re.compile(
     r"\b(?:incorrect|wrong|false|worst|eliminated|candidate|tentative|second|alternative|alternate|other|another|distractor"
     r"|tempting|least|next|possible|plausible|potential|poor|bad|common|rejected|each|every|any"
@@ -172,7 +172,7 @@ class _Cue:
     value: int
     colon: bool
     tentative: bool = False
-    """Whether it says "would be", which takes nothing back."""
+    """Whether it is conditional ("would be"); such a statement takes nothing back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class _Statement:
 
 
 def final_statement(lines: list[Line], options: OptionTexts) -> Reading | None:
-    """Returns what the last statement of a reply says; None if the reply states nothing.
+    """Return what the last statement of a reply states; None if the reply states nothing.
 
     A later denial of the same option takes a statement back, and so does a sentence that starts
     with "Wait" or "Scratch that", unless a statement follows it.
@@ -230,9 +230,9 @@ def _read_sentence(
     options: OptionTexts,
     before: _Statement | None,
 ) -> _Statement | None:
-    """What one sentence states. Its value may reach beyond it: texts of options hold full stops.
+    """Return what one sentence states. Its value may reach beyond it: options may hold full stops.
 
-    Two letters in one sentence are no answer, nor are two labels of one line that differ
+    Two letters in one sentence are not an answer, nor are two labels of one line that differ
     ("Answer: B. Answer: C."), unless the words between them correct the first.
     """
     stated: _Statement | None = None
@@ -251,7 +251,7 @@ def _read_sentence(
 
 
 def _is_corrected(line: str, earlier: _Cue, later: _Cue) -> bool:
-    """Whether the second of two statements says that it counts instead of the first."""
+    """Return whether the second of two statements says that it replaces the first."""
     final = [
         "final" in line[max(begin, 0) : cue.value].lower()
         for begin, cue in ((earlier.start - 20, earlier), (earlier.value, later))
@@ -291,7 +291,7 @@ def _unsigned(line: str, options: OptionTexts) -> _Cue | None:
 
 
 def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> _Cue | None:
-    """The first of the links behind a noun that has an option behind it."""
+    """Return the first of the links after a noun that is followed by an option."""
     last = None
     stop = min(end, noun.end() + _LINK_CHARS)
     for link in islice(_LINK.finditer(line, noun.end(), stop), _MOST_LINKS):
@@ -307,7 +307,7 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> _
 
 
 def _is_supposed(line: str, start: int, cue: _Cue, end: int) -> bool:
-    """Whether a statement is nobody's: denied, supposed, asked, an example, told of another."""
+    """Return whether a statement is not asserted: denied, supposed, asked, an example, quoted."""
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     before = re.split(r"\b(?:but|however)\b", before)[-1]
     clause = _CLAUSE_START.split(before)[-1]

@@ -16,19 +16,19 @@ MAX_CHARS = 50_000
 """How much of a reply is read, from its end, in characters.
 
 About 12,000 tokens: several times the longest reply that any prompt of this project asks for. The
-end is kept because that is where a reply commits itself, and because nothing before the end can
+end is kept because a reply states its answer there, and because nothing before the end can
 overrule a final statement. It bounds the work for a reply of any size.
 """
 
-# Characters that no reader sees but that would separate a label from its letter.
+# Invisible characters that would separate a label from its letter.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
 )
-# Here and below, alternatives that each start with one character are searched for much faster.
+# Here and below, alternatives that each start with one character are searched much faster.
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 # A line break that was encoded twice; before a lower-case letter it would be LaTeX, as in \neq.
 _ESCAPED_NEWLINE = re.compile(r"\\n(?![a-z])")
-# What NFKC leaves alone: typographic quotes, hyphens, and East Asian brackets.
+# What NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets.
 _LOOKALIKES = str.maketrans(
     "‘’‚‛“”„‟‐‑−【】〔〕「」『』《》〈〉⟨⟩",
     '\'\'\'\'""""---[][]""""<><><>',
@@ -69,7 +69,7 @@ _HTML_BREAK = re.compile(r"<(?:br|/?p|/?div|/?li|/?h[1-6]|hr)(?: [^<>\n]{0,100})
 _HTML_INLINE = re.compile(
     r"</?(?:b|strong|em|i|u|span|code|mark|ul|ol|center)(?: [^<>\n]{0,100})?>"
 )
-# Underscores are looked at once, from the first of several: "x____x" may have thousands.
+# Underscores are matched once, from the first of several: "x____x" may have thousands.
 _EMPHASIS = re.compile(r"\*|`|\$|_(?<!__)(?:(?<!\w_)_*|_*+(?!\w))")
 _SNAKE_CASE = re.compile(r"_(?<=[a-z]_)(?=[a-z])")
 _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\d{1,2}[.)](?=\s))\s*+)*+")
@@ -87,7 +87,7 @@ class Line:
 
 
 def clean(text: str) -> str:
-    """Returns the end of a reply with one spelling for each character.
+    """Return the end of a reply with one spelling for each character.
 
     Letters and brackets of other widths become ASCII ones, typographic quotes straight ones,
     characters without a shape go, and a negating contraction becomes the word `not`. Markup stays.
@@ -115,9 +115,9 @@ def _end_of(text: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Returns what a reasoning model says after it has thought, or nothing if it was cut off.
+    """Return what a reasoning model writes after its thoughts, or nothing if it was cut off.
 
-    What stands behind the token that ends its turn is no part of it.
+    What follows the token that ends its turn is not part of it.
     """
     said = _THOUGHTS_CLOSE.split(text)[-1]
     said = _THOUGHTS_OPEN.split(said)[0]
@@ -126,7 +126,7 @@ def without_thoughts(text: str) -> str:
 
 
 def plain_lines(text: str) -> list[Line]:
-    r"""Returns the lines of a cleaned text that are not empty, without markup.
+    r"""Return the lines of a cleaned text that are not empty, without markup.
 
     An answer tag becomes a line that starts with `Answer:`; `\boxed{` stays, because it is a
     statement of its own.
@@ -146,7 +146,7 @@ def _plain_line(line: str) -> Line:
 
 
 def _fold(word: str) -> str:
-    """Case and accents: a model writes Sjogren where the option says Sjögren."""
+    """Remove case and accents: a model writes Sjogren where the option says Sjögren."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold())
@@ -154,7 +154,7 @@ def _fold(word: str) -> str:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Returns the words of a cleaned text, without case, accents and punctuation."""
+    """Return the words of a cleaned text, without case, accents and punctuation."""
     return tuple(map(_fold, _WORD.findall(text)))
 
 
@@ -166,7 +166,7 @@ class Named:
     """The option whose text stands at the start of a text."""
 
     letters: frozenset[str]
-    """The option, or several whose texts are the same; empty if there is none."""
+    """The option, or several whose texts are the same; empty if no option matches."""
     end: int = 0
     """Where the option's text ends, in characters."""
     word_count: int = 0
@@ -198,15 +198,15 @@ class OptionTexts:
         self._first_words = {option_words[0] for option_words in self._texts}
 
     def words_of(self, letter: str) -> tuple[str, ...]:
-        """Returns the words of an option's text, or nothing if there is no such option."""
+        """Return the words of an option's text, or nothing if there is no such option."""
         return self._words_of.get(letter, ())
 
     def exactly(self, text: str) -> frozenset[str]:
-        """Returns the letters of the option whose text this is, and nothing else."""
+        """Return the letters of the options whose whole text this is."""
         return frozenset(self._letters_of.get(words(text), ()))
 
     def at_start(self, text: str) -> Named:
-        """Returns the longest option text that a plain text starts with."""
+        """Return the longest option text that a plain text starts with."""
         first = _WORD.search(text)
         if first is None or _fold(first[0]) not in self._first_words:
             return _NO_OPTION
@@ -220,5 +220,5 @@ class OptionTexts:
 
 
 def _text_words(option_text: str) -> tuple[str, ...]:
-    """An option's words after the same treatment that a reply gets."""
+    """Return an option's words after the same normalisation as a reply's."""
     return words(" ".join(line.text for line in plain_lines(clean(option_text))))

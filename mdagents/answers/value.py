@@ -1,4 +1,4 @@
-"""What the words behind a label such as `Answer:` say: one option, several, none, or not this one.
+"""What the words after a label such as `Answer:` state: one option, several, none, or not this one.
 
 :func:`read_value` is the only place that decides whether a letter in a text is an option's label.
 A text is full of letters that are not: articles, pronouns, vitamins, viruses, genus names.
@@ -11,11 +11,11 @@ from enum import Enum, auto
 from mdagents.answers.text import Named, OptionTexts, words
 
 VALUE_CHARS = 600
-"""How much of the text behind a label is read, in characters."""
+"""How much of the text after a label is read, in characters."""
 
 
 class Sense(Enum):
-    """What a value says about the options."""
+    """What a value states about the options."""
 
     CHOSEN = auto()
     """It names one option."""
@@ -24,14 +24,14 @@ class Sense(Enum):
     SEVERAL = auto()
     """It names two options or more."""
     NONE = auto()
-    """It says that there is no answer, or names an option that the question does not have."""
+    """It states that there is no answer, or names an option that the question does not have."""
     SILENT = auto()
-    """It is no statement about an option: prose, a placeholder, nothing."""
+    """It is not a statement about an option: prose, a placeholder, nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a value says."""
+    """What a value states."""
 
     sense: Sense
     letter: str | None = None
@@ -69,7 +69,7 @@ _SEPARATED = re.compile(r"\s?(?:[.,:;!?=(/&→>\[\\。、]|[-–—]+(?=\s|$)|[�
 # "C-section", "B/L", "A&E"
 _JOINED = re.compile(r"[-/&]\w")
 _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
-# What belongs to the label behind the letter: "C.) ", "C: ", "C - ".
+# What belongs to the label after the letter: "C.) ", "C: ", "C - ".
 _LABEL_END = re.compile(rf"(?:\s?(?:{_CLOSERS}|[.:=]|[-–—]+))*\s?")
 # A bare letter followed by a word is a label only before words that no noun phrase starts with;
 # "A" and "I" are words themselves, so for them the list is shorter.
@@ -94,13 +94,13 @@ _JOINER = (
     r"|through|thru)\b\.?|[/,&+?|→>、和与或-]|\.\.)"
 )
 _EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b))"
-# Directly behind a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
+# Directly after a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
 _SECOND = re.compile(
     rf"[\s)\]}}\"'(.]*{_JOINER}[\s,(/]*{_HEDGES}[\s(\[{{\"'/]*(?P<letter>[A-J]){_EDGE}"
     r"|[\s)\]]*\((?P<bracketed>[A-J])\)"
 )
 _STATED = r"\sis\b(?!\s(?:\w+ly\s|also\s)*(?:wrong|incorrect|not|false|excluded|eliminated))"
-# Somewhere behind a label, where a letter alone may belong to the text: only "…, (D) heparin".
+# Further after a label, where a letter alone may belong to the text: only "…, (D) heparin".
 _SECOND_LABEL = re.compile(
     rf"{_JOINER}\s*{_HEDGES}(?:\((?P<letter>[A-J])\)|(?P<open>[A-J])(?:\)\s|{_STATED}))"
 )
@@ -120,7 +120,7 @@ _DENIED = re.compile(
     r"|should not)\b(?!\s(?:only|contraindicated)\b)",
     re.IGNORECASE,
 )
-# Behind the option's text "is not" may be what makes it the answer: "which of these is not …?".
+# After the option's text "is not" may be what makes it the answer: "which of these is not …?".
 _TEXT_DENIED = re.compile(
     rf"{_BE}(?:{_WRONG}|not (?:the |a )?(?:correct|right|answer|best)))\b", re.IGNORECASE
 )
@@ -155,7 +155,7 @@ _LISTED = re.compile(
 
 
 def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Reading:
-    """Returns what the plain text behind a label says.
+    """Return what the plain text after a label states.
 
     Args:
         text: What follows the label; the first line counts.
@@ -190,7 +190,7 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
 
 
 def _own_option(line: str, options: OptionTexts) -> str:
-    """The letter that a value starts with, if its own text follows; else nothing."""
+    """Return the letter that a value starts with, if its own text follows; else an empty text."""
     label = _LETTER.match(line)
     letter = label["letter"].upper() if label else ""
     own = label and letter in _text_behind(line[label.end() :], options).letters
@@ -198,7 +198,7 @@ def _own_option(line: str, options: OptionTexts) -> str:
 
 
 def _is_several(line: str, options: OptionTexts) -> bool:
-    """Whether a value starts by naming several: "both A and C", "(CH)"."""
+    """Return whether a value starts by naming several: "both A and C", "(CH)"."""
     many = _MANY_LETTERS.match(line)
     if many and len(set(many["letters"])) == len(many["letters"]):
         return set(many["letters"]) <= set(options.letters)
@@ -217,7 +217,7 @@ def _read_negated(rest: str) -> Reading:
 
 
 def _text_behind(rest: str, options: OptionTexts) -> Named:
-    """The option text behind a label's letter."""
+    """Return the option text after a label's letter."""
     return options.at_start(rest[_end_of_label(rest) :])
 
 
@@ -227,7 +227,7 @@ def _end_of_label(rest: str) -> int:
 
 
 def _is_label(label: re.Match[str], line: str, options: OptionTexts, colon: bool) -> bool:
-    """Decides whether a letter at the start of a value is an option's label."""
+    """Return whether a letter at the start of a value is an option's label."""
     letter = label["letter"].upper()
     rest = line[label.end() :]
     behind = _text_behind(rest, options)
@@ -252,7 +252,7 @@ def _is_label(label: re.Match[str], line: str, options: OptionTexts, colon: bool
 
 
 def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
-    """Reads what follows a letter: the option's text, a second letter, a verdict."""
+    """Read what follows a letter: the option's text, a second letter, a verdict."""
     if letter not in options.letters:
         return NONE
     text = rest[_end_of_label(rest) :]
@@ -271,7 +271,7 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
 
 
 def _names_another(letter: str, rest: str, after: str, named: Named, options: OptionTexts) -> bool:
-    """Whether a second option stands beside the first: "C or D", "C) aspirin and D) heparin"."""
+    """Return whether a second option follows the first: "C or D", "C) aspirin and D) heparin"."""
     window = _up_to_explanation(after)
     if not named.letters and "." in rest[: _end_of_label(rest)]:
         window = ""  # "C. The other options (A, B and D) are wrong": a sentence of its own
@@ -289,12 +289,12 @@ def _names_another(letter: str, rest: str, after: str, named: Named, options: Op
 
 
 def _ends_phrase(after: str) -> bool:
-    """Whether an option's text is all there is: "Aspirin" is not the text of "Aspirin therapy"."""
+    """Return whether an option's text ends here: "Aspirin" is not the text of "Aspirin therapy"."""
     return re.match(r"\s*(?:$|[^\w\s-]|(?:because|since|is|as|due|which)\b)", after) is not None
 
 
 def _is_template(line: str, options: OptionTexts) -> bool:
-    """Whether the value is the prompt's own placeholder: `[A/B/C/D]`, `A-D`, `<letter>`."""
+    """Return whether the value is the prompt's own placeholder: `[A/B/C/D]`, `A-D`, `<letter>`."""
     if options.at_start(line).letters:
         return False
     ranged = _RANGE.match(line)
@@ -306,7 +306,7 @@ def _is_template(line: str, options: OptionTexts) -> bool:
 
 
 def _read_named(line: str, named: Named, options: OptionTexts) -> Reading:
-    """Reads a value that is the whole text of an option."""
+    """Read a value that is the whole text of an option."""
     after = line[named.end :]
     if not named.letters or _TEXT_DENIED.match(after) or not _ends_phrase(after):
         return SILENT

@@ -1,4 +1,4 @@
-"""Looks for what is wrong with the questions of a data set, line by line."""
+"""Looks for problems in the questions of a data set, line by line."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ CLEAN, FINDINGS, WRONG_USE = 0, 1, 2
 
 
 class Kind(StrEnum):
-    """What can be wrong with a question."""
+    """Problems that a question can have."""
 
     UNUSABLE = "unusable"
     """No run can read it."""
     DUPLICATE = "duplicate"
-    """Its text, or its id, stood in the file before."""
+    """Its text, or its id, occurred in the file before."""
     IDENTICAL_OPTIONS = "identical options"
     NOT_AVAILABLE = "n/a option"
-    """An option that stands for none."""
+    """A placeholder such as "n/a" in place of an option."""
     PLACES = "speaks of places"
     """An option such as "All of the above": the options of the question are not shuffled."""
     MISSING_FIGURE = "missing figure"
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with one question."""
+    """One problem of one question."""
 
     file: str
     line: int
@@ -54,13 +54,13 @@ class Finding:
     kind: Kind
     detail: str
     about_right: bool = False
-    """Whether it is about the right option, or one of those it is about is right."""
+    """Whether it is about the right option, alone or among others."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.id} {self.kind}: {self.detail}"
 
     def as_dict(self) -> dict[str, object]:
-        """The finding as JSON types."""
+        """Return the finding as JSON types."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -73,10 +73,10 @@ class Checked:
     """Usable ones."""
     findings: tuple[Finding, ...]
     counting: Counting | None = None
-    """How it counts options, if it is one of MedMCQA."""
+    """How it counts options, if it is a file of MedMCQA."""
 
     def summary(self) -> str:
-        """One line: how many questions, how many findings of a kind, how many on right options."""
+        """Return one line: numbers of questions, of findings by kind, of those on right options."""
         kinds = Counter(finding.kind for finding in self.findings)
         right = Counter(finding.kind for finding in self.findings if finding.about_right)
         counts = ", ".join(
@@ -88,12 +88,12 @@ class Checked:
 
 
 def check(path: Path, train: Path | None = None) -> Checked:
-    """Look at every question of a file.
+    """Check every question of a file.
 
     Args:
         path: The file, one record a line.
         train: The split whose questions must not be in the file; None: the one that belongs to it,
-            if there is one.
+            if any.
 
     Raises:
         ConfigError: A file cannot be read.
@@ -126,7 +126,7 @@ def check(path: Path, train: Path | None = None) -> Checked:
 def _questions(
     path: Path, counting: Counting | None, findings: list[Finding]
 ) -> Iterator[tuple[int, SourceQuestion]]:
-    """(line, question) of the usable questions; the others become findings."""
+    """Yield (line, question) of the usable questions; the others become findings."""
     for _, line, content in read_lines(path):
         if not content.strip():
             continue
@@ -184,7 +184,7 @@ def _short(text: str, longest: int = 60) -> str:
 
 _NOT_AVAILABLE = re.compile(r"n\s*[/.]\s*a\.?|nan|null|not applicable|[-–—.?]+", re.IGNORECASE)
 
-# Things that a question shows, and, after a word such as "the", things that it can only refer to.
+# Figures that a question refers to, and those that count only after a word such as "the".
 _PICTURE = (
     r"(?:figure|image|picture|photo(?:graph|micrograph)?|diagram|illustration|drawing|exhibit)s?"
 )
@@ -204,7 +204,7 @@ _REFERENCES = [
         rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
         rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
         rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
-        # A list of values may follow, and then it is there.
+        # A list of values may follow, in which case nothing is missing.
         rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)",
         rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]",
         r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow",
@@ -218,7 +218,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
 
     Args:
         argv: The command line without the program's name.
-        program: How the user has called it.
+        program: Name under which the user called it.
 
     Returns:
         The exit status: 0, 1 with findings, 2 for wrong use.

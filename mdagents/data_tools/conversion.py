@@ -36,17 +36,17 @@ Record = Mapping[str, Any] | bytes
 
 
 def parquet_rows(files: Sequence[Path]) -> Records:
-    """The rows of one Parquet file, without the pictures in them.
+    """Yield the rows of one Parquet file, without the pictures in them.
 
     Raises:
-        ConfigError: It is no Parquet file.
+        ConfigError: It is not a Parquet file.
     """
     import pandas as pd
 
     (path,) = files
     try:
         rows = pd.read_parquet(path, engine="pyarrow").to_dict("records")
-    except (OSError, ValueError) as error:  # ValueError: what pyarrow raises is one
+    except (OSError, ValueError) as error:  # ValueError: base class of pyarrow's errors
         raise ConfigError(
             f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}"
         ) from None
@@ -55,7 +55,7 @@ def parquet_rows(files: Sequence[Path]) -> Records:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and lists of numpy as those of Python; None for what is missing, and for bytes."""
+    """Convert numbers and lists of numpy to Python's; missing values and bytes become None."""
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, bytes) or (isinstance(value, float) and math.isnan(value)):
@@ -67,17 +67,17 @@ def _plain(value: Any) -> Any:
 
 
 def mmlu_pro_health(files: Sequence[Path]) -> Records:
-    """MMLU-Pro's questions of the category health."""
+    """Return MMLU-Pro's questions of the category health."""
     return (row for row in parquet_rows(files) if row["category"] == "health")
 
 
 def mmlu_test(files: Sequence[Path]) -> Records:
-    """The test questions of MMLU's medical subjects, from its tar archive."""
+    """Return the test questions of MMLU's medical subjects, from its tar archive."""
     return _mmlu(files, "test")
 
 
 def mmlu_dev(files: Sequence[Path]) -> Records:
-    """The five questions of each subject that MMLU has for few-shot prompts."""
+    """Return the five questions of each subject that MMLU has for few-shot prompts."""
     return _mmlu(files, "dev")
 
 
@@ -99,7 +99,7 @@ def _mmlu(files: Sequence[Path], split: str) -> Records:
 
 
 def pubmedqa_test(files: Sequence[Path]) -> Records:
-    """The 500 test questions of PubMedQA, which its list of right answers names.
+    """Return the 500 test questions of PubMedQA, which its list of right answers names.
 
     Args:
         files: `ori_pqal.json` and `test_ground_truth.json`.
@@ -108,7 +108,7 @@ def pubmedqa_test(files: Sequence[Path]) -> Records:
 
 
 def pubmedqa_train(files: Sequence[Path]) -> Records:
-    """The other 500 of PubMedQA's expert-labelled questions."""
+    """Return the other 500 of PubMedQA's expert-labelled questions."""
     return _pubmedqa(files, of_test=False)
 
 
@@ -120,10 +120,10 @@ def _pubmedqa(files: Sequence[Path], *, of_test: bool) -> Records:
 
 
 def csv_rows(files: Sequence[Path]) -> Records:
-    """The rows of one CSV file with a header; columns without a name are left out.
+    """Yield the rows of one CSV file with a header; columns without a name are left out.
 
     Raises:
-        ConfigError: It is no such file.
+        ConfigError: It is not such a file.
     """
     (path,) = files
     with _table(path) as file:
@@ -135,12 +135,12 @@ _MEDEXQA = ("question", "A", "B", "C", "D", "explanation", "another_explanation"
 
 
 def medexqa_rows(files: Sequence[Path]) -> Records:
-    """The rows of MedExQA's tables, one for each specialty: tabs between columns, no header.
+    """Yield the rows of MedExQA's tables, one for each specialty: tab-separated, no header.
 
     Source: https://github.com/knowlab/MedExQA
 
     Raises:
-        ConfigError: One of them is no such file.
+        ConfigError: One of them is not such a file.
     """
     for path in files:
         with _table(path) as file:
@@ -170,10 +170,10 @@ def _table(path: Path) -> Iterator[io.TextIOWrapper]:
 
 
 def rows_by_hand(files: Sequence[Path]) -> Iterator[Record]:
-    """The records of files that a user has, by how their names end.
+    """Return the records of files that a user has, read by their file name extensions.
 
     Raises:
-        ConfigError: They end in another way, or are no such files.
+        ConfigError: The extension is not known, or the content does not match it.
     """
     kinds = {file.suffix.lower() for file in files}
     if kinds == {".tsv"}:

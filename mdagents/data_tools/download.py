@@ -15,8 +15,8 @@ files that were completed are kept.
 
     mdagents data download medexqa --from test/*.tsv
 
-makes it from files that a user has, in the form in which they are published. They are compared to
-no SHA-256, and nothing says that they were.
+makes it from files that a user has, in the form in which they are published. They are not
+compared to a SHA-256, and `SOURCE.json` does not claim so.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Staging:
 
     Args:
         folder: Of the data set.
-        opened: Removes the temporary folder in the end.
+        opened: Removes the temporary folder at the end.
     """
 
     def __init__(self, folder: Path, opened: ExitStack) -> None:
@@ -75,10 +75,10 @@ class Staging:
         return self._path
 
     def fetch(self, file: PinnedFile) -> Path:
-        """A published file, fetched and checked when it is first asked for.
+        """Return a published file, fetched and checked when it is first asked for.
 
         Raises:
-            ConfigError: See `data_fetching.fetch`.
+            ConfigError: See `fetching.fetch`.
         """
         if file not in self._fetched:
             print_result(f"fetching {file.repo_id}/{file.path_in_repo}")
@@ -90,7 +90,7 @@ class Staging:
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder inside `folder`, and leave nothing else behind."""
+    """Yield a temporary folder inside `folder`, and leave nothing else behind."""
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -113,16 +113,16 @@ class Wanted:
     sha256: str | None = None
     """Of the file, where one is published."""
     cop_from: int | None = None
-    """What the user said that MedMCQA's field `cop` calls the first option."""
+    """What MedMCQA's field `cop` calls the first option, as stated by the user."""
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether the user had what it is made of, which is compared to no SHA-256."""
+        """Whether it is made of files that the user has, which are not compared to a SHA-256."""
         return any(file.host == PLACED_BY_HAND for file in self.upstream)
 
     @property
     def compared(self) -> str:
-        """To what SHA-256 the file, or what it is made of, was compared."""
+        """The SHA-256 to which the file, or what it is made of, was compared."""
         if self.sha256 is not None:
             return "SHA-256 verified"
         if self.is_by_hand:
@@ -131,7 +131,7 @@ class Wanted:
 
 
 def _fetched(source: Source, folder: Path) -> Wanted:
-    """A file that is made of pinned ones."""
+    """Describe a file that is made of pinned ones."""
     origin = f"{source.files[0].repo_id}/{source.files[0].path_in_repo}"
 
     def make(staging: Staging) -> Made:
@@ -172,7 +172,7 @@ def _placed_by_hand(
     folder: Path,
     catalogue: Mapping[str, tuple[Source, ...]],
 ) -> Wanted:
-    """A file that is made of those that the user has."""
+    """Describe a file that is made of those that the user has."""
     for file in files:
         if not file.is_file():
             raise ConfigError(f"there is no file {file}; check --from")
@@ -199,7 +199,7 @@ def _placed_by_hand(
 def bring(
     wanted: Wanted, known: FileOrigin | None, staging: Staging, *, force: bool, now: datetime
 ) -> FileOrigin:
-    """See that a file is in its place, and say what it is.
+    """Ensure that a file is in its place, and return its origin.
 
     Args:
         wanted: The file.
@@ -270,14 +270,14 @@ def download(
         catalogue: The files of each data set that is fetched.
         by_hand: Files that the user has, instead of fetching any; see `rows_by_hand`.
         split: What those files are: `test` or `train`.
-        cop_from: What MedMCQA's field `cop` calls the first option in them: 0 or 1; None when they
-            have to tell.
+        cop_from: What MedMCQA's field `cop` calls the first option in them: 0 or 1; None when the
+            files show it themselves.
         force: Replace a file that is there with another SHA-256.
         now: The clock.
 
     Raises:
-        ConfigError: Anything that keeps a file from being in its place, verified. Files that were
-            there before are as they were.
+        ConfigError: A file cannot be fetched, checked or put into its place. Files that were
+            there before are unchanged.
     """
     folder = data_dir / name
     try:
@@ -372,7 +372,7 @@ def main(
 
     Args:
         argv: The command line without the program's name.
-        program: How the user has called it.
+        program: Name under which the user called it.
         catalogue: The files of each data set that is fetched.
         now: The clock.
 

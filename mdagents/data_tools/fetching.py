@@ -1,4 +1,4 @@
-"""Fetches pinned files from the Hugging Face Hub and GitHub and checks that they are those."""
+"""Fetches pinned files from the Hugging Face Hub and GitHub and checks their SHA-256."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from infra.errors import ConfigError
 from mdagents.data_tools.sources import Host, PinnedFile
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
-"""Where files of repositories on GitHub are, if `GITHUB_RAW_ENDPOINT` does not say otherwise."""
+"""Where files of repositories on GitHub are, unless `GITHUB_RAW_ENDPOINT` is set."""
 
 _SILENCE = 30.0  # seconds without a byte after which a download has failed
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file as 64 hexadecimal digits."""
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -26,9 +26,9 @@ def fetch(file: PinnedFile, folder: Path) -> Path:
     """Download one file and check it.
 
     Args:
-        file: What to download. `HF_ENDPOINT` and `GITHUB_RAW_ENDPOINT` say from where, if not from
-            huggingface.co and raw.githubusercontent.com.
-        folder: A folder to download into; nothing but downloads are in it.
+        file: What to download: from `HF_ENDPOINT` or `GITHUB_RAW_ENDPOINT` if these are set, else
+            from huggingface.co and raw.githubusercontent.com.
+        folder: A folder to download into, which holds only downloads.
 
     Returns:
         Path of the file below `folder`.
@@ -52,7 +52,7 @@ def fetch(file: PinnedFile, folder: Path) -> Path:
 def _from_hub(file: PinnedFile, folder: Path) -> Path:
     # The library reads these when it is imported. Xet is a storage service of its own, which
     # HF_ENDPOINT does not redirect; telemetry would ask the endpoint for a file that we don't need;
-    # below "error" it reports a cut that it resumes from, and a failure is ours to report.
+    # below "error" it reports a cut that it resumes from, and failures are reported here.
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")

@@ -1,4 +1,4 @@
-"""Writes published records into files of questions, and says what was left out and why."""
+"""Writes published records into files of questions, and reports what was left out and why."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Made:
     not_used: int = 0
     """Published records that were left out."""
     counting: Counting | None = None
-    """How it counts options, if it is one of MedMCQA."""
+    """How it counts options, if it is a file of MedMCQA."""
 
     @property
     def published(self) -> int:
@@ -52,7 +52,7 @@ def as_published(path: Path, origin: str) -> Made:
         origin: What an error calls the file.
 
     Raises:
-        ConfigError: A line is no usable question; names the line and the field.
+        ConfigError: A line is not a usable question; names the line and the field.
     """
     with _called(path, origin):
         counting = file_counting(path)
@@ -79,11 +79,11 @@ def make_questions(
         records: As they were published: objects, or lines with the JSON of one each.
         origin: What an error calls the file that they come from.
         path: The file to write.
-        counting: How records of MedMCQA count options; None when the records have to tell.
-        only: Field -> value of the records that are wanted; one without the field is, too.
+        counting: How records of MedMCQA count options; None: the records show it.
+        only: Field -> value of the wanted records; a record without the field is wanted, too.
 
     Raises:
-        ConfigError: More than `MOST_LEFT_OUT` of them cannot be used, or none.
+        ConfigError: More than `MOST_LEFT_OUT` of them cannot be used, or none can.
     """
     every = path.with_name(f"{path.name}.all")
     with every.open("wb") as file:
@@ -115,12 +115,12 @@ def _line(record: Record) -> bytes:
 
 
 class _Kept:
-    """What becomes of the records of a file.
+    """Sorts the records of a file into kept and left-out ones.
 
     Args:
         origin: What an error calls the file.
         cop_from: How records of MedMCQA count options.
-        only: Field -> value of the records that are wanted.
+        only: Field -> value of the wanted records.
     """
 
     def __init__(self, origin: str, cop_from: int | None, only: Mapping[str, str]) -> None:
@@ -166,7 +166,7 @@ class _Kept:
 
 @contextmanager
 def _called(path: Path, origin: str) -> Iterator[None]:
-    """Let errors call a file by where it came from."""
+    """Let errors name a file by its origin."""
     try:
         yield
     except ConfigError as error:

@@ -1,7 +1,7 @@
 """Where the data sets come from: pinned files, how they become `test.jsonl` and `train.jsonl`.
 
 Each SHA-256 was published, in agreement, by several independent projects that pin the same commit;
-none was computed by us. What could not be pinned that way is not fetched: a user places it by hand.
+none was computed by us. What could not be pinned that way is not fetched: a user supplies it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Host(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
-    """A published file that can only be the one that was meant."""
+    """A published file, pinned to its content."""
 
     repo_id: str
     """Repository, `owner/name`; on the Hub, of data sets."""
     revision: str
-    """Commit, 40 hexadecimal digits; a branch could change under us."""
+    """Commit, 40 hexadecimal digits; a branch could change."""
     path_in_repo: str
     sha256: str
     """64 hexadecimal digits."""
@@ -46,12 +46,12 @@ class About:
     citation: str
     """What to cite."""
     note: str = ""
-    """What is special about the copy here."""
+    """What is special about this copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a data set here, and what it is made from."""
+    """One file of a data set, and what it is made from."""
 
     target: str
     """File name inside `data/{name}/`."""
@@ -63,7 +63,7 @@ class Source:
     convert: Callable[[Sequence[Path]], conversion.Records] | None = None
     """Makes the questions from the files; None: there is one file and it is kept as it is."""
     counting: Counting | None = None
-    """How its records count options, if they are those of MedMCQA."""
+    """How its records count options, if they are MedMCQA's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,4 +353,4 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         },
     }
 )
-"""Name -> how it gets here without us."""
+"""Name -> how to obtain it by hand."""

@@ -18,7 +18,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
 
     Args:
         argv: The command line without the program's name.
-        program: How the user has called it.
+        program: Name under which the user called it.
 
     Returns:
         The exit status.
@@ -44,7 +44,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
 
 
 def data_parser(program: str, description: str) -> argparse.ArgumentParser:
-    """A parser with the flags that name a data set."""
+    """Make a parser with the flags that name a data set."""
     parser = argparse.ArgumentParser(prog=program, description=description)
     parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for main.py")
     parser.add_argument("--split", metavar="NAME", default="test", help="as for main.py")
@@ -53,7 +53,7 @@ def data_parser(program: str, description: str) -> argparse.ArgumentParser:
 
 
 def open_named(options: argparse.Namespace) -> Dataset:
-    """The data set that the flags of `data_parser` name.
+    """Open the data set that the flags of `data_parser` name.
 
     Raises:
         ConfigError: There is no such data set, or it cannot be read.
@@ -62,7 +62,7 @@ def open_named(options: argparse.Namespace) -> Dataset:
 
 
 def _line(dataset: Dataset, entry: IndexEntry) -> str:
-    """The record as it is, and what only the whole file says of it: its id, how `cop` counts."""
+    """Return the record with what only the whole file shows: its id, how `cop` counts."""
     line = dataset.line(entry)
     record = json.loads(line)
     said = {} if any(record.get(field) is not None for field in ID_FIELDS) else {"id": entry.id}
@@ -86,7 +86,7 @@ def write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path)
 
 
 def exit_status(work: Callable[[], None]) -> int:
-    """Do some work: 0, or 2 and one line on stderr when it ends in a `ConfigError`."""
+    """Do some work; return 0, or 2 after one line on stderr for a `ConfigError`."""
     try:
         work()
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Finds data sets, indexes the questions of their JSONL files and reads them when wanted."""
+"""Finds data sets, indexes the questions of their JSONL files and reads them when needed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KNOWN = (
     "medagentsbench/mmlu-pro_hard",
     "medagentsbench/pubmedqa_hard",
 )
-"""Names for which `mdagents data download` has files or says where they are."""
+"""Names for which `mdagents data download` has files or instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set on disk: an index in memory, the questions parsed when they are wanted."""
+    """A data set on disk: an index in memory, the questions parsed when they are needed."""
 
     name: str
     """What a run is named after, for example `medqa` or `medqa-sample`."""
@@ -65,15 +65,15 @@ class Dataset:
     """Of the whole file."""
     index: tuple[IndexEntry, ...]
     notice: str = ""
-    """What a user must know about this data set before reading a score; empty when nothing."""
+    """What a user must know about this data set before reading a score; empty without caveats."""
     counting: Counting | None = None
-    """How it counts options, if it is one of MedMCQA."""
+    """How it counts options, if it is a file of MedMCQA."""
 
     def line(self, entry: IndexEntry) -> str:
-        """The record of a question as it stands in the file, with a line break at its end.
+        """Return the record of a question as stored in the file, including its line break.
 
         Raises:
-            ConfigError: The file is not the one that was indexed any more.
+            ConfigError: The file has changed since it was indexed.
         """
         with self.path.open("rb") as file:
             file.seek(entry.offset)
@@ -88,12 +88,12 @@ class Dataset:
         """Parse the question that `entry` points to.
 
         Raises:
-            ConfigError: The file is not the one that was indexed any more.
+            ConfigError: The file has changed since it was indexed.
         """
         return read_question(self.line(entry).encode(), self.path, entry.line, self.counting)
 
     def items_hash(self, entries: Sequence[IndexEntry]) -> str:
-        """SHA-256 over the ids and contents of `entries`, whatever their order."""
+        """Return the SHA-256 over the ids and contents of `entries`, independent of their order."""
         lines = sorted(f"{entry.id}\t{entry.digest}" for entry in entries)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -127,7 +127,7 @@ def open_dataset(name: str, data_dir: Path, split: str = "test") -> Dataset:
 
 
 def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, Path]:
-    """(What a run is named after, file) of a data set; the arguments are those of `open_dataset`.
+    """Return (name for runs, file) of a data set; the arguments are those of `open_dataset`.
 
     Raises:
         ConfigError: There is no such data set.
@@ -202,16 +202,16 @@ _MOST_LINES = 10
 
 
 def file_counting(path: Path) -> Counting | None:
-    """How a file of MedMCQA counts options; None for any other.
+    """Return how a file of MedMCQA counts options; None for any other.
 
     Raises:
-        ConfigError: It cannot be read, or nothing tells.
+        ConfigError: It cannot be read, or nothing shows how it counts.
     """
     return counting_of(path, ((number, line) for _, number, line in read_lines(path)))
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """(offset in bytes, line number from 1, line) of a file.
+    """Yield (offset in bytes, line number from 1, line) of a file.
 
     Raises:
         ConfigError: It cannot be read.
@@ -235,10 +235,10 @@ def read_question(
         line: As it stands in the file.
         path: The file, for the error.
         number: Line number from 1.
-        counting: What `file_counting` says of the file.
+        counting: The result of `file_counting` for the file.
 
     Raises:
-        ConfigError: Names file, line and field of what is wrong.
+        ConfigError: The line is not valid; names file, line and field.
     """
     where = f"{path} line {number}"
     cop_from = counting.first if counting else None

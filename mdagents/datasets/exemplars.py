@@ -16,20 +16,20 @@ SHOTS = 5
 
 
 def find_train_file(path: Path) -> Path | None:
-    """The train split that belongs to a data set file; None when there is none.
+    """Return the train split that belongs to a data set file; None without a train split.
 
     Args:
-        path: The file; beside it are looked for `{stem}_train.jsonl` and `train.jsonl`.
+        path: The file; `{stem}_train.jsonl` and `train.jsonl` are looked for beside it.
     """
     names = (f"{path.stem}_train.jsonl", "train.jsonl")
     return next((found for name in names if (found := path.with_name(name)).is_file()), None)
 
 
 def train_file(path: Path) -> Path:
-    """The same, where it is needed.
+    """Return the train split that belongs to a data set file and must exist.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The data set has no train split.
     """
     found = find_train_file(path)
     if found is None:
@@ -41,10 +41,10 @@ def train_file(path: Path) -> Path:
 
 
 def exemplars_hash(path: Path) -> str:
-    """SHA-256 of the train split that belongs to a data set file.
+    """Return the SHA-256 of the train split that belongs to a data set file.
 
     Raises:
-        ConfigError: There is none, or it cannot be read.
+        ConfigError: The data set has no train split, or it cannot be read.
     """
     found = train_file(path)
     try:
@@ -55,9 +55,9 @@ def exemplars_hash(path: Path) -> str:
 
 
 class Exemplars:
-    """The train questions in a seeded order, from which every prompt takes the first.
+    """The train questions in a seeded order, of which every prompt takes the first.
 
-    So all prompts of a run show the same examples, but for a question that is one of them.
+    All prompts of a run show the same examples, except for a question that is one of them.
 
     Args:
         train: The train split.
@@ -78,12 +78,12 @@ class Exemplars:
         self._option_order = order
         self._seed = seed
         self._entries = list(train.index)
-        # A string seed, so that the choice does not follow the shuffle of --sample-shuffle.
+        # A string seed makes the choice independent of the shuffle of --sample-shuffle.
         random.Random(f"exemplars/{seed}").shuffle(self._entries)
         self._loaded: list[SourceQuestion] = []
 
     def beside(self, question: Question) -> list[Question]:
-        """`SHOTS` exemplars for a question, none of which is a near-duplicate of it or of another.
+        """Return `SHOTS` exemplars for a question, none a near-duplicate of it or of another.
 
         Fewer when the train split has no more.
         """
@@ -106,7 +106,7 @@ class Exemplars:
 
 
 def open_exemplars(dataset: Dataset, order: OptionOrder, seed: int) -> Exemplars:
-    """The exemplars of a data set.
+    """Open the exemplars of a data set.
 
     Raises:
         ConfigError: There is no train split, or it cannot be used.

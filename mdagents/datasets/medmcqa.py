@@ -1,7 +1,7 @@
 """Whether a file of MedMCQA counts its options from 0 or from 1 in the field `cop`.
 
 The authors' files count from 1, those of openlifescienceai/medmcqa from 0; both have the same
-fields. One record does not tell, and a file without a 0 and without a 4 may be either.
+fields. A single record does not show which, and a file without a 0 and without a 4 may be either.
 
 Source: https://github.com/medmcqa/medmcqa, https://huggingface.co/datasets/openlifescienceai/medmcqa
 """
@@ -23,7 +23,7 @@ COLUMNS = ("opa", "opb", "opc", "opd")
 """Fields with the options, in their order."""
 
 WITHHELD = -1
-"""What `cop` is where the answers are kept back."""
+"""What `cop` is where the answers are withheld."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,23 @@ class Counting:
     first: int
     """What `cop` calls the first option: 0 or 1."""
     reason: str
-    """How that is known, in a few words."""
+    """How this was determined, in a few words."""
 
     def __str__(self) -> str:
         return f"field 'cop' counts the options from {self.first} ({self.reason})"
 
 
 def counting_of(path: Path, lines: Iterable[tuple[int, bytes]]) -> Counting | None:
-    """How a file counts; None when no record of it has the field `cop`.
+    """Return how a file counts; None when no record of it has the field `cop`.
 
-    What is noted about its origin decides before what its records show.
+    What is noted about its origin takes precedence over its records.
 
     Args:
-        path: The file; `SOURCE.json` beside it may say where it came from.
+        path: The file; `SOURCE.json` beside it may state where it came from.
         lines: (line number from 1, line) of the file.
 
     Raises:
-        ConfigError: Its records contradict each other, or nothing tells.
+        ConfigError: Its records contradict each other, or nothing shows it.
     """
     has_field = False
     shown_by: dict[int, str] = {}
@@ -82,7 +82,7 @@ def counting_of(path: Path, lines: Iterable[tuple[int, bytes]]) -> Counting | No
 
 
 def place_of(record: dict[str, Any]) -> object:
-    """The field `cop`; a number that is written as text, as in a table, as a number."""
+    """Return the field `cop`; a number written as text, as in a table, is returned as a number."""
     place = record["cop"]
     if isinstance(place, str) and re.fullmatch(r"\s*-?[0-9]\s*", place):
         return int(place)
@@ -93,7 +93,7 @@ _NUMBER = re.compile(rb'"cop"\s*:\s*"?\s*(-?[0-9]+)')
 
 
 def _shown(line: bytes, where: str) -> tuple[int, str] | None:
-    """(what `cop` calls the first option, what shows it) for a record that tells."""
+    """Return (what `cop` calls the first option, what shows it) for a record that shows it."""
     number = _NUMBER.search(line)  # four times as fast as parsing, on files of 180,000 records
     place = int(number[1][:3]) if number else WITHHELD
     if place in (0, len(COLUMNS)):
@@ -103,7 +103,7 @@ def _shown(line: bytes, where: str) -> tuple[int, str] | None:
     try:
         record = load_json(line, where)
     except ConfigError:
-        return None  # whoever reads the record says so
+        return None  # reported when the record is read
     if not isinstance(record, dict):
         return None
     texts = [record.get(column) for column in COLUMNS]
@@ -117,7 +117,7 @@ def _shown(line: bytes, where: str) -> tuple[int, str] | None:
 
 
 def _only_place(text: object, among: list[Any]) -> int | None:
-    """Index of the only one with that text; None without one."""
+    """Return the index of the only item with that text; None for no such item or several."""
     if not isinstance(text, str) or not text.strip():
         return None
     same = [i for i, one in enumerate(among) if str(one).strip() == text.strip()]

@@ -6,7 +6,7 @@ import unicodedata
 
 
 def fingerprint(text: str) -> str:
-    """The letters and digits of a text, without case, width, spacing and punctuation.
+    """Return the letters and digits of a text, without case, width, spacing and punctuation.
 
     Two questions with the same fingerprint are near-duplicates. A text without any letter or digit
     is its own fingerprint.

@@ -1,6 +1,6 @@
-"""Options that speak of the places of other options: "All of the above", "Both A and C".
+"""Options that refer to the places of other options: "All of the above", "Both A and C".
 
-Such options say something else, or nothing, when the others are moved.
+Their meaning changes, or is lost, when the other options are moved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OTHERS = [
         r"(?: (?:is|are|given|listed|mentioned|here|equally|all|apply|applies"
         rf"|{_THINGS}|{_VERDICT}))*",
         rf"(?:all|both|none|neither)(?: is| are)? {_VERDICT}",
-        # Without a noun they mean nothing but the other options. "None" has a meaning of its own.
+        # Without a noun they can only mean the other options. "None" has a meaning of its own.
         r"all|both|any|either|neither",
     )
 ]
@@ -45,7 +45,7 @@ _NUMBERS = re.compile(rf"(?:{_CUE})*{_THINGS} \d(?:{_AND}\d)*")
 
 
 def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
-    """The letters of the options that speak of the places of others.
+    """Return the letters of the options that refer to the places of others.
 
     Args:
         options: Letter -> text, as the data set holds them.
@@ -57,9 +57,9 @@ def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def naming_letters(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Those among them that name options by their letters, or bring their own: "b. Iron".
+    """Return the letters of options that name others by letter, or carry their own: "b. Iron".
 
-    Letters that stand for statements in the question are no places: there all options name
+    Letters that stand for statements in the question are not places: there all options name
     letters, "a and c", "b and d", or one names itself or an option after it.
     """
     if all(re.match(rf"\W?{letter}(?:\W|$)", o, re.IGNORECASE) for letter, o in options.items()):
@@ -79,7 +79,7 @@ def _is_about_others(text: str) -> bool:
 
 
 def _named(text: str) -> tuple[frozenset[str], bool]:
-    """(letters that the text names and says nothing beside, whether it says that they are such)."""
+    """Return (letters that are all the text names, whether it calls them options)."""
     match = _LETTERS.fullmatch(_plain(text))
     if match is None:
         return frozenset(), False

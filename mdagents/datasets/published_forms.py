@@ -1,7 +1,7 @@
 """The forms in which data sets are published, read as the one form of this project: MedQA's.
 
 A form is recognised by the names of its fields, so that a file can be used as its authors publish
-it, one record a line. What is not recognised is left as it is, for `parse_question` to judge.
+it, one record a line. Unrecognised records are left unchanged, for `parse_question` to judge.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LISTED_CHOICES = "Answer Choices:"
 
 
 class OutOfScopeError(ConfigError):
-    """A record that is as its authors meant it, and no question with one right option in text.
+    """A record that is valid as published, but not a question with one right option in text.
 
     Args:
         where: File and line.
-        reason: The same words for all records that it holds for.
+        reason: The same words for all records to which it applies.
     """
 
     def __init__(self, where: str, reason: str) -> None:
@@ -40,7 +40,7 @@ class OutOfScopeError(ConfigError):
 
 
 def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = None) -> Record:
-    """The record with `question`, `options` (letter -> text) and `answer_idx` (letter).
+    """Return the record with `question`, `options` (letter -> text) and `answer_idx` (letter).
 
     Other fields stay, ids among them.
 
@@ -65,7 +65,7 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
 
 
 def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record:
-    """`opa` to `opd`, and `cop`, the place of the right one, counted as `medmcqa` says."""
+    """Read `opa` to `opd`, and `cop`, the place of the right one, counted as `medmcqa` says."""
     place = place_of(record)
     options = _columns(record)
     if place == WITHHELD:
@@ -90,14 +90,14 @@ def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record
 
 
 def _withheld(record: Record, where: str) -> Record:
-    """MedMCQA's test split, which has no `cop`."""
+    """Reject a record of MedMCQA's test split, which has no `cop`."""
     raise ConfigError(
         f"{where}: there is no field 'cop': the answers of this split are withheld; use validation"
     )
 
 
 def _medbullets(record: Record, where: str) -> Record:
-    """`opa` to `ope`, the last one empty when there are four, and a letter.
+    """Read `opa` to `ope`, the last one empty when there are four, and a letter.
 
     Source: https://github.com/HanjieChen/ChallengeClinicalQA
     """
@@ -105,7 +105,7 @@ def _medbullets(record: Record, where: str) -> Record:
 
 
 def _pubmedqa(record: Record, where: str) -> Record:
-    """Sections of an abstract without its conclusion, and a question to say yes, no or maybe to.
+    """Read an abstract's sections without its conclusion, and a yes/no/maybe question.
 
     Source: https://github.com/pubmedqa/pubmedqa (capitals),
     https://huggingface.co/datasets/qiaojin/PubMedQA.
@@ -126,7 +126,7 @@ def _pubmedqa(record: Record, where: str) -> Record:
 
 
 def _choices(record: Record, where: str) -> Record:
-    """MMLU: a list, and the place of the right one counted from 0.
+    """Read MMLU: a list, and the place of the right one counted from 0.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
@@ -135,7 +135,7 @@ def _choices(record: Record, where: str) -> Record:
 
 
 def _medxpertqa(record: Record, where: str) -> Record:
-    """Options by letter, and once more at the end of the question, where they are cut off.
+    """Read options by letter, and cut off their copy at the end of the question.
 
     The repository's evaluation has them as a list of `{letter, content}`, and the label in a list.
 
@@ -156,7 +156,7 @@ def _medxpertqa(record: Record, where: str) -> Record:
 
 
 def _afrimedqa(record: Record, where: str) -> Record:
-    """Options as the text of a JSON object `option1` to `option5`, the right ones by those names.
+    """Read the text of a JSON object `option1` to `option5`, and the right ones by those names.
 
     The table has questions without options too, and questions with several right options.
 
@@ -186,7 +186,7 @@ def _afrimedqa(record: Record, where: str) -> Record:
 
 
 def _hle(record: Record, where: str) -> Record:
-    """The options are lines at the end of the question; a picture may belong to it.
+    """Read options that are lines at the end of the question; a picture may belong to it.
 
     Source: https://huggingface.co/datasets/cais/hle
     """
@@ -213,7 +213,7 @@ def _hle(record: Record, where: str) -> Record:
 
 
 def _options(record: Record, where: str) -> Record:
-    """A list of texts or of `{key, value}`, or texts by letter; the answer is a letter.
+    """Read a list of texts or of `{key, value}`, or texts by letter; the answer is a letter.
 
     Source: https://huggingface.co/datasets/TIGER-Lab/MMLU-Pro,
     https://huggingface.co/datasets/bigbio/med_qa, https://huggingface.co/datasets/mkieffer/Medbullets
@@ -263,7 +263,7 @@ def _letter_at(place: object, options: object) -> object:
 
 
 def _listed(text: str) -> list[str]:
-    """The options of a list `A. …`, one or more lines each; empty when it does not begin with A."""
+    """Return the options of a list `A. …`, of one or more lines each; empty unless A is first."""
     starts: list[tuple[int, int]] = []
     for match in re.finditer(r"^[ \t]*([A-Z])[.)](?=\s)", text, re.MULTILINE):
         if match[1] == chr(ord("A") + len(starts)):
@@ -275,7 +275,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _without_choices(question: str, options: Mapping[str, object]) -> str:
-    """The question without the options at its end: their order and letters are not those shown."""
+    """Cut the options off the question: their order and letters are not those shown."""
     stem, mark, listed = question.rpartition(_LISTED_CHOICES)
     expected = " ".join(f"({letter}) {text}" for letter, text in options.items())
     return stem if mark and listed.split() == expected.split() else question

@@ -1,4 +1,4 @@
-"""One record of a data set as a question: what it must hold, named by field when it does not."""
+"""One record of a data set as a question: what it must hold, with errors that name the field."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mdagents.datasets.published_forms import in_medqa_form
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 
 ID_FIELDS = ("realidx", "id", "question_id", "pubid", "idx", "sample_id")
-"""What data sets call the id of a question; the first that is there counts."""
+"""What data sets call the id of a question; the first that is present counts."""
 
 LONGEST_TEXT = 100_000
-"""Characters of a question or an option: the longest published ones have a tenth of it, and more is
-no question that a model is meant to read."""
+"""Characters of a question or an option: ten times the longest published ones; a longer text is
+not a question that a model is meant to read."""
 
 LONGEST_ID = 200
 """Characters of an id, which names files."""
@@ -39,7 +39,7 @@ def parse_question(
         cop_from: What MedMCQA's field `cop` calls the first option in this file: 0 or 1.
 
     Raises:
-        ConfigError: Names file, line and field of what is wrong.
+        ConfigError: The record is not valid; names file, line and field.
     """
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
@@ -76,7 +76,7 @@ def _check_length(text: str, field: str) -> None:
 
 
 def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Letter -> text of the options that are shown, and of those that are not."""
+    """Return letter -> text of the options that are shown, and of those that are not."""
     if not isinstance(options, dict):
         raise ConfigError(f"{where}: field 'options' must be an object with letters")
     letters = ",".join(options)

@@ -34,9 +34,9 @@ class SourceQuestion:
     options: Mapping[str, str]
     """Source letter -> text of the options that are shown, in the order of the data set."""
     gold: str
-    """Source letter of the right option; empty when nobody knows it."""
+    """Source letter of the right option; empty when it is not known."""
     hidden: Mapping[str, str] = field(default_factory=dict)
-    """Source letter -> text of those that are not, since they are empty or say `n/a`."""
+    """Source letter -> text of those that are not shown, being empty or `n/a`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Question:
     options: Mapping[str, str]
     """Presented letter -> option text, letters consecutive from A."""
     gold: str
-    """Presented letter of the right option, empty when nobody knows it. No prompt may hold it."""
+    """Presented letter of the right option, empty when it is not known. No prompt may hold it."""
     permutation: Mapping[str, str]
     """Presented letter -> source letter."""
     order_kept: bool = False
-    """Whether options speak of the places of others, so that all are in the data set's order."""
+    """Whether options refer to the places of others, so that all are in the data set's order."""
 
     @property
     def letters(self) -> str:
@@ -60,12 +60,12 @@ class Question:
         return "".join(self.options)
 
     def block(self) -> str:
-        """Question text and one option per line: the shared prefix of every prompt of a case."""
+        """Return the question and one option per line: the prefix of every prompt of a case."""
         options = "\n".join(f"{letter}) {text}" for letter, text in self.options.items())
         return f"{self.text}\n{options}"
 
     def is_right(self, letter: str) -> bool:
-        """Whether `letter` is the right option, or one with the very text of the right option."""
+        """Return whether `letter` is the right option, or one with exactly the same text."""
         return self.options[letter].strip() == self.options[self.gold].strip()
 
 
@@ -73,14 +73,14 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
     """Put the options into the order that the agents see; letters are assigned afterwards.
 
     The permutation depends on the seed, the question's id and the epoch alone, so that a question
-    looks the same in every run with that seed, whatever else is in the run. Options that speak of
+    looks the same in every run with that seed, whatever else is in the run. Options that refer to
     the places of others keep all options of their question where they are.
 
     Args:
         source: The question.
         order: What the run asks for.
         seed: Of the run.
-        epoch: Which time the question is asked, from 1.
+        epoch: Repetition of the question, from 1.
     """
     letters = list(source.options)
     order_kept = bool(speaking_of_places(source.options))

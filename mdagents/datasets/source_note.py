@@ -9,10 +9,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 NOTE = "SOURCE.json"
-"""File name, beside the files that it is about."""
+"""File name, in the folder of the files that it describes."""
 
 PLACED_BY_HAND = "by hand"
-"""Stands for the host of a file that a user had."""
+"""Stands for the host of a file that a user supplied."""
 
 
 class Upstream(BaseModel):
@@ -29,8 +29,8 @@ class Upstream(BaseModel):
     path: str
     """The file's path inside the repository, or its name."""
     sha256: str
-    """SHA-256 of the file: the published one, to which the file was compared; of a file by hand the
-    one that it had, compared to nothing."""
+    """SHA-256 of the file: the published one, to which the file was compared; of a file by hand its
+    own, compared to nothing."""
 
 
 class FileOrigin(BaseModel):
@@ -39,18 +39,18 @@ class FileOrigin(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: str
-    """SHA-256 of the file here."""
+    """SHA-256 of the local file."""
     bytes: int
     """Size of the file in bytes."""
     records: int
     """Number of questions in the file."""
     left_out: int
-    """Published records that are no usable questions."""
+    """Published records that are not usable questions."""
     upstream: tuple[Upstream, ...]
     """What it was made from."""
     verified_at: datetime | None
     """When the SHA-256 of what it was made from was first compared to the published one (UTC); None
-    when it was not, for a file by hand."""
+    for a file by hand, which is not compared."""
     licence: str
     """Terms of use, with who states them."""
     citation: str
@@ -74,15 +74,15 @@ class SourceNote(BaseModel):
 
 
 def read_note(folder: Path) -> dict[str, FileOrigin]:
-    """File name -> what is noted about it; empty where there is no note of this form."""
+    """Return file name -> what is noted about it; empty without a note of this form."""
     try:
         return dict(SourceNote.model_validate_json((folder / NOTE).read_bytes()).files)
     except (OSError, ValidationError):
-        return {}  # what a file that is kept as published is can be told again
+        return {}  # for a file kept as published the origin can be determined again
 
 
 def origin_of(path: Path, sha256: str) -> FileOrigin | None:
-    """Where a file came from; None when it is not the very file that was noted.
+    """Return where a file came from; None when its content is not what was noted.
 
     Args:
         path: The file.

@@ -20,27 +20,27 @@ __all__ = [
 ]
 
 DISPLAYS = ("full", "plain", "log", "none")
-"""What `--display` can be."""
+"""The values of `--display`."""
 
 
 def make_display(kind: str, questions: int, *, with_summaries: bool = True) -> Display:
-    """The display for `--display`; `full` and `plain` are lines where there is no terminal.
+    """Return the display for `--display`; without a terminal `full` and `plain` are lines.
 
     Args:
-        kind: As the flag has it.
-        questions: How many the run has.
-        with_summaries: Whether there is an EXAID to wait for.
+        kind: The value of the flag.
+        questions: Number of questions of the run.
+        with_summaries: Whether EXAID is on.
     """
     if kind == "none":
         return Display()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if kind == "full" and is_terminal:
-        from rich.console import Console  # 40 ms, which the others need not wait for
+        from rich.console import Console  # 40 ms, only for the displays that need it
 
         from mdagents.display.terminal_view import TerminalView
 
         console = Console(stderr=True)
-        if console.is_interactive:  # neither a dumb terminal nor one that moves no cursor
+        if console.is_interactive:  # neither a dumb terminal nor one without cursor control
             view = TerminalView(questions, console, with_summaries=with_summaries)
             return Failsafe(view, instead=LogLines(questions))
     if kind == "plain" and is_terminal:

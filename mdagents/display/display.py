@@ -28,11 +28,11 @@ class Snapshot:
     queued: int
     """Calls that wait for a connection."""
     cooling: float
-    """Seconds for which an endpoint still cools down for all; 0 when none does."""
+    """Seconds for which an endpoint still cools down; 0 when none does."""
     now: float
     """Seconds, on the clock of the run."""
     summarising: int = 0
-    """Decided questions that EXAID is not done with."""
+    """Decided questions for which EXAID has not finished."""
 
 
 class Display:
@@ -55,16 +55,16 @@ class Display:
         """Take the display away."""
 
     def turn_started(self, case_id: str, agent_id: str) -> None:
-        """An agent begins a turn."""
+        """Show that an agent begins a turn."""
 
     def summary(self, case_id: str, summary: AgentSummary) -> None:
-        """EXAID has a new summary of a case."""
+        """Show a new summary of a case."""
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
-        """One more question is decided; of its case only summaries can still come."""
+        """Show one more decided question; only summaries of its case can still follow."""
 
     def waiting(self, wait: Wait) -> None:
-        """A call pauses before its next attempt."""
+        """Show that a call pauses before its next attempt."""
         self._pauses.append((wait.seconds, wait))
 
     def refresh(self, snapshot: Snapshot) -> None:
@@ -75,7 +75,7 @@ class Display:
         """Show a line of its own."""
 
     def _waits(self, snapshot: Snapshot) -> str:
-        """What is waited for, as `3 waiting: 429 from api.x.y, 12 s left`; empty for nothing."""
+        """Return the waits: `3 waiting: 429 from api.x.y, 12 s left`; empty without any."""
         self._ends += [(snapshot.now + seconds, wait) for seconds, wait in self._pauses]
         self._pauses.clear()
         self._ends = [(end, wait) for end, wait in self._ends if end > snapshot.now]
@@ -85,18 +85,18 @@ class Display:
             return ""
         end, wait = max(self._ends, key=lambda entry: entry[0])
         cause = str(wait.error)
-        if wait.error.kind is not ErrorKind.UNREACHABLE:  # which says why in a few words
+        if wait.error.kind is not ErrorKind.UNREACHABLE:  # which states the reason in a few words
             cause = cause.partition(": ")[0]
         left = end - snapshot.now
         return f"{len(self._ends)} waiting: {cause}" + (f", {left:.0f} s left" if left >= 1 else "")
 
 
 def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
-    """`EXAID: 12 questions left`, once all questions are decided; else empty.
+    """Return `EXAID: 12 questions left` once all questions are decided, else an empty text.
 
     Args:
         snapshot: The state of the run.
-        questions: How many the run has.
+        questions: Number of questions of the run.
     """
     if not snapshot.summarising or snapshot.totals.questions < questions:
         return ""
@@ -105,7 +105,7 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
 
 
 def accuracy_so_far(totals: RunTotals) -> str:
-    """`accuracy 61.5 % ± 9.2` with half the width of the Wilson 95 % interval."""
+    """Return `accuracy 61.5 % ± 9.2` with half the width of the Wilson 95 % interval."""
     interval = wilson(totals.correct, totals.scored)
     if interval is None:
         return "accuracy -"

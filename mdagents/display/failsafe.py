@@ -1,4 +1,4 @@
-"""A display whose errors stay its own."""
+"""A display whose errors do not affect the run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Failsafe(Display):
-    """Hands everything to a display; at its first error takes it away and uses another instead.
+    """Passes everything to a display; at its first error removes it and uses another instead.
 
     Args:
-        display: What is shown while all goes well.
-        instead: What is shown from the first error on, which it is told of in one line.
+        display: What is shown while there is no error.
+        instead: What is shown after the first error, which is reported to it in one line.
     """
 
     def __init__(self, display: Display, instead: Display) -> None:
@@ -64,7 +64,7 @@ class Failsafe(Display):
         try:
             show(self._display)
         # SystemExit: rich would end the program when the terminal is gone.
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - no view is worth a question
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a display must not end the run
             if self._display is self._instead:
                 return
             failed, self._display = self._display, self._instead

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from exaid_core.schema.agent_summary import AgentSummary
 
 PATIENCE = 5.0
-"""Seconds without news after which the focused case makes way for one that has some."""
+"""Seconds without news after which the focus moves to a case that has some."""
 
-_MOST = 1_000  # cases; more than are ever under way, so only such as never end are forgotten
+_MOST = 1_000  # cases; more than are ever under way, so only cases that never end are forgotten
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +22,7 @@ class OpenCase:
     summary: AgentSummary | None = None
     """The latest."""
     summaries: int = 0
-    """How many there have been."""
+    """Number of summaries so far."""
     agents: list[str] = field(default_factory=list)
     """Ids of the agents whose turns began last; several if they began between two looks."""
     finished: bool = False
@@ -31,20 +31,20 @@ class OpenCase:
 class Focus:
     """Follows the cases under way and focuses on one of them.
 
-    A case stays focused until it is finished or has no news for `PATIENCE`; then comes the one with
-    the newest news. When no other is open, the one that finished last stays focused.
+    A case stays focused until it is finished or has no news for `PATIENCE`; then the case with the
+    latest news follows. When no other is open, the one that finished last stays focused.
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, OpenCase] = {}  # the one with the newest news comes last
-        self._finished: dict[str, OpenCase] = {}  # of which summaries may still come
+        self._open: dict[str, OpenCase] = {}  # the one with the latest news comes last
+        self._finished: dict[str, OpenCase] = {}  # whose summaries may still follow
         self._focused: OpenCase | None = None
         self._news_at = 0.0  # seconds; of the focused case
         self._had_news: set[str] = set()  # ids, since the last look
         self._had_turns: set[str] = set()
 
     def turn_started(self, case_id: str, agent_id: str) -> None:
-        """An agent begins a turn."""
+        """Note that an agent begins a turn."""
         case = self._with_news(case_id)
         if case_id not in self._had_turns:
             self._had_turns.add(case_id)
@@ -53,14 +53,14 @@ class Focus:
             case.agents.append(agent_id)
 
     def summary(self, case_id: str, summary: AgentSummary) -> int:
-        """There is a new summary; returns its number within the case, from 1."""
+        """Note a new summary; return its number within the case, from 1."""
         case = self._with_news(case_id)
         case.summary = summary
         case.summaries += 1
         return case.summaries
 
     def finished(self, case_id: str) -> None:
-        """A case is decided."""
+        """Note that a case is decided."""
         case = self._open.pop(case_id, None) or OpenCase(case_id)
         case.finished = True
         self._finished[case_id] = case

@@ -53,18 +53,18 @@ _NOTICE = "bold yellow"
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Since when this process runs, and what was done before."""
+    """When this process started, and what was done before."""
 
     started_at: float
     """Seconds, on the clock of the run."""
     done_before: int
 
     def elapsed(self, now: float) -> timedelta:
-        """Time since the start, in full seconds."""
+        """Return the time since the start, in full seconds."""
         return timedelta(seconds=round(now - self.started_at))
 
     def left(self, now: float, done: int, of: int) -> timedelta | None:
-        """Time to the end at the mean pace so far, in full seconds; None when there is no pace."""
+        """Return the time left at the mean pace so far, in full seconds; None without a pace."""
         if done <= self.done_before:
             return None
         each = (now - self.started_at) / (done - self.done_before)
@@ -76,7 +76,7 @@ class Frame:
     """A picture of the run that fits itself into the terminal on which it is printed."""
 
     questions: int
-    """How many the run has."""
+    """Number of questions of the run."""
     snapshot: Snapshot
     pace: Pace
     waits: str
@@ -86,7 +86,7 @@ class Frame:
     finished: Sequence[SampleRecord]
     """The last finished questions, the latest last."""
     with_summaries: bool = True
-    """Whether there is an EXAID to wait for."""
+    """Whether EXAID is on."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, _WIDEST)
@@ -105,7 +105,7 @@ class Frame:
     def _case(
         self, case: OpenCase, console: Console, options: ConsoleOptions, room: int
     ) -> list[list[Segment]]:
-        """The panel of a case in at most `room` lines; none when they are too few for content."""
+        """Return the panel of a case in at most `room` lines, empty when they are too few."""
         if room < 3:
             return []
         content: RenderableType = Text("")
@@ -173,7 +173,7 @@ class Frame:
 
 
 def summary_box(case_id: str, number: int, summary: AgentSummary) -> RenderableType:
-    """A summary as it stands in the scroll-back, with its number within the case, from 1."""
+    """Return a summary as shown in the scroll-back, with its number within the case, from 1."""
     title = _border_text(f"{case_id} · summary {number}")
     box = Panel(_SixFields(summary), title=title, title_align="left", border_style="dim")
     return Constrain(box, _WIDEST)
@@ -191,7 +191,7 @@ class _SixFields:
             if options.max_width < _NARROW:
                 yield Text.assemble((f"{label}: ", "bold"), content)
                 continue
-            # A table would do the same in twice the time.
+            # A table would take twice the time.
             for line in content.wrap(console, options.max_width - _LABEL_WIDTH):
                 yield Text.assemble((label.ljust(_LABEL_WIDTH), "bold"), line)
                 label = ""
@@ -210,7 +210,7 @@ def _flags(summary: AgentSummary) -> list[str]:
 
 
 def _log(records: Sequence[SampleRecord], width: int) -> Iterator[Text]:
-    """A heading and a line for each record, none wider than `width`."""
+    """Yield a heading and a line for each record, none wider than `width`."""
     rows = [
         {
             "question": Text(_one_line(record.question_id)),
@@ -250,7 +250,7 @@ def _result(record: SampleRecord) -> Text:
 
 
 def _flow(parts: Sequence[Text], width: int) -> Iterator[Text]:
-    """The parts with dots between them, as many on a line as fit."""
+    """Yield the parts with dots between them, as many on a line as fit."""
     line = Text()
     for part in parts:
         if line and line.cell_len + 3 + part.cell_len > width:

@@ -11,7 +11,7 @@ from mdagents.teams.decision import Panelist
 
 
 def interaction_table(panel: Sequence[Panelist], messages: Sequence[DebateMessage]) -> str:
-    """A square table; a cell tells the direction of all messages between two experts.
+    """Return a square table; a cell gives the direction of all messages between two experts.
 
     `->`: the row's expert wrote to the column's, `<-`: the other way round, `<->`: both.
     """
@@ -36,7 +36,7 @@ def _arrow(to: bool, back: bool) -> str:
 
 
 def hierarchy_tree(panel: Sequence[Panelist]) -> str:
-    """The experts as a tree: each below the one it defers to, the independent ones at the left."""
+    """Return the experts as a tree: each below the one it defers to, the independent leftmost."""
     lines: list[str] = []
 
     def draw(parent: str | None, depth: int) -> None:

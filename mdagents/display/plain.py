@@ -1,4 +1,4 @@
-"""The displays that need no more than lines of text: `--display log` and `plain`."""
+"""The displays that need only lines of text: `--display log` and `plain`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 
-_BETWEEN_LINES = 10.0  # seconds, of lines that say what is left
+_BETWEEN_LINES = 10.0  # seconds, between lines that tell what is left
 
 
 class LogLines(Display):
@@ -42,7 +42,7 @@ class LogLines(Display):
         )
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`: says when calls begin to wait for something, not each second of it."""
+        """See `Display`: reports when calls begin to wait for something, not each second of it."""
         waits = self._waits(snapshot)
         cause = waits.partition(":")[2].partition(",")[0]
         if waits and cause != self._last_said:
@@ -54,7 +54,7 @@ class LogLines(Display):
             self._said_left_at = snapshot.now
 
     def say(self, line: str) -> None:
-        """See `Display`. A screen that is gone (a closed pipe) is nobody's error."""
+        """See `Display`. A screen that is gone (a closed pipe) is not an error of the run."""
         print_line(clean(line))
 
 
@@ -78,7 +78,7 @@ class Bar(Display):
 
             self._bar = tqdm(
                 total=self._questions,
-                initial=totals.questions,  # those of an earlier start tell nothing about the pace
+                initial=totals.questions,  # those of an earlier start do not count for the pace
                 unit="question",
                 dynamic_ncols=True,
             )

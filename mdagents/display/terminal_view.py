@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from exaid_core.schema.agent_summary import AgentSummary
 
 _ROWS = 5  # finished questions
-_BOXES = 10  # summaries that scroll by at a time: nobody reads more, and each takes 2 ms
+_BOXES = 10  # summaries that scroll by at a time: more are not readable, and each takes 2 ms
 
 
 class TerminalView(Display):
-    """Notes what happens and draws at `refresh` only.
+    """Notes what happens and draws only in `refresh`.
 
-    Lines and summaries scroll by above the part that is drawn anew each time; a summary does so
-    when it is no longer in that part itself.
+    Lines and summaries scroll by above the part that is redrawn each time; a summary does so
+    when that part no longer shows it.
 
     Args:
-        questions: How many the run has.
+        questions: Number of questions of the run.
         console: The terminal.
-        with_summaries: Whether there is an EXAID to wait for.
+        with_summaries: Whether EXAID is on.
     """
 
     period = 0.25
@@ -44,7 +44,7 @@ class TerminalView(Display):
         self._questions = questions
         self._with_summaries = with_summaries
         self._console = console
-        # stdout is for results. What somebody else writes to stderr scrolls by as well.
+        # stdout is for results. What others write to stderr scrolls by as well.
         self._live = Live(
             self, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=True
         )
@@ -69,7 +69,7 @@ class TerminalView(Display):
                 front = self._focus.look(last.now) if self._with_summaries else None
                 try:
                     self._draw(replace(frame, case=front))
-                except Exception:  # noqa: BLE001 - what cannot be drawn must not take the rest along
+                except Exception:  # noqa: BLE001 - a failed item must not lose the rest
                     self._draw(replace(frame, case=None))
         finally:
             self._live.stop()
@@ -118,8 +118,8 @@ class TerminalView(Display):
             self._live.refresh()
 
     def _scroll(self, front: OpenCase | None) -> bool:
-        """Print what is to scroll by, and the frame below it; False when there is nothing."""
-        if lines := "\n".join(self._lines):  # first: a box that fails must not take them along
+        """Print what is to scroll by, and the frame below it; return False without anything."""
+        if lines := "\n".join(self._lines):  # first: a box that fails must not lose them
             self._console.print(Text(clean(lines), overflow="fold"))
             self._lines.clear()
         shown = front.summary if front else None
@@ -135,7 +135,7 @@ class TerminalView(Display):
 
 
 def _takes_text(file: IO[str]) -> bool:
-    """Whether writing does not block; True where that cannot be told."""
+    """Return whether writing does not block; True where that cannot be determined."""
     try:
         return bool(select.select([], [file], [], 0)[1])
     except (OSError, ValueError):

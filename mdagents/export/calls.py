@@ -47,12 +47,12 @@ class Call(BaseModel):
 
     @property
     def started_ms(self) -> int:
-        """In ms since 1970 UTC."""
+        """Start, in ms since 1970 UTC."""
         return round(self.started_at.timestamp() * 1000)
 
     @property
     def ended_ms(self) -> int:
-        """In ms since 1970 UTC."""
+        """End, in ms since 1970 UTC."""
         return self.started_ms + round(self.latency * 1000)
 
     @property
@@ -78,14 +78,14 @@ class Call(BaseModel):
         )
 
     def totals(self) -> Totals:
-        """As a sum over one row."""
+        """Return the row as a sum over one row."""
         if not self.replied:
             return Totals(failed_attempts=1)
         return Totals(calls=1, usage=self.usage, cost_usd=self.cost_usd)
 
 
 def spending(calls: Sequence[Call]) -> Spending:
-    """What calls have used."""
+    """Return what calls have used."""
     total = Spending()
     for call in calls:
         total.add(call.asked, call.role, call.totals())
@@ -118,7 +118,7 @@ class CallFile:
         return case_id in self._offsets
 
     def of(self, case_id: str) -> list[Call]:
-        """The rows of a case, in the order in which the calls began."""
+        """Return the rows of a case, in the order in which the calls began."""
         if case_id not in self:
             return []
         with self.path.open("rb") as file:
@@ -147,9 +147,9 @@ class CallFile:
 
 
 def by_attempt(calls: Sequence[Call], starts: Sequence[int]) -> list[list[Call]]:
-    """The calls of a case by the start of the program in which they were made.
+    """Group the calls of a case by the start of the program in which they were made.
 
-    A question is answered once in each, so that these are the attempts at the question.
+    Each start answers a question once, so that a group is one attempt at the question.
 
     Args:
         calls: Of one case, in order.
@@ -162,9 +162,9 @@ def by_attempt(calls: Sequence[Call], starts: Sequence[int]) -> list[list[Call]]
 
 
 def attempt_of(record: Mapping[str, Any], attempts: Sequence[Sequence[Call]]) -> int | None:
-    """Which attempt at a question its record is of: the last that used what the record says.
+    """Return which attempt at a question its record is of: the last with the record's token count.
 
-    Where none did, the last. None without an attempt.
+    The last attempt where the count fits none; None without an attempt.
     """
     used = count_of(object_of(record, "token_usage").get("total_tokens"))
     for number in reversed(range(len(attempts))):

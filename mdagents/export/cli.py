@@ -18,7 +18,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
 
     Args:
         argv: The command line without the program's name.
-        program: How the user has called it.
+        program: Name under which the user called it.
 
     Returns:
         The exit status: 0, or 2 for wrong use.

@@ -16,7 +16,7 @@ _PROMPT_ROLES = ("system", "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at a time: any event but the ends of a span."""
+    """Something that happened at a time: any event except the ends of a span."""
 
     start_ms: int
     end_ms: int
@@ -26,7 +26,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took its time, and what happened in it."""
+    """Something that took time, and what happened in it."""
 
     name: str
     kind: str
@@ -38,14 +38,14 @@ class Span:
 
 
 def around(name: str, kind: str, items: Sequence[Span | Event], start_ms: int) -> Span:
-    """A span that is as long as what is in it; one without anything begins at `start_ms`."""
+    """Return a span that covers its contents; an empty one begins at `start_ms`."""
     start = min((item.start_ms for item in items), default=start_ms)
     end = max((item.end_ms for item in items), default=start)
     return Span(name, kind, start, end, items)
 
 
 def flat(spans: Sequence[Span], sample_id: str) -> list[JSONObject]:
-    """The events of a sample: each span in one piece, whatever else went on at its time.
+    """Return the events of a sample: each span in one piece, whatever else happened meanwhile.
 
     Args:
         spans: At the top.
@@ -87,24 +87,24 @@ def flat(spans: Sequence[Span], sample_id: str) -> list[JSONObject]:
 
 
 def instant(ms: int, content: JSONObject) -> Event:
-    """An event that takes no time."""
+    """Return an event that takes no time."""
     return Event(ms, ms, content)
 
 
 def info(ms: int, source: str, data: object) -> Event:
-    """Something to read. `data` is any JSON; a string is shown as text."""
+    """Return an event to be read. `data` is any JSON; a string is shown as text."""
     return instant(ms, {"event": "info", "source": source, "data": data})
 
 
 def model_call(call: Call, said: str, within: tuple[int, int] | None) -> Event:
-    """A call of a model.
+    """Return the event of a model call.
 
     Args:
         call: Its row.
-        said: The reply as it was spoken, where the row does not hold it.
-        within: Start and end, in ms since 1970 UTC, of the turn or the trace that a kept reply is
-            of: it takes no time, and in a replay its own is later than all of the trace. Then it
-            stands in `metadata` alone.
+        said: The published text of the reply, where the row does not hold it.
+        within: Start and end, in ms since 1970 UTC, of the turn or the trace that a kept reply
+            belongs to: it takes no time, and in a replay its own time is later than the trace, and
+            is then kept in `metadata` alone.
     """
     start, end = call.started_ms, call.ended_ms
     if call.cached and within is not None:
@@ -137,12 +137,12 @@ def model_call(call: Call, said: str, within: tuple[int, int] | None) -> Event:
 
 
 def message(role: str, text: str, **more: object) -> JSONObject:
-    """A message of a chat."""
+    """Return a message of a chat."""
     return {"id": stable_id("message", role, text), "role": role, "content": text, **more}
 
 
 def answer(model: str, text: str, stop_reason: str = "stop") -> JSONObject:
-    """What a model gave back: model, choices and completion of a `ModelOutput` of Inspect."""
+    """Return a model's output: model, choices and completion of Inspect's `ModelOutput`."""
     said = message("assistant", text, source="generate", model=model)
     return {
         "model": model,
@@ -152,7 +152,7 @@ def answer(model: str, text: str, stop_reason: str = "stop") -> JSONObject:
 
 
 def _prompt(texts: Sequence[str]) -> list[JSONObject]:
-    """The ledger keeps the texts alone: system, user, and where it was asked again two more."""
+    """Give the ledger's texts their roles: system, user, and two more after a re-ask."""
     return [message(role, text) for role, text in zip(_roles(len(texts)), texts, strict=True)]
 
 

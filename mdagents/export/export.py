@@ -69,7 +69,7 @@ class _Log:
             sample = self._sample(record, row)
             try:
                 yield _encode(sample)
-            except ValueError as error:  # NaN, which a foreign file may hold
+            except ValueError as error:  # NaN, which another program's file may hold
                 raise ConfigError(f"question {row.question_id}: {error}") from error
         yield "\n]}\n"
 
@@ -80,7 +80,7 @@ class _Log:
         try:
             turns = read_transcript(self._run.folder, record)
         except OtherAttemptError:
-            turns = []  # as if there were no trace: what the record holds is shown
+            turns = []  # without a trace, what the record holds is shown
         sources = Sources(
             record=record,
             turns=turns,

@@ -1,4 +1,4 @@
-"""What a record itself says was said: all there is to show of a question without a trace."""
+"""What a record itself holds of the discussion, for a question without a trace."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _Object = Mapping[str, Any]
 
 
 def said_in_record(record: Record, ms: int) -> list[Span]:
-    """A span for each round of a debate and each team, in it one for each who said something.
+    """Return a span for each round of a debate and each team, in it one for each speaker.
 
     Args:
         record: Of a question.
-        ms: Time of all of it, as the record has none; since 1970 UTC.
+        ms: Time of all spans, in ms since 1970 UTC, as the record has no times.
     """
     rounds: dict[int, list[Span]] = {}
     for speaker, field in (("sender", "interactions"), ("agent", "opinions")):
@@ -36,7 +36,7 @@ def said_in_record(record: Record, ms: int) -> list[Span]:
 
 
 def summaries_in_record(record: Record) -> Sequence[_Object]:
-    """The summaries of EXAID."""
+    """Return EXAID's summaries."""
     return entries_of(object_of(record, "exaid"), "summaries")
 
 

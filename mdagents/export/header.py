@@ -1,4 +1,4 @@
-"""What a log says of the run as a whole, before its samples so that a reader can stop there."""
+"""What a log states of the run as a whole, before its samples so that a reader can stop there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mdagents.settings import Status
 
 FORMAT_VERSION = 2
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
-"""Stands for the time of a file that has none; the present one would differ at each export."""
+"""Stands for a missing time of a file; the present one would differ at each export."""
 
 _METRICS = ({"name": "accuracy"}, {"name": "stderr"})
 
@@ -40,22 +40,22 @@ class Identity:
 
     @property
     def file_name(self) -> str:
-        """As Inspect names a log; it looks for no JSON file that does not begin with a time."""
+        """The file name in Inspect's form; Inspect lists only JSON files that begin with a time."""
         time = self.created[:19].replace(":", "-")
         task = "".join(c if c.isalnum() or c in ".-" else "-" for c in self.task)
         return f"{time}_{task}_{self.task_id}.json"
 
     @property
     def created_ms(self) -> int:
-        """In ms since 1970 UTC."""
+        """Creation time, in ms since 1970 UTC."""
         return ms_of(self.created)
 
 
 def ms_of(time: str) -> int:
-    """Milliseconds since 1970 UTC of an ISO 8601 time.
+    """Return the milliseconds since 1970 UTC of an ISO 8601 time.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The text is not such a time.
     """
     try:
         return round(datetime.fromisoformat(time).timestamp() * 1000)
@@ -64,11 +64,11 @@ def ms_of(time: str) -> int:
 
 
 def identity_of(run: RunFiles, served: str) -> Identity:
-    """The names of a run.
+    """Return the names of a run.
 
     Args:
         run: The run.
-        served: A model that answered, for want of a manifest.
+        served: A model that answered, used without a manifest.
     """
     manifest = run.manifest
     if manifest is None:
@@ -87,7 +87,7 @@ def identity_of(run: RunFiles, served: str) -> Identity:
 
 
 def make_header(run: RunFiles, identity: Identity, spent: Spending) -> JSONObject:
-    """All of a log but its samples, in the order that Inspect wants.
+    """Return all of a log except its samples, in the order that Inspect requires.
 
     Args:
         run: The run.
@@ -176,7 +176,7 @@ def _dataset(run: RunFiles) -> JSONObject:
 
 
 def _config(manifest: RunManifest | None) -> JSONObject:
-    """What of the configuration Inspect has a name for."""
+    """Return the part of the configuration for which Inspect has a name."""
     config: Mapping[str, Any] = manifest.config if manifest else {}
     limits = object_of(config, "limits")
     selection = object_of(config, "selection")
@@ -241,7 +241,7 @@ def _score(rows: Sequence[ScoredRow], counted: Sequence[ScoredRow]) -> JSONObjec
 
 
 def standard_error(rows: Sequence[ScoredRow]) -> float:
-    """Standard error of accuracy as Inspect computes it, over questions; 0 for fewer than two.
+    """Return Inspect's standard error of accuracy, over questions; 0 for fewer than two.
 
     A question with several epochs counts once, with its share of right answers.
     """

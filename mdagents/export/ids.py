@@ -10,5 +10,5 @@ _ID_LENGTH = 22  # as long as the short UUIDs that Inspect makes
 
 
 def stable_id(*parts: str) -> str:
-    """An id that depends on nothing but `parts`."""
+    """Return an id that depends on nothing but `parts`."""
     return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_ID_LENGTH]

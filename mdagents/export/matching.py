@@ -8,16 +8,16 @@ from mdagents.export.calls import Call
 from mdagents.scoring.transcripts import TranscriptTurn
 
 SLACK_MS = 5
-"""How far the two clocks may be apart: that of the trace never jumps, that of the ledger may."""
+"""How far the two clocks may differ: the trace's never jumps, the ledger's may."""
 
 
 def calls_by_turn(
     turns: Sequence[TranscriptTurn], calls: Sequence[Call]
 ) -> tuple[list[list[Call]], list[Call]]:
-    """Give each call to a turn of its agent.
+    """Assign each call to a turn of its agent.
 
     A turn and its calls do not name each other. A call belongs to the turn during which it was
-    made, give or take `SLACK_MS`; where two turns touch, to the one that it fits better, then to
+    made, within `SLACK_MS`; where two turns touch, to the one that it fits better, then to
     the one with fewer calls. What is left goes in order to the agent's turns without a call: in a
     replay the trace keeps its old times and the calls have new ones.
 
@@ -54,5 +54,5 @@ def calls_by_turn(
 
 
 def _outside(call: Call, turn: TranscriptTurn) -> int:
-    """For how many ms the call was not in the time of the turn."""
+    """Return for how many ms the call was outside the time of the turn."""
     return max(0, turn.started_ms - call.started_ms) + max(0, call.ended_ms - turn.ended_ms)

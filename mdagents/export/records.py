@@ -18,12 +18,12 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """What there is of a run."""
+    """A run and where its files are."""
 
     folder: Path
     """Where its traces and its ledger are, if it has any."""
     manifest: RunManifest | None
-    """None for the file of another program."""
+    """None for another program's file."""
     output: RunOutput
     """Its records as they are scored."""
 
@@ -38,7 +38,7 @@ class RunFiles:
         return scored(self.output.rows)
 
     def records(self) -> Iterator[tuple[Record, ScoredRow]]:
-        """Each record that counts, with how it is scored, in the order of the selection."""
+        """Yield each record that counts, with its scored row, in the order of the selection."""
         order = {id_: n for n, id_ in enumerate(self.manifest.item_ids if self.manifest else ())}
         rows = sorted(
             self.output.rows, key=lambda row: (row.epoch, order.get(row.question_id, len(order)))
@@ -48,13 +48,13 @@ class RunFiles:
 
 
 def find_run(path: Path) -> RunFiles:
-    """The files of a run.
+    """Return the files of a run.
 
     Args:
         path: Folder of a run, its `samples.jsonl`, or a JSON array.
 
     Raises:
-        ConfigError: It is none of these, or damaged, or holds no finished question.
+        ConfigError: The path is none of these, or damaged, or holds no finished question.
     """
     if path.is_dir():
         path = path / "samples.jsonl"
@@ -69,5 +69,5 @@ def find_run(path: Path) -> RunFiles:
 
 
 def served_model(record: Record) -> str:
-    """The models that answered, as the record names them."""
+    """Return the models that answered, as the record names them."""
     return str(record.get("model") or "")

@@ -16,7 +16,7 @@ from mdagents.settings import Status
 
 SCORER = "option"
 """Name of the score. Not `choice`: Inspect's own scorer of that name must not be run again on these
-samples, as it needs what only its own solver notes."""
+samples, as it needs the notes of Inspect's own solver."""
 
 _METADATA = (
     "status", "case_id", "difficulty", "routed_by", "routing_reason", "model", "confidence",
@@ -32,8 +32,8 @@ _VALUES: dict[str, tuple[str, str]] = {
     Status.API_ERROR: ("N", "api_error"),
     Status.LIMIT: ("N", "limit"),
 }
-"""Value and reason of a question without an answer: as Inspect's multiple choice scores it, a reply
-that holds no option is incorrect, no reply is no answer. Both count as 0."""
+"""Value and reason of a question without an answer: as in Inspect's multiple choice, a reply
+without an option is incorrect, a missing reply is no answer. Both count as 0."""
 
 _LIMITS = {
     "--sample-token-limit": "token",
@@ -47,7 +47,7 @@ _LIMIT_REACHED = re.compile(rf"({'|'.join(_LIMITS)}) (\d+(?:\.\d+)?(?:e[+-]?\d+)
 def make_sample(
     record: Record, row: ScoredRow, sources: Sources, spent: Spending, *, run: str, solver: str
 ) -> JSONObject:
-    """A question as Inspect logs it.
+    """Return a question as Inspect logs it.
 
     Args:
         record: Of the question.
@@ -55,7 +55,7 @@ def make_sample(
         sources: How it was answered.
         spent: Tokens of the question, EXAID's included.
         run: Id of the run.
-        solver: Name of who answered.
+        solver: Name of the solver.
     """
     sample_id = stable_id(run, row.question_id, str(row.epoch))
     options = options_of(record.get("options")) or {}
@@ -107,7 +107,7 @@ def make_sample(
 
 
 def _score(row: ScoredRow, said: str, record: Record) -> JSONObject | None:
-    """None for a skipped question, which is not scored."""
+    """Return the score; None for a skipped question, which is not scored."""
     if row.status == Status.SKIPPED:
         return None
     if row.status == Status.ANSWERED:
@@ -132,7 +132,7 @@ def _metadata(record: Record) -> JSONObject:
 
 
 def _failure(row: ScoredRow, record: Record) -> JSONObject:
-    """`error` or `limit` of a sample that was stopped by one."""
+    """Return `error` or `limit` of a sample that was stopped by one."""
     reason = str(record.get("error") or "")
     if row.status == Status.API_ERROR:
         return {"error": {"message": reason, "traceback": "", "traceback_ansi": ""}}

@@ -1,9 +1,9 @@
 """What happened while a question was answered, as spans: init, solvers, scorers.
 
 In `solvers` is one span for the case, in it one for each turn of an agent, in that its calls. A
-summary of EXAID stands behind the turn with the newest text that it is of; the calls of EXAID have
-a span of their own, the last one. Phases are no spans: the viewer dissolves spans that hold agents,
-and would show the summaries apart from the turns. Each turn says which phase it is of.
+summary of EXAID follows the turn that holds the newest text that it covers; the calls of EXAID
+have a span of their own, the last one. Phases are not spans: the viewer dissolves spans with
+agents, and would show the summaries apart from the turns. Each turn names its phase.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Sources:
     other_attempts: Sequence[Sequence[Call]]
     """Calls of attempts whose record was replaced, or was never written."""
     default_ms: int
-    """When it was, in ms since 1970 UTC, for want of turns and calls."""
+    """When it was, in ms since 1970 UTC, if there are neither turns nor calls."""
 
     @property
     def first_ms(self) -> int:
-        """When it began."""
+        """When it began, in ms since 1970 UTC."""
         return min([turn.started_ms for turn in self.turns], default=self._first_call_ms)
 
     @property
@@ -47,7 +47,7 @@ class Sources:
 
 
 def case_span(name: str, sources: Sources) -> Span:
-    """All that was done for a question.
+    """Return all that was done for a question.
 
     Args:
         name: Of the span.
@@ -75,7 +75,7 @@ def _turns_and_calls(sources: Sources) -> list[_Items]:
             info(turn.ended_ms, EXAID, summary.model_dump(mode="json"))
             for summary in turn.summaries
         ]
-        groups.append([_turn(turn, of_turn), *notes])  # not to be torn apart
+        groups.append([_turn(turn, of_turn), *notes])  # a turn and its summaries stay together
     return groups
 
 

@@ -13,10 +13,10 @@ from mdagents.scoring.fields import count_of, number_of, object_of
 
 
 def model_usage(totals: Totals) -> JSONObject:
-    """`ModelUsage` of Inspect.
+    """Return Inspect's `ModelUsage`.
 
-    There `input_tokens` are those that the prompt cache did not serve, `input_tokens_cache_read`
-    those that it did, and `total_tokens` holds both and the output. Here the first holds both.
+    There `input_tokens` excludes and `input_tokens_cache_read` counts the tokens that the prompt
+    cache served; `total_tokens` holds both and the output. Here `input_tokens` holds both.
     """
     usage = totals.usage
     counted: JSONObject = {
@@ -51,7 +51,7 @@ class Spending:
                 mine[name] = mine.get(name, Totals()) + totals
 
     def as_dict(self) -> JSONObject:
-        """The two fields that samples and statistics of Inspect have; models without a reply go."""
+        """Return both usage fields of Inspect's samples and statistics, for models that replied."""
         return {
             f"{kind}_usage": {name: model_usage(t) for name, t in sums.items() if t.calls}
             for kind, sums in (("model", self.by_model), ("role", self.by_role))
@@ -59,11 +59,11 @@ class Spending:
 
 
 def spending_of_record(record: Mapping[str, Any], models: Mapping[str, str]) -> Spending:
-    """What a record says that its question has used, for want of its calls.
+    """Return the usage that a record states for its question, where its calls are not known.
 
     Args:
         record: Of a question.
-        models: Role -> model that was asked for; empty for a foreign file.
+        models: Role -> model that was asked for; empty for another program's file.
     """
     team = object_of(record, "token_usage")
     exaid = object_of(object_of(record, "exaid"), "token_usage")

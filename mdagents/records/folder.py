@@ -1,4 +1,4 @@
-"""Finds runs on the disk, and the files of a case in the folder of one."""
+"""Finds runs on disk, and the files of a case in the folder of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdagents.records.manifest import RunManifest, read_manifest
 
 
 def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
-    """(trace, run log of EXAID) of a case in the folder of a run."""
+    """Return (trace, run log of EXAID) of a case in the folder of a run."""
     return (
         folder / "traces" / f"{case_id}.trace.jsonl.gz",
         folder / "exaid" / f"{case_id}.jsonl.gz",
@@ -17,13 +17,13 @@ def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
 
 
 def holds_nothing(folder: Path) -> bool:
-    """Whether the run in a folder has no record."""
+    """Return whether the run in a folder has no record."""
     samples = folder / "samples.jsonl"
     return not samples.is_file() or samples.stat().st_size == 0
 
 
 def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
-    """The run of the same name that is there already, if it may be continued.
+    """Return the existing run of the same name, if it may be continued.
 
     Raises:
         ConfigError: It was made with other settings.
@@ -45,7 +45,7 @@ def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
 
 
 def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:
-    """Folder of the other run with the same settings that EXAID watched; None for none.
+    """Return the folder of another run with the same settings and EXAID on; None without one.
 
     A finished one goes before an unfinished one, a later one before an earlier one.
     """
@@ -54,7 +54,7 @@ def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:
         try:
             earlier = read_manifest(path.parent)
         except ConfigError:
-            continue  # of another version; what is looked for is of this one
+            continue  # of another version, and so not a candidate
         if (
             earlier is not None
             and path.parent.name != manifest.name

@@ -15,7 +15,7 @@ class LineLog:
 
     Args:
         path: The file; made if it is not there.
-        sync: Whether a line is on the disk, not only with the operating system, when `append`
+        sync: Whether a line is on disk, not only with the operating system, when `append`
             returns: a kill loses nothing either way, a power cut only with True.
 
     Raises:
@@ -49,7 +49,7 @@ class LineLog:
         self._size += len(data)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """(offset in bytes, line) of all lines so far."""
+        """Yield (offset in bytes, line) of all lines so far."""
         offset = 0
         with self.path.open("rb") as file:
             for line in file:
@@ -57,7 +57,7 @@ class LineLog:
                 offset += len(line)
 
     def lines_at(self, offsets: Iterator[int]) -> Iterator[bytes]:
-        """The lines that begin at `offsets`, in that order."""
+        """Yield the lines that begin at `offsets`, in that order."""
         with self.path.open("rb") as file:
             for offset in offsets:
                 file.seek(offset)

@@ -1,4 +1,4 @@
-"""`run.json`: what a run is, with what it was made, and its sums."""
+"""`run.json`: what a run is, what produced it, and its totals."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ExaidTotals(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     questions: int = 0
-    """Answers that it is done with."""
+    """Answers for which it has finished."""
     summarised: int = 0
-    """Those with a summary that says something and was made from text."""
+    """Those with a summary that is not empty and was made from text."""
     summaries: int = 0
     """Such summaries."""
     alerts: int = 0
@@ -31,12 +31,12 @@ class ExaidTotals(BaseModel):
     missed_alerts: int = 0
     """Those that no summary covers."""
     flagged_terms: int = 0
-    """Numbers, doses and drugs in summaries that nobody said."""
+    """Numbers, doses and drugs in summaries that occur in no agent's text."""
     left_out: dict[str, int] = {}
     """Why some of a question's text is in no summary -> questions."""
 
     def add(self, made: CaseSummaries) -> None:
-        """Count what came of one more answer."""
+        """Add what EXAID made of one more answer."""
         counting = made.counting
         self.questions += 1
         self.summarised += bool(counting)
@@ -94,7 +94,7 @@ class RunTotals(BaseModel):
 
     @property
     def done(self) -> int:
-        """Questions that nothing has kept from an end of their own."""
+        """Questions that ended in neither an API error nor a limit."""
         counts = self.status_counts
         return self.questions - counts.get(Status.API_ERROR, 0) - counts.get(Status.LIMIT, 0)
 
@@ -109,14 +109,14 @@ class RunTotals(BaseModel):
 
 
 class Spent(BaseModel):
-    """What was really sent and paid, over all invocations: the sum of `calls.jsonl`."""
+    """What was actually sent and paid, over all invocations: the sum of `calls.jsonl`."""
 
     model_config = ConfigDict(extra="forbid")
 
     calls: int = 0
     """Replies from providers."""
     cached_calls: int = 0
-    """Replies that were kept from before; they cost nothing."""
+    """Replies kept from earlier calls; they cost nothing."""
     failed_attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -155,7 +155,7 @@ class Invocation(BaseModel):
 
 
 class RunManifest(BaseModel):
-    """`run.json`: what was run, with what, and what came out."""
+    """`run.json`: what was run, with what, and the results."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -173,10 +173,10 @@ class RunManifest(BaseModel):
     """As the endpoints name them."""
     dataset: str
     dataset_path: str
-    """Relative to the working directory where it lies below it, else the file's name."""
+    """Relative to the working directory if it lies below it, else the file's name."""
     dataset_sha256: str
     dataset_notice: str
-    """What a reader must know about the data set before reading a score; empty when nothing."""
+    """What a reader must know about the data set before reading a score; empty without caveats."""
     model_notice: str
     """The same about the models."""
     item_ids: list[str]
@@ -189,7 +189,7 @@ class RunManifest(BaseModel):
     """None outside a git checkout."""
     package_versions: dict[str, str]
     options: dict[str, object]
-    """What `--resume` needs to go on: the flags that are not about this machine."""
+    """What `--resume` needs to go on: the flags that do not depend on this machine."""
     invocations: list[Invocation] = []
     finished: bool = False
     """Whether every selected question has a record."""
@@ -200,7 +200,7 @@ class RunManifest(BaseModel):
 def run_name(
     model: str, dataset: str, level: str, baseline: str, samples: int, changes_hash: str
 ) -> str:
-    """`{model}_{dataset}_{level}_{n}samples`.
+    """Return `{model}_{dataset}_{level}_{n}samples`.
 
     Args:
         model: As the run's models call it.
@@ -216,7 +216,7 @@ def run_name(
 
 
 def read_manifest(folder: Path) -> RunManifest | None:
-    """`run.json` of a run; None when there is no run in the folder.
+    """Return `run.json` of a run; None when there is no run in the folder.
 
     Raises:
         ConfigError: It is there and cannot be read.

@@ -20,11 +20,11 @@ SCHEMA_VERSION = "1.2.0"
 """Up to 1.0.0 the line of a record in `samples.jsonl` held EXAID's part, too."""
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
-"""Roles whose calls are not the team's."""
+"""Roles whose calls do not belong to the team."""
 
 
 def status_of(error: BenchError) -> Status:
-    """The status of a question that ended in `error`."""
+    """Return the status of a question that ended in `error`."""
     match error:
         case LimitExceeded():
             return Status.LIMIT
@@ -45,7 +45,7 @@ class _Record(BaseModel):
 
 
 class TokenCounts(_Record):
-    """Tokens. Totals are inclusive, subsets are subsets."""
+    """Tokens. Totals include their subsets."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -75,14 +75,14 @@ class ExaidRecord(_Record):
 
 
 class Watched(_Record):
-    """How well the case was watched."""
+    """How well observers followed the case."""
 
     tail_loss: float = 0.0
     """Share of the agents' text that no summary covers; 0 when EXAID was off."""
     missed_alerts: int = 0
     """Segments with a critical alert that no summary covers; 0 when EXAID was off."""
     error: str | None = None
-    """One line, when EXAID or the trace file broke off."""
+    """One line, when EXAID or the trace file failed."""
 
 
 class CaseSummaries(_Record):
@@ -102,7 +102,7 @@ class CaseSummaries(_Record):
 
     @property
     def counting(self) -> list[dict[str, object]]:
-        """The summaries that say something and were made from text."""
+        """The summaries that are not empty and were made from text."""
         return [
             summary
             for summary in self.exaid.summaries
@@ -111,7 +111,7 @@ class CaseSummaries(_Record):
 
 
 class SampleRecord(_Record):
-    """One finished question. The first fields are the seed's, by its names."""
+    """One finished question. The first fields and their names are those of MDAgents' output."""
 
     question_id: str
     question: str
@@ -122,7 +122,7 @@ class SampleRecord(_Record):
     options: dict[str, str]
     """Presented letter -> text."""
     response: dict[str, str] | None
-    """The decision as text; None when there is none."""
+    """The decision as text; None without a decision."""
     difficulty: str | None
     """The level of the team that answered or would have; None when routing itself failed, and for
     a baseline, which has no levels."""
@@ -132,14 +132,14 @@ class SampleRecord(_Record):
     predicted: str | None
     """Presented letter, None unless `answered`."""
     correct: bool | None
-    """None unless `answered`, and where nobody knows the right option."""
+    """None unless `answered`, and where the right option is not known."""
     source_label: str
     """Letter of the right option in the data set."""
     source_predicted: str | None
     permutation: dict[str, str]
     """Presented letter -> letter in the data set."""
     order_kept: bool = False
-    """Whether an option speaks of the places of others, "All of the above", so that all options are
+    """Whether an option refers to the places of others, "All of the above", so that all options are
     in the order of the data set."""
     confidence: float | None
     """Mean stated confidence of the experts who hold the answer at the end."""
@@ -151,13 +151,13 @@ class SampleRecord(_Record):
     teams: list[ReportedTeam]
     routed_by: RoutedBy | None
     model: str
-    """The models that were served, as the endpoints name them; empty when none replied."""
+    """The models that replied, as the endpoints name them; empty without a reply."""
     calls: int
     """Replies of models to team and router."""
     wall_seconds: float
     exaid: ExaidRecord
     error: str | None
-    """One line, for every status but `answered` and `skipped`."""
+    """One line, for every status except `answered` and `skipped`."""
 
     schema_version: str = SCHEMA_VERSION
     case_id: str
@@ -166,9 +166,9 @@ class SampleRecord(_Record):
     panel: list[Panelist]
     """Experts of a debate and who defers to whom."""
     dropped_messages: int
-    """Debate messages to oneself or to nobody."""
+    """Debate messages to oneself or to an unknown recipient."""
     repairs: list[str]
-    """What was put right by rule, and which fallbacks were taken."""
+    """What was corrected by rule, and which fallbacks were used."""
     left_out: list[LeftOut]
     """Turns that failed and that the team went on without."""
     watched: Watched = Field(default_factory=Watched)
@@ -185,17 +185,17 @@ def make_record(
     wall_seconds: float,
     watched: Watched | None = None,
 ) -> SampleRecord:
-    """The record of a decided case, in which EXAID's part is still empty.
+    """Return the record of a decided case, in which EXAID's part is still empty.
 
     Args:
-        case: What ran.
+        case: The case.
         epoch: Counted from 1.
         route: None when routing failed.
-        decision: None when there is none: skipped, or ended in `error`.
+        decision: None without a decision: skipped, or ended in `error`.
         error: What the case ended in, or None.
         book: The case's sums, from the ledger.
         wall_seconds: From the start of the case to its decision.
-        watched: How well the case was watched so far.
+        watched: How well observers have followed the case so far.
     """
     question = case.question
     letter = decision.letter if decision else None
@@ -240,7 +240,7 @@ def make_record(
 
 
 def exaid_tokens(book: CaseBook) -> TokenCounts:
-    """What EXAID's calls for a case have used."""
+    """Return what EXAID's calls for a case have used."""
     used = Totals.sum(t for role, t in book.by_role.items() if role in EXAID_ROLES)
     return TokenCounts(**_counts(used))
 

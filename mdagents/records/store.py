@@ -35,15 +35,15 @@ _WITH_EXAIDS_PART = "1.0.0"
 
 
 def is_full(error: OSError) -> bool:
-    """Whether something cannot be written because there is no room."""
+    """Return whether an error means that the disk is full."""
     return error.errno in _NO_ROOM
 
 
 class RunStore:
     """Writes a run as it goes, and goes on where an earlier process stopped.
 
-    It holds the run's lock until it is closed. The lock is the operating system's: it ends with its
-    holder, however that dies.
+    It holds the run's lock until it is closed. The lock is the operating system's and ends with its
+    process, in whatever way that ends.
 
     Args:
         output_dir: Where runs are.
@@ -51,12 +51,12 @@ class RunStore:
         now: The time, for the name under which `fresh` keeps an earlier run.
         fresh: Keep an earlier run under a dated name and start anew.
         again: Statuses of records that do not count as finished.
-        with_exaid: Whether EXAID watches.
+        with_exaid: Whether EXAID is on.
 
     Raises:
         ConfigError: The folder cannot be written, another process holds it, or it holds a run with
             other settings.
-        StorageError: There is no room.
+        StorageError: The disk is full.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class RunStore:
             ) from error
 
     def close(self) -> None:
-        """Close the files and let go of the lock."""
+        """Close the files and release the lock."""
         self._samples.close()
         self._calls.close()
         if self._summaries is not None:
@@ -117,7 +117,7 @@ class RunStore:
         """Write a record; it is on the disk when this returns.
 
         Raises:
-            StorageError: It is not, and no part of it is.
+            StorageError: It cannot be written, and no part of it is.
         """
         self._append(self._samples, record)
         self.attempts[record.question_id, record.epoch] += 1
@@ -161,11 +161,11 @@ class RunStore:
 
         Args:
             finished: Whether every question of the run has a record that counts as finished, and
-                EXAID is done with it.
+                EXAID has finished with it.
             ended_at: ISO 8601, UTC.
 
         Raises:
-            StorageError: There is no room for them; the records are kept all the same.
+            StorageError: The disk is full; the records are kept all the same.
         """
         self.manifest.finished = finished
         self.manifest.invocations[-1].ended_at = ended_at
@@ -180,7 +180,7 @@ class RunStore:
             ) from error
 
     def recount(self) -> Counter[str]:
-        """Make the totals anew from the files: a question that was answered again counts once.
+        """Recompute the totals from the files: a question that was answered again counts once.
 
         Returns:
             Error -> questions that ended in `api_error` with it.
@@ -202,7 +202,7 @@ class RunStore:
             file.write(self.manifest.model_dump_json(indent=2).encode())
 
     def _read_back(self, again: Collection[Status], *, with_exaid: bool) -> None:
-        """Take over the records and rows that are there."""
+        """Take over the existing records and rows."""
         summaries = SummariesFile(self._summaries_path)
         for item, attempt, record in self._records():
             self.attempts[item] = attempt
@@ -218,14 +218,14 @@ class RunStore:
             self.manifest.spent.add(json.loads(row))
 
     def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
-        """(question, which answer, record) of those that count, in the order of their writing."""
+        """Yield (question, which answer, record) of those that count, in the order written."""
         places = sorted(self._places().items(), key=lambda entry: entry[1])
         lines = self._samples.lines_at(offset for _, (offset, _) in places)
         for (item, (_, attempt)), line in zip(places, lines, strict=True):
             yield item, attempt, SampleRecord.model_validate_json(line)
 
     def _places(self) -> dict[ItemKey, tuple[int, int]]:
-        """Where the record of each question begins that counts, the last one; which one it is."""
+        """Return where the last record of each question begins, and which answer it is."""
         places: dict[ItemKey, tuple[int, int]] = {}
         for number, (offset, line) in enumerate(self._samples.lines(), start=1):
             try:
@@ -245,7 +245,7 @@ class RunStore:
                 self.manifest.models_served.append(served)
 
     def _array(self) -> Iterator[bytes]:
-        """The array piece by piece, a record a line, in the order of the selection."""
+        """Yield the array piece by piece, a record a line, in the order of the selection."""
         order = {id_: number for number, id_ in enumerate(self.manifest.item_ids)}
         places = self._places()
         items = sorted(places, key=lambda item: (item[1], order[item[0]]))

@@ -1,7 +1,7 @@
-"""What EXAID made of the questions of a run, put beside their records.
+"""What EXAID made of the questions of a run, joined with their records.
 
-A record is written when its question is decided, and EXAID may need longer. So its part stands in a
-file of its own, `summaries.jsonl`, and whoever reads records puts both together here.
+A record is written when its question is decided, and EXAID may need longer. So its part is in a
+file of its own, `summaries.jsonl`, and readers of records join the two here.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _EXAIDS_PART = ("exaid", "watched")
 
 
 class SummariesFile:
-    """Finds the lines of a `summaries.jsonl`, of which it holds the places only.
+    """Finds the lines of a `summaries.jsonl`; keeps only their places in memory.
 
-    A torn last line is none.
+    A torn last line does not count.
 
     Args:
-        path: The file; there need not be one.
+        path: The file, which may be missing.
 
     Raises:
         OSError: It cannot be read.
@@ -53,7 +53,7 @@ class SummariesFile:
         self._offsets[key] = offset
 
     def has(self, item: ItemKey, attempt: int) -> bool:
-        """Whether EXAID is done with an answer.
+        """Return whether EXAID has finished with an answer.
 
         Args:
             item: The question.
@@ -62,7 +62,7 @@ class SummariesFile:
         return (*item, attempt) in self._offsets
 
     def line_of(self, item: ItemKey, attempt: int) -> bytes | None:
-        """The line of an answer; None when EXAID is not done with it, or was off."""
+        """Return the line of an answer; None when EXAID has not finished with it, or was off."""
         offset = self._offsets.get((*item, attempt))
         if offset is None:
             return None
@@ -71,7 +71,7 @@ class SummariesFile:
             return file.readline()
 
     def put_into(self, record: Mapping[str, Any], attempt: int) -> Mapping[str, Any]:
-        """The record with EXAID's part, as far as there is one.
+        """Return the record with EXAID's part, if there is one.
 
         Args:
             record: Of `samples.jsonl`.

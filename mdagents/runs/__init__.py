@@ -1,1 +1,1 @@
-"""One run from what a user asks for to its files."""
+"""One run, from the user's request to its files."""

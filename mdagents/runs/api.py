@@ -1,6 +1,6 @@
-"""The library: one question, one run, and what came of it, without the command line.
+"""The library: one question, one run, and its results, without the command line.
 
-What is here stands in `mdagents.__all__`; docs/python.md shows it in use.
+These functions are in `mdagents.__all__`; docs/python.md shows how to use them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def answer(
     gold: str = "",
     config: RunConfig | None = None,
 ) -> SampleRecord:
-    """Let a team answer one question. Nothing is written to disk, and EXAID is off.
+    """Answer one question with a team. Nothing is written to disk, and EXAID is off.
 
     For many questions `run` is the better way: it shares connections, keeps what is finished, and
     goes on after a stop.
@@ -56,21 +56,21 @@ async def answer(
             this order.
         team: `adaptive` (a router decides), a level, or a baseline such as `cot`; None: as `config`
             says, which is `adaptive`.
-        model: As for `--model`; None: as `config` says, which is whatever there is a key for.
+        model: As for `--model`; None: as in `config`, which by default depends on the keys.
         gold: Letter of the right option; empty when it is not known, and `correct` is None then.
-        config: All other settings. Those about data sets, files and EXAID are of no account.
+        config: All other settings. Those about data sets, files and EXAID are ignored.
 
     Returns:
         The record, with status, letter, opinions, messages, tokens and cost. An error of the model
         is a status of the record, never a letter.
 
     Raises:
-        ConfigError: The question, a setting or a key is not as it must be.
-        EndpointDown: The model can only fail: a wrong key, an unknown name, nobody there.
+        ConfigError: The question, a setting or a key is not valid.
+        EndpointDown: The model cannot reply: a wrong key, an unknown name, an unreachable host.
     """
     if not isinstance(options, Mapping):
         options = dict(zip(LETTERS, options, strict=False))
-    # The first letter stands in for one that is not known, so that all else is checked.
+    # The first letter stands in for an unknown one, so that all else is checked.
     stated = {"question": question, "options": dict(options), "answer_idx": gold or "A"}
     source = replace(parse_question(stated, "question", 1), gold=gold)
     config = _for_one_question(config or RunConfig(), team, model)
@@ -134,10 +134,10 @@ def run(config: RunConfig, *, display: str = "none") -> RunResult:
         display: Progress on stderr: `none`, `log`, `plain` or `full`.
 
     Returns:
-        Where the run is, and how it ended: `outcome` is `finished`, or tells why it is not.
+        Where the run is, and how it ended: `outcome` is `finished`, or gives the reason.
 
     Raises:
-        ConfigError: A setting, a key or a file is not as it must be; nothing was written.
+        ConfigError: A setting, a key or a file is not valid; nothing was written.
         BenchError: Something ended the run early; what is finished is kept, and the same call goes
             on.
         KeyboardInterrupt: Ctrl-C; what is finished is kept, and the same call goes on.
@@ -152,7 +152,7 @@ def run(config: RunConfig, *, display: str = "none") -> RunResult:
 
 
 def _complete(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, beside the event loop of a notebook if there is one."""
+    """Run a coroutine to its end, even inside the event loop of a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -180,7 +180,7 @@ async def _outcome(task: asyncio.Task[Any]) -> None:
 
 
 def load(run: RunResult | Path | str) -> pd.DataFrame:
-    """What came of a run, as `evaluate_text_output.py` scores it.
+    """Return the results of a run, as `evaluate_text_output.py` scores it.
 
     Args:
         run: From `run`; or the folder of a run, its JSON array, or the file of another program

@@ -1,4 +1,4 @@
-"""What a run is asked to do, checked once at the border and frozen from then on."""
+"""What a run is asked to do, validated once and immutable from then on."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class Selection:
 
 
 class RunConfig(BaseModel):
-    """One run, said by the flags of `main.py` (docs/cli.md): each field is the flag of its name.
+    """One run, specified by the flags of `main.py` (docs/cli.md): a field has its flag's name.
 
     Everything that can change a result is hashed into `identity`.
 
     Raises:
-        ConfigError: A value makes no sense, or not together with another.
+        ConfigError: A value is invalid, alone or together with another.
         pydantic.ValidationError: A value is of another type.
     """
 
@@ -118,7 +118,7 @@ class RunConfig(BaseModel):
     decision_temperature: float = 0.0
     expert_temperature: float = 0.7
     exaid: TriggerPolicy | Literal["off"] | None = Field(default=None, validate_default=True)
-    """None becomes what is usual for the method: off where nobody talks to anybody."""
+    """None: the default of the method, which is off where agents do not communicate."""
     exaid_wait: float = 600.0
     """Seconds that EXAID may take after the last answer."""
 
@@ -128,7 +128,7 @@ class RunConfig(BaseModel):
     timeout: float = 600.0
     """Seconds of a call after which it is not tried again."""
     attempt_timeout: float | None = None
-    """Seconds; None: as the endpoint needs it."""
+    """Seconds; None: as the endpoint needs."""
     hedge_after: float | None = None
     """Seconds; None: no attempt is made twice."""
     rpm: float | None = None
@@ -153,7 +153,7 @@ class RunConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _say_it_one_way(cls, given: Any) -> Any:
-        """`--limit 5` and `--num-samples 5` are one and the same run."""
+        """Treat `--limit 5` and `--num-samples 5` as the same run."""
         if not isinstance(given, Mapping) or given.get("limit") is None:
             return given
         if given.get("num_samples") is not None:
@@ -306,7 +306,7 @@ class RunConfig(BaseModel):
 
     @property
     def team(self) -> TeamSettings:
-        """The numbers of the preset, and what was asked for instead."""
+        """The numbers of the preset, with the requested changes."""
         counts = {
             "basic_experts": self.num_experts,
             "debate_experts": self.num_experts,
@@ -326,7 +326,7 @@ class RunConfig(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        """What must not be exceeded."""
+        """The limits of the run and of a question."""
         return Limits(
             run_tokens=self.token_limit,
             run_cost=self.cost_limit,
@@ -336,7 +336,7 @@ class RunConfig(BaseModel):
 
     @property
     def retry(self) -> RetryPolicy:
-        """How often and how patiently a call is made again."""
+        """How often and after which waits a call is made again."""
         return RetryPolicy(max_retries=self.max_retries, timeout=self.timeout)
 
     @property
@@ -350,14 +350,14 @@ class RunConfig(BaseModel):
         return self.exaid if isinstance(self.exaid, TriggerPolicy) else None
 
     def flags(self) -> dict[str, object]:
-        """The flags that make a run what it is, by name: what `--resume RUN` reads back."""
+        """Return the flags that define a run, by name: what `--resume RUN` reads back."""
         return {name: _as_flag(getattr(self, name)) for name in _WHAT_IT_IS} | {
             "sample_id": ",".join(self.sample_id) or None,
             "skip": ",".join(self.skip),
         }
 
     def changes_from_default(self) -> dict[str, object]:
-        """Settings that change results and differ from the default, for banner and run name."""
+        """Return result-changing settings that differ from the default, for banner and run name."""
         usual = RunConfig(method=self.method).flags()
         return {
             name: value
@@ -367,14 +367,14 @@ class RunConfig(BaseModel):
 
     @property
     def _permutations(self) -> str:
-        """What `option_order` comes to: two runs with one epoch differ in nothing by `same`."""
+        """The effective `option_order`: `same` changes nothing in a run with one epoch."""
         if self.option_order is OptionOrder.SHUFFLED and self.epochs > 1:
             return "of each epoch"
         same = OptionOrder.SHUFFLED if self.option_order is OptionOrder.SAME else self.option_order
         return same.value
 
     def identity(self, models: Mapping[str, str], items_hash: str, exemplars_hash: str = "") -> str:
-        """SHA-256 over all that can change a result.
+        """Return the SHA-256 over all that can change a result.
 
         Args:
             models: Role -> model and endpoint, as they were chosen.
@@ -425,7 +425,7 @@ _WHAT_IT_IS = (
     "expert_temperature",
     "exaid",
 )
-"""Flags that make a run what it is; the others are about this machine and this start."""
+"""Flags that define a run; the others are about this machine and this start."""
 
 _IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "method")
 """Flags that a run's name shows by itself."""
@@ -436,7 +436,7 @@ def _flag(info: ValidationInfo) -> str:
 
 
 def _range(limit: str) -> tuple[int, int]:
-    """(index of the first question, index after the last one) of `N` or `A-B`."""
+    """Return (index of the first question, index after the last one) of `N` or `A-B`."""
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)", limit.strip())
     start, stop = (int(match[1] or 1) - 1, int(match[2])) if match else (0, 0)
     if start < 0 or stop <= start:
@@ -445,13 +445,13 @@ def _range(limit: str) -> tuple[int, int]:
 
 
 def _listed(value: object) -> tuple[str, ...]:
-    """The parts of a text with commas, or of a list."""
+    """Return the parts of a text with commas, or of a list."""
     parts = value.split(",") if isinstance(value, str) else cast(Iterable[object], value)
     return tuple(part.strip() for part in map(str, parts) if part.strip())
 
 
 def _pairs(value: object) -> list[tuple[str, str, str]]:
-    """(entry, name, value) of a mapping, or of a list of `name=value`."""
+    """Return (entry, name, value) of a mapping, or of a list of `name=value`."""
     if isinstance(value, Mapping):
         return [(f"{name}={of}", str(name), str(of)) for name, of in value.items()]
     entries = [str(entry) for entry in cast(Iterable[object], value)]

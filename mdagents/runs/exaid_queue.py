@@ -1,7 +1,7 @@
-"""The questions that are decided and that EXAID is not done with.
+"""The decided questions for which EXAID has not finished.
 
-No worker and no record waits for it. What EXAID does not get to before the process ends it does at
-the next start, from the traces that were kept.
+No worker and no record waits for it. What EXAID does not finish before the process ends is done
+at the next start, from the traces that were kept.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.observers import CaseObservers, RunObservers
 
 MOST_IN_MEMORY = 64
-"""Decided questions whose EXAID is kept in memory; of further ones only the id is, and they are
-summarised from their traces."""
+"""Decided questions whose EXAID is kept in memory; of further ones only the id is kept, and they
+are summarised from their traces."""
 
 _FROM_TRACES_AT_ONCE = 4
 _NO_TIME = "no time was left for it (--exaid-wait)"
@@ -41,10 +41,10 @@ class ExaidQueue:
     """Lets EXAID finish with decided questions, beside those that are under way.
 
     Args:
-        observers: Takes up kept cases.
+        observers: Reopens kept cases.
         ledger: Where the calls for an open case are booked.
-        keep: Writes what came of an answer.
-        kept: (question, which answer to it) of an earlier process that EXAID was not done with.
+        keep: Writes the result of an answer.
+        kept: (question, which answer to it) of an earlier process for which EXAID had not finished.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ExaidQueue:
         return len(self._under_way) + len(self._kept)
 
     def start(self) -> None:
-        """Take up what an earlier process has left; needs a running event loop."""
+        """Take up what an earlier process left; needs a running event loop."""
         while self._kept and self._from_traces < _FROM_TRACES_AT_ONCE and not self._is_cut:
             self._from_traces += 1
             self._begin(self._take_up(self._kept.popleft()))
@@ -83,7 +83,7 @@ class ExaidQueue:
             self._begin(self._postpone(answer, observers))
 
     async def finished(self) -> None:
-        """Wait until EXAID is done with all of them.
+        """Wait until EXAID has finished with all of them.
 
         Raises:
             StorageError: Something could not be written.
@@ -94,7 +94,7 @@ class ExaidQueue:
             raise self._error
 
     async def cut(self) -> None:
-        """Stop now, and write what there is.
+        """Stop now, and write what is there.
 
         Raises:
             StorageError: Something could not be written.
@@ -112,7 +112,7 @@ class ExaidQueue:
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
-        await asyncio.sleep(0)  # a task that is cancelled before its first step takes none
+        await asyncio.sleep(0)  # a task that is cancelled before its first step never runs
         while self._under_way:
             for task in self._under_way:
                 task.cancel()

@@ -1,8 +1,8 @@
 """`--dry-run`: what a run will take. No call is made.
 
 The teams themselves run, on real questions of the data set, with a model that sketches replies half
-as long as they may be; so calls and prompts are those of the protocol. Where earlier runs of the
-same models lie in the output folder, the length of replies, the routing and the latency are theirs.
+as long as they may be; so calls and prompts are those of the protocol. If the output folder holds
+earlier runs of the same models, reply lengths, routing and latency are taken from those.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from mdagents.settings import Difficulty, Method, TeamRole
 
 _CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions that are sketched
-_SHARE_OF_A_LIMIT = 0.5  # how long a reply is, of what is allowed, when there was none before
+_SHARE_OF_A_LIMIT = 0.5  # assumed length of a reply, as a share of its limit, without history
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class _Sketch:
                 fields = schema["properties"].items()
                 return {name: self._fill(field, turn, share) for name, field in fields}
             case "array":
-                # A debater that speaks writes to one other; all other arrays have a fixed size.
+                # A debater that takes part writes to one other; all other arrays have a fixed size.
                 count = schema.get("minItems", int(self.talkative and schema["maxItems"] > 0))
                 return [self._fill(schema["items"], turn + at, share) for at in range(count)]
             case "string":
@@ -120,7 +120,7 @@ class _Sketch:
             case "boolean":
                 return self.talkative
             case "integer":
-                # The number of an expert: the next one, since nobody writes to oneself.
+                # The number of an expert: the next one, since an expert does not write to itself.
                 return schema["minimum"] + (turn + 1) % (schema["maximum"] - schema["minimum"] + 1)
             case "number":
                 return schema["minimum"]
@@ -129,10 +129,10 @@ class _Sketch:
 
 
 def forecast(config: RunConfig, environment: Environment) -> str:
-    """The forecast as text for a terminal.
+    """Return the forecast as text for a terminal.
 
     Raises:
-        ConfigError: Data set, selection or model are not there.
+        ConfigError: Data set, selection or model does not exist.
     """
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
@@ -168,7 +168,7 @@ async def _sketch(
     level: Difficulty | None,
     talkative: bool,
 ) -> _Estimate:
-    """Mean of one question that goes to `level`, the router's call included where there is one.
+    """Return the mean of one question that goes to `level`, with the router's call if there is one.
 
     A baseline has no level.
     """
@@ -196,7 +196,7 @@ async def _sketch(
 def _exaid(
     config: RunConfig, models: Mapping[str, _Sketch], bus: TraceBus, *, coalesce: bool
 ) -> EXAID | None:
-    """EXAID as it would watch the case: at best all that comes at once is judged at once."""
+    """Return EXAID for the sketched case: at best, text that arrives at once is judged at once."""
     if config.exaid_policy is None:
         return None
     settings = ExaidConfig(policy=config.exaid_policy, coalesce=coalesce, linger=0.0)
@@ -208,7 +208,7 @@ def _exaid(
 
 
 def read_history(output_dir: Path, models: Mapping[str, str], method: Method) -> History:
-    """What the runs below `output_dir` by the same method and models (role -> model) have shown."""
+    """Return what earlier runs below `output_dir` by this method and these models have shown."""
     tokens: dict[str, list[int]] = defaultdict(list)
     latencies: list[float] = []
     routing: Counter[str] = Counter()
@@ -295,7 +295,7 @@ def _totals(
 def _expected(
     by_level: Mapping[Difficulty | None, _Estimate], history: History, bound: Any
 ) -> _Estimate:
-    """Mean of a question by the routing seen so far; else the cheapest or the dearest level."""
+    """Return the mean of a question by the routing so far; else the cheapest or costliest level."""
     routed = sum(history.routing.get(level or "", 0) for level in by_level)
     if len(by_level) > 1 and routed:
         total = _Estimate()

@@ -11,10 +11,10 @@ from infra.errors import LimitExceeded
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What must not be exceeded; None: no limit.
+    """Limits of a run; None: no limit.
 
-    A limit is checked before each call, that of the run when it gets its connection: no call is
-    started once it is reached, but those under way finish and may go over it by their own size.
+    A limit is checked before each call, that of the run when the call gets its connection: no call
+    is started once it is reached, but calls under way finish and may exceed it by their own size.
     """
 
     run_tokens: int | None = None
@@ -27,7 +27,7 @@ class Limits:
     """Seconds that one question may take."""
 
     def check_run(self, tokens: int, cost: float | None) -> None:
-        """Compare what the run has spent.
+        """Compare what the run has spent with its limits.
 
         Args:
             tokens: Sent and received.
@@ -42,7 +42,7 @@ class Limits:
             raise LimitExceeded(f"the run has reached --cost-limit {self.run_cost:g}")
 
     def check_sample(self, tokens: int) -> None:
-        """Compare what a question has used, in tokens.
+        """Compare what a question has used, in tokens, with its limit.
 
         Raises:
             LimitExceeded: The limit of a question is reached.
@@ -54,7 +54,7 @@ class Limits:
 
 
 class Limited:
-    """Asks before each call whether it may still be made.
+    """Checks before each call whether it may still be made.
 
     Args:
         inner: The model that is called.

@@ -1,4 +1,4 @@
-"""The models of a run: which role has which, and whether they can be asked from here."""
+"""The models of a run: which role has which, and whether they are available."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mdagents.settings import TeamRole
 
 
 def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
-    """Role -> model, by the order of precedence in docs/models.md.
+    """Return role -> model, by the order of precedence in docs/models.md.
 
     Raises:
         ConfigError: A model is not known.
@@ -40,7 +40,7 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
 
 
 def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:
-    """The roles for which a policy of EXAID needs a model."""
+    """Return the roles for which a policy of EXAID needs a model."""
     if policy is None:
         return ()
     if policy in JUDGED:
@@ -51,10 +51,10 @@ def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:
 def check_models(
     config: RunConfig, environment: Environment, specs: Mapping[str, ModelSpec]
 ) -> None:
-    """See whether all models can be reached and, if it is limited, their cost be known.
+    """Check that all models can be reached and that their cost, if limited, is known.
 
     Raises:
-        ConfigError: One of them cannot.
+        ConfigError: A model cannot be reached, or its cost is limited and not known.
     """
     configs = load_model_configs()
     for spec in specs.values():
@@ -77,7 +77,7 @@ def make_runtime(
     on_wait: OnWait | None = None,
     may_send: Callable[[], None] = lambda: None,
 ) -> Runtime:
-    """What the models of a run share.
+    """Make what the models of a run share.
 
     Args:
         config: What is asked for.

@@ -1,6 +1,6 @@
-"""Who watches the turns of a case: the trace file, EXAID and its log, the display.
+"""The observers of the turns of a case: the trace file, EXAID and its log, the display.
 
-Nobody who watches may change or delay an answer: what goes wrong here is a line beside the record.
+No observer may change or delay an answer: an error of one is a line beside the record.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.runs.limits import Limited
 
-# What is needed only with EXAID, or when a case is over, is imported there: the first request of a
-# run should not have to wait for it.
+# What is needed only with EXAID, or after a case, is imported there, so as not to delay the first
+# request of a run.
 if TYPE_CHECKING:
     from exaid_core.exaid import EXAID, RoomFor
     from exaid_core.recording import Recording
@@ -54,7 +54,7 @@ class ExaidModels:
 
 @dataclass(frozen=True, slots=True)
 class RunObservers:
-    """What the watchers of all cases of a run have in common."""
+    """What the observers of all cases of a run have in common."""
 
     folder: Path
     """Of the run."""
@@ -71,14 +71,14 @@ class RunObservers:
     check_run: Callable[[], None] = lambda: None
     """Raises LimitExceeded when a limit of the run is reached."""
     recorded: Path | None = None
-    """Folder of the run whose recorded replies are replayed; EXAID then takes its steps."""
+    """Folder of the run whose recorded replies are replayed, with EXAID's steps taken from it."""
 
     def open(self, case_id: str) -> CaseObservers:
-        """Start to watch a case."""
+        """Start to observe a case."""
         return CaseObservers(self, case_id)
 
     def reopen(self, case_id: str) -> CaseObservers:
-        """Take up again, from its trace, a case that was decided before EXAID was done with it."""
+        """Reopen, from its trace, a case that was decided before EXAID had finished."""
         return CaseObservers(self, case_id, is_kept=True)
 
     @property
@@ -88,7 +88,7 @@ class RunObservers:
 
 
 class CaseObservers:
-    """The watchers of one case.
+    """The observers of one case.
 
     Args:
         run: What they have in common with those of other cases.
@@ -112,27 +112,27 @@ class CaseObservers:
         self.bus.subscribe(self._show)
         self.exaid = self._make_exaid()
         if self.exaid is not None:
-            # A replay hears the kept replies as they were streamed, so that they say the same.
+            # A replay follows the kept replies as streamed, so that the summaries are equal.
             listener = self.exaid.on_event if run.recorded is None else _ignore
             self.bus.subscribe(listener, wants_text=run.policy is not TriggerPolicy.TURN_END)
 
     @property
     def error(self) -> str | None:
-        """What has gone wrong so far, on one line."""
+        """The errors so far, on one line."""
         return "; ".join(dict.fromkeys(self._errors)) or None
 
     def note(self, error: Exception | str) -> None:
-        """Note that something went wrong."""
+        """Note an error."""
         self._errors.append(" ".join(str(error).split()) or type(error).__name__)
 
     async def keep_trace(self) -> None:
-        """Write the trace file of a decided case, from which EXAID can be done again."""
+        """Write the trace file of a decided case, from which EXAID can be run again."""
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
         if len(self._events) <= _MOST_AT_ONCE:
             self._try(self._write_trace)
             return
-        # A thread of its own pays for large files only. It is not left alone with the events.
+        # A thread pays off for large files only. Even when cancelled it is awaited.
         writing = asyncio.ensure_future(asyncio.to_thread(self._try, self._write_trace))
         try:
             await asyncio.shield(writing)
@@ -141,7 +141,7 @@ class CaseObservers:
             raise
 
     def is_kept_from_finishing(self) -> bool:
-        """Whether EXAID has text left that a limit of the run keeps it from."""
+        """Return whether EXAID has text left that a limit of the run keeps it from."""
         if self.exaid is None or not self.exaid.tail_loss():
             return False
         try:
@@ -151,7 +151,7 @@ class CaseObservers:
         return False
 
     async def abandon(self) -> None:
-        """Stop EXAID at once, and leave no log of it."""
+        """Stop EXAID at once, without writing its log."""
         if self.exaid is not None:
             await self.exaid.stop()
 
@@ -169,11 +169,11 @@ class CaseObservers:
                 await exaid.replay(self._recording)
             elif self._run.recorded is None:
                 await exaid.close()
-        except Exception as error:  # noqa: BLE001 - a watcher must not disturb the run
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             self.note(error)
 
     def outcome(self) -> tuple[ExaidRecord, Watched, int]:
-        """Write EXAID's log, and say what it made of the case, how well, and of how many alerts."""
+        """Write EXAID's log; return its record, how well it followed, and the number of alerts."""
         self._try(self._write_log)
         exaid = self.exaid
         if exaid is None:
@@ -212,7 +212,7 @@ class CaseObservers:
             said = {(turn.agent_id, turn.text) for turn in recording.trace.turns}
             if not said.issuperset(said_in(self._events)):
                 raise ConfigError("the recorded trace is not of these replies")
-        except Exception as error:  # noqa: BLE001 - a watcher must not disturb the run
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             self.note(error)
             return None
         self._events = list(recording.trace.events)
@@ -252,7 +252,7 @@ class CaseObservers:
     def _try(self, write: Callable[[], None]) -> None:
         try:
             write()
-        except Exception as error:  # noqa: BLE001 - a watcher must not disturb the run
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             self.note(error)
 
     def _write_trace(self) -> None:

@@ -1,7 +1,7 @@
-"""What a user can say to `main.py`: flags, environment variables, a configuration file.
+"""The settings of `main.py`: flags, environment variables, a configuration file.
 
 Flag > environment (`MDAGENTS_` and the flag in capitals) > `--run-config` > default. This module
-only says what there is; `config` says what it means and whether it makes sense.
+only lists the settings; `config` interprets and validates them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _text(value: object) -> str | list[str]:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Shows the default of each flag that has one worth showing, in a narrow left column."""
+    """Shows the defaults that are of interest, in a narrow left column."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=100)
@@ -84,7 +84,7 @@ _FALSE = {"0", "false", "no", "off", ""}
 
 
 def env_flag(name: str) -> bool:
-    """A switch such as SKIP_BASIC from the environment or `.env`: 1/true/yes/on in any case.
+    """Read a switch such as SKIP_BASIC from the environment or `.env`: 1/true/yes/on in any case.
 
     For the constants of a program: a value that is neither ends the program with one line.
     """
@@ -110,7 +110,7 @@ def read_options(
     Args:
         argv: The command line without the program's name.
         variables: The environment.
-        program: How the user has called it.
+        program: Name under which the user called it.
         kept: For `--resume RUN`: flag -> value with which the run was started, from its `run.json`;
             they take the place of the defaults.
 
@@ -127,20 +127,20 @@ def read_options(
 
 
 def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:
-    """The configuration that a command line asks for.
+    """Return the configuration that a command line asks for.
 
     Args:
         options: From `read_options`.
         skip: Levels that the constants of `main.py` leave out, too.
 
     Raises:
-        ConfigError: A value makes no sense, or not together with another.
+        ConfigError: A value is invalid, alone or together with another.
     """
     said = {name: getattr(options, name) for name in RunConfig.model_fields}
     said["skip"] = ",".join([options.skip, *skip])
     try:
         return RunConfig(**said)
-    except ValidationError as error:  # a run.json that was changed by hand, say
+    except ValidationError as error:  # a run.json that was changed by hand, for example
         first = error.errors()[0]
         name = "-".join(map(str, first["loc"][:1])).replace("_", "-")
         raise ConfigError(f"--{name}: {first['msg']}") from error
@@ -154,7 +154,7 @@ def _with_dashes(argument: str) -> str:
 
 
 def make_parser(program: str = "python main.py") -> _Parser:
-    """The parser of `main.py`, which is that of `mdagents run`, too."""
+    """Make the parser of `main.py`, which is that of `mdagents run`, too."""
     parser = _Parser(
         prog=program,
         description="Answers multiple-choice medical questions with teams of LLM agents.",

@@ -30,10 +30,10 @@ EMBEDDED_NOTICE = (
 
 
 def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
-    """The questions that the configuration asks for, in their order.
+    """Return the questions that the configuration asks for, in their order.
 
     Raises:
-        ConfigError: An id is not there, or nothing is left.
+        ConfigError: An id does not exist, or nothing is left.
     """
     selection = config.selection
     entries = list(dataset.index)
@@ -58,7 +58,7 @@ def make_manifest(
     specs: Mapping[str, ModelSpec],
     clock: Clock,
 ) -> RunManifest:
-    """The manifest of a run that starts now."""
+    """Make the manifest of a run that starts now."""
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
     items_hash = dataset.items_hash(entries)
     endpoints = {role: f"{spec} {spec.base_url} {_file_size(spec)}" for role, spec in specs.items()}
@@ -99,7 +99,7 @@ def make_manifest(
 
 
 def _effective(config: RunConfig) -> dict[str, object]:
-    """The configuration as JSON types, without paths of this machine."""
+    """Return the configuration as JSON types, without paths of this machine."""
     return config.model_dump(mode="json", exclude={"data_dir", "output_dir"}) | {
         "selection": asdict(config.selection),
         "team": asdict(config.team),
@@ -120,13 +120,13 @@ def _without_machine_path(path: Path) -> str:
 
 
 def _without_folder(model: str) -> str:
-    """The name of a model; of a GGUF file only the file's name, not where this machine keeps it."""
+    """Return the name of a model; of a GGUF file only the file's name, not its folder."""
     provider, _, path = model.partition("/")
     return f"{provider}/{Path(path).name}" if path.endswith(".gguf") else model
 
 
 def _file_size(spec: ModelSpec) -> int | None:
-    """Bytes of a GGUF file: tells two files of one name apart. None for other models."""
+    """Return the bytes of a GGUF file, which tell two files of one name apart; None for others."""
     path = Path(spec.name)
     return path.stat().st_size if spec.provider is Provider.LOCAL and path.is_file() else None
 
@@ -137,7 +137,7 @@ def _is_embedded(specs: Mapping[str, ModelSpec]) -> bool:
 
 
 def _git_revision() -> str | None:
-    """The revision of the clone that this module is in; None where it was installed from one."""
+    """Return the revision of the clone that holds this module; None for an installed package."""
     root = Path(mdagents.__file__).parents[1]
     try:
         done = subprocess.run(

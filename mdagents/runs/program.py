@@ -1,4 +1,4 @@
-"""The program that runs a benchmark: reads what is asked for, runs it, shows the result."""
+"""The program that runs a benchmark: reads its settings, runs it, shows the result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main(
         argv: The command line without the program's name.
         skip: Levels that are left out whatever the command line says: the constants of `main.py`.
         show_interaction_table: The same for `--show-interaction-table`.
-        called: How the user has called it.
+        called: How the user calls it.
 
     Returns:
         The exit status.
@@ -76,7 +76,7 @@ def main(
 
 
 class _Program:
-    """One call of the program: its command line, and what it says at the end."""
+    """One call of the program: its command line, and its final messages."""
 
     def __init__(self, argv: Sequence[str], called: Called) -> None:
         self._argv = argv
@@ -92,7 +92,7 @@ class _Program:
         config = read_config(options, skip)
         environment = parse_environment(self._variables)
         if options.dry_run:
-            from mdagents.runs.forecast import forecast  # runs need none of it
+            from mdagents.runs.forecast import forecast  # not needed for runs
 
             print_result(forecast(config, environment))
             return FINISHED
@@ -111,7 +111,7 @@ class _Program:
         return _status(result) if is_printed else _status(result) or STOPPED
 
     def _options(self) -> argparse.Namespace:
-        """The command line; for `--resume [RUN]` over the flags with which the run was started."""
+        """Return the command line; for `--resume [RUN]` over the flags that started the run."""
         options = self._read()
         if options.resume is None:
             return options
@@ -133,7 +133,7 @@ class _Program:
         return read_options(self._argv, self._variables, program=self._called.run, kept=kept)
 
     def _shown(self, result: RunResult, *, as_json: bool) -> str:
-        """What stands on stdout at the end; empty while there is no record."""
+        """Return the text for stdout at the end; empty while there is no record."""
         report = None
         if result.manifest.totals.questions:
             report = make_report(read_output(result.folder))
@@ -152,7 +152,7 @@ class _Program:
         return "\n".join(lines)
 
     def _ending(self, result: RunResult) -> str:
-        """What happened and how it goes on, on one line; empty when there is nothing to say."""
+        """Return what happened and how to continue, on one line; empty after a normal end."""
         if result.already_finished:
             return "this run was finished already: no call was made (--fresh starts it anew)"
         totals, go_on = result.manifest.totals, self.go_on
@@ -180,7 +180,7 @@ class _Program:
                 return what if errors else ""
 
     def stopped(self, error: BenchError) -> str:
-        """What ended the run, and how it goes on."""
+        """Return what ended the run, and how to continue."""
         way_on = "" if isinstance(error, NothingRecorded) else f"; {self.go_on}"
         return f"stopped: {error}{way_on}"
 
@@ -192,7 +192,7 @@ class _Program:
 
 
 def _of_exaid(result: RunResult) -> list[str]:
-    """What EXAID did, and what it left out and why; no line when it was off."""
+    """Return what EXAID did, and what it left out and why; no line when it was off."""
     totals, tokens = result.manifest.totals.exaid, result.manifest.totals.exaid_tokens
     if not totals.questions:
         return []
@@ -222,7 +222,7 @@ def _of_signal(number: int) -> int:
 
 
 def _spare_the_collector() -> None:
-    """Let garbage collection look at what a call leaves behind, not at the modules every time."""
+    """Exempt the loaded modules from garbage collection, so that it scans only new objects."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -25,7 +25,7 @@ from mdagents.runs.solver import Solved, Solver
 from mdagents.settings import TeamRole
 
 GRACE = 10.0
-"""Seconds that questions under way get to finish after an interruption; EXAID, if all are."""
+"""Seconds to finish questions under way after an interruption; or EXAID, if all are done."""
 
 
 class Outcome(StrEnum):
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question to answer, and which time."""
+    """A question to answer, and its epoch."""
 
     entry: IndexEntry
     epoch: int = 1
@@ -69,7 +69,7 @@ class Recorded:
     """What a runner needs to know of a record that was written."""
 
     attempt: int
-    """Which answer to its question it is, from 1."""
+    """Number of the answer to its question, from 1."""
     api_errors: int
     """Questions of the run that have ended in `api_error` so far."""
 
@@ -77,8 +77,8 @@ class Recorded:
 class Runner:
     """Runs the items of a configuration.
 
-    A worker takes its next question as soon as the record of the last one is written; what EXAID
-    still has to say about that goes on beside.
+    A worker takes its next question as soon as the record of the last one is written; EXAID
+    finishes with that one in parallel.
 
     Args:
         config: What is asked for.
@@ -87,7 +87,7 @@ class Runner:
         models: Role -> model.
         ledger: Where the models book their calls.
         clock: For the wall time of a question.
-        observers: Opens the watchers of a case.
+        observers: Opens the observers of a case.
         exaid: Takes over the EXAID of decided cases.
         on_record: Called with each record as its question is decided.
         check_run: Raises LimitExceeded when a limit of the run is reached.
@@ -128,10 +128,10 @@ class Runner:
         Args:
             items: What is left to answer.
             workers: How many at a time.
-            planned: How many the run has in all.
+            planned: Number of questions of the run.
 
         Raises:
-            EndpointDown: A model can only fail; what was decided before has been recorded.
+            EndpointDown: A model cannot reply; what was decided before has been recorded.
             StorageError: A record could not be written.
         """
         self._exaid.start()
@@ -153,10 +153,10 @@ class Runner:
     async def _until_stopped(
         self, work: Coroutine[Any, Any, bool | None], in_time: float | None = None
     ) -> bool:
-        """Do something as long as nobody stops the run.
+        """Do something unless the run is stopped.
 
         Args:
-            work: What to do; may say that something is left of it.
+            work: What to do; may return that something is left of it.
             in_time: Seconds that it may take; None for any.
 
         Returns:
@@ -190,7 +190,7 @@ class Runner:
             happened.cancel()
 
     def interrupt(self) -> None:
-        """Start no further question; those under way get `GRACE` seconds, or none if said twice."""
+        """Start no further question; those under way get `GRACE` seconds, at a second call none."""
         if self._stopping.is_set():
             self._aborting.set()
         else:
@@ -198,7 +198,7 @@ class Runner:
             self._stopping.set()
 
     async def _answer_all(self, items: Sequence[Item], workers: int, planned: int) -> bool:
-        """Answer the items; True if some are left."""
+        """Answer the items; return True if some are left."""
         queue = deque(items)
         try:
             async with asyncio.TaskGroup() as group:
@@ -213,11 +213,11 @@ class Runner:
             if self._outcome is not Outcome.FINISHED or self._is_over_budget():
                 return
             await self._keep(await self._answer(queue.popleft()), planned)
-            # A question may end without ever giving way to others: from the cache, for example.
+            # A question may end without ever yielding to others: from the cache, for example.
             await asyncio.sleep(0)
 
     async def _keep(self, answered: Answered, planned: int) -> None:
-        """Write what was decided, whatever stops the run meanwhile, and hand EXAID over."""
+        """Write the decision, even while the run is being stopped, and hand EXAID over."""
         try:
             await answered.observers.keep_trace()
         finally:
@@ -237,7 +237,7 @@ class Runner:
                 self._outcome = Outcome.TOO_MANY_ERRORS
 
     async def _close(self, case_id: str, observers: CaseObservers) -> None:
-        """Leave nothing of a case that has no record."""
+        """Stop EXAID and close the book for a case that has no record."""
         try:
             await observers.abandon()
         finally:
@@ -297,7 +297,7 @@ class Runner:
             await self._close(case.id, observers)
             raise
         if isinstance(solved.error, LimitExceeded):
-            self._is_over_budget()  # notes it, if it was the run's
+            self._is_over_budget()  # notes it, if the limit was the run's
         return Answered(item, case, observers, solved)
 
     def _check_case(self, case_id: str) -> None:

@@ -73,11 +73,11 @@ async def run(
         clock: For all times.
         display: One of `DISPLAYS`, on stderr.
         show_interaction_table: Whether the display shows who wrote to whom in a debate.
-        on_ready: Called once, when all is loaded that the questions need.
+        on_ready: Called once, when everything that the questions need is loaded.
 
     Raises:
-        ConfigError: The user has to change something; nothing was written.
-        StorageError: There is no room to begin.
+        ConfigError: A setting, a key or a file is not valid; nothing was written.
+        StorageError: The disk is full.
         NothingRecorded: There is nothing to replay.
     """
     policy = config.exaid_policy
@@ -140,7 +140,7 @@ async def run(
         )
         opened.callback(store.close)
         books.append(store)
-        opened.callback(books.clear)  # a row that comes after the end has no place any more
+        opened.callback(books.clear)  # a row that comes after the end is dropped
         todo = [item for item in items if item.key not in store.done]
         opened.enter_context(shown)
         is_replay = config.cache is CacheMode.ONLY
@@ -214,7 +214,7 @@ def _exaid_models(
     config: RunConfig, registry: ModelRegistry, specs: Mapping[str, ModelSpec]
 ) -> ExaidModels | None:
     models = [registry.model(specs[role.value]) for role in exaid_roles(config.exaid_policy)]
-    # A policy without a buffer agent never asks one.
+    # A policy without a buffer agent makes no calls for it.
     if not models:
         return None
 
@@ -229,7 +229,7 @@ def _is_complete(earlier: RunManifest, again: set[Status]) -> bool:
 
 
 def _replies(config: RunConfig, opened: contextlib.AsyncExitStack) -> ReplyStore | None:
-    """The kept replies of all runs, closed with `opened`; None without a cache."""
+    """Open the kept replies of all runs, to be closed with `opened`; None without a cache."""
     if config.cache is CacheMode.OFF:
         return None
     replies = ReplyStore(config.output_dir / CACHE_FILE)
@@ -251,9 +251,9 @@ def _make_output_dir(path: Path) -> None:
 
 
 def _questions_under_way(registry: ModelRegistry) -> int:
-    """How many, by default: enough that connections are in use while calls wait to be made again.
+    """Return the default number: enough to use all connections while calls wait for a retry.
 
-    An embedded model has one for each slot, so that the prompt cache of a slot is of use.
+    An embedded model gets one for each slot, so that the prompt cache of a slot is used.
     """
     limits = registry.connections.items()
     local = f"{Provider.LOCAL}/"
@@ -309,7 +309,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
-    """The first signal lets questions under way finish, the second stops at once."""
+    """Let questions under way finish at the first signal, and stop at once at the second."""
 
     def on_signal(number: int) -> None:
         if not seen:
@@ -320,10 +320,10 @@ def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
     loop = asyncio.get_running_loop()
     for name in _SIGNALS:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
-        # Whoever started this process may have it ignored: nohup does.
+        # The parent process may have it ignored: nohup does.
         if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
-        # Windows has no such handlers, nor has any thread but the main one: there Python's own
+        # Windows has no such handlers, nor has any thread except the main one: there Python's own
         # Ctrl-C stops at once.
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(number, on_signal, number)
@@ -332,7 +332,7 @@ def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
 async def _show(
     display: Display, store: RunStore, registry: ModelRegistry, exaid: ExaidQueue, clock: Clock
 ) -> None:
-    """Keep the display up to date while nothing finishes."""
+    """Keep the display up to date between finished questions."""
     while True:
         endpoints = registry.connections.values()
         display.refresh(

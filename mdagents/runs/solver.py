@@ -31,7 +31,7 @@ BASELINES: Mapping[Method, Solve] = {
     Method.COT_SC: cot_sc.solve,
     Method.MAJORITY_VOTE: majority_vote.solve,
 }
-"""How a baseline answers; few-shot needs its exemplars besides."""
+"""How a baseline answers; few-shot needs its exemplars in addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Solved:
 
 
 class Solver:
-    """Chooses who answers a question, and lets them.
+    """Chooses the team or baseline for a question, and runs it.
 
     Args:
         config: What is asked for.
-        dataset: Where the questions are, beside the train split of few-shot; None: nowhere.
+        dataset: Where the questions are, and the train split of few-shot; None: no data set.
 
     Raises:
-        ConfigError: Few-shot has no train split.
+        ConfigError: The train split for few-shot is missing.
     """
 
     def __init__(self, config: RunConfig, dataset: Dataset | None = None) -> None:
@@ -70,14 +70,14 @@ class Solver:
             self._baseline = BASELINES[config.method]
 
     async def solve(self, case: Case, clock: Clock) -> Solved:
-        """Route and answer a question; what a model call ends in becomes part of the result.
+        """Route and answer a question; an error of a model call becomes part of the result.
 
         Args:
             case: What to answer.
             clock: For the wall time.
 
         Raises:
-            EndpointDown: A model can only fail.
+            EndpointDown: A model cannot reply.
         """
         route: Route | None = None
         decision: Decision | None = None
@@ -93,7 +93,7 @@ class Solver:
         return Solved(route, decision, error, clock.monotonic() - started)
 
     async def route(self, case: Case) -> Route:
-        """Where the question goes: asked of the router unless that is settled.
+        """Return where the question goes, by asking the router unless it is fixed.
 
         Raises:
             ProviderError: The router's endpoint gave no usable reply.
@@ -105,7 +105,7 @@ class Solver:
         return await route(case)
 
     def at(self, route: Route) -> Solve:
-        """Who answers a question that goes there."""
+        """Return the team or baseline that answers on a route."""
         if route.difficulty is not None:
             return TEAMS[route.difficulty]
         assert self._baseline is not None, "only a baseline has no level"

@@ -1,4 +1,4 @@
-"""Agreement between the experts of a panel, and what the decision made of it."""
+"""Agreement between the experts of a panel, and how it relates to the decision."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Agreement:
 
 
 def agreement(rows: Sequence[ScoredRow]) -> Agreement:
-    """Agreement on the questions of `rows`."""
+    """Compute the agreement on the questions of `rows`."""
     judged = [row for row in rows if row.status == Status.ANSWERED and len(row.last_opinions) >= 2]
     decided = Counter((majority_is_right(row), row.correct) for row in judged)
     first = [row.first_opinions for row in judged]
@@ -57,7 +57,7 @@ def agreement(rows: Sequence[ScoredRow]) -> Agreement:
 
 
 def majority_is_right(row: ScoredRow) -> bool | None:
-    """Whether more than half hold a right option at the end; None when no letter has so many."""
+    """Return whether a majority holds a right option at the end; None without a majority."""
     held = row.last_opinions
     letter = max(held, key=held.count)
     return letter in row.right_letters if held.count(letter) * 2 > len(held) else None

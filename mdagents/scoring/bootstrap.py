@@ -15,10 +15,10 @@ SEED = 42
 def clustered_bootstrap(
     sums: Sequence[float], sizes: Sequence[int], *, seed: int = SEED, resamples: int = RESAMPLES
 ) -> Interval | None:
-    """95 % percentile interval of a mean over answers that come in groups, one for each question.
+    """Return the 95 % percentile interval of a mean over answers grouped by question.
 
-    Questions are drawn with all their answers, since the answers to one question are alike: to
-    draw single answers would feign an n that is not there.
+    Questions are drawn with all their answers, since the answers to one question are alike:
+    drawing single answers would overstate the sample size.
 
     Args:
         sums: Of each question, the sum over its answers (of right answers, or of differences).
@@ -35,7 +35,7 @@ def clustered_bootstrap(
     if not sums:
         return None
     # How often each kind of question is drawn is multinomial: the same resamples, without drawing
-    # every question by itself.
+    # every question individually.
     kinds, counts = np.unique(np.column_stack([sums, sizes]), axis=0, return_counts=True)
     n = counts.sum()
     drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)
@@ -52,7 +52,7 @@ def paired_bootstrap(
     seed: int = SEED,
     resamples: int = RESAMPLES,
 ) -> Interval | None:
-    """95 % percentile interval of the difference in accuracy, second minus first.
+    """Return the 95 % percentile interval of the difference in accuracy, second minus first.
 
     Both systems keep their answers to a question that is drawn, so that what makes a question easy
     for both does not widen the interval.

@@ -22,7 +22,7 @@ from mdagents.scoring.scored_row import COLUMNS, ScoredRow
 
 _columns = attrgetter(*COLUMNS)
 _CORRECT = COLUMNS.index("correct")
-_LONGEST_STEM = 150  # characters; with folder and ending far below what file systems allow
+_LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
 
 
 def main(
@@ -38,7 +38,7 @@ def main(
         argv: The command line without the program's name.
         input_filename: What to score when the command line does not say; empty: the newest run.
         output_filename: The same for the CSV; empty: named after the input.
-        program: How the user has called it.
+        program: Name under which the user called it.
 
     Returns:
         The exit status: 0, or 2 for wrong use.
@@ -70,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:
-    """The parser of the program, by the name that the user has called."""
+    """Make the parser of the program, under the name that the user called."""
     parser = _Parser(
         prog=program,
         description="Scores runs from their files alone: no network, no key.",
@@ -136,7 +136,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     summary, page = csv_path.with_suffix(".summary.json"), csv_path.with_suffix(".html")
     print_result(f"{run.name}:")
     print_result(render_report(report))
-    if tokens := report.overall.exaid_tokens_per_question:  # a run says more of it at its end
+    if tokens := report.overall.exaid_tokens_per_question:  # a run reports more of it at its end
         print_result(
             f"EXAID: {tokens:,.0f} tokens per question of its own, which are not in tokens/q"
         )
@@ -146,7 +146,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     print_result(f"written: {csv_path} and {summary.name}")
     if html:
         with _writing(page):
-            # Imported here: charts take a second, which scoring need not wait for.
+            # Imported here: charts take a second to load, and only reports need them.
             from mdagents.scoring.html.head import head_of_run
             from mdagents.scoring.html.page import write_page
 
@@ -156,7 +156,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Makes the folder of `path`; an error while files are written there names `path`.
+    """Make the folder of `path`; an error while files are written there names `path`.
 
     Raises:
         ConfigError: A file cannot be written.
@@ -169,7 +169,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def write_csv(run: RunOutput, path: Path) -> None:
-    """One line for each question, the columns in the order of docs/files.md."""
+    """Write one line for each question, the columns in the order of docs/files.md."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -191,7 +191,7 @@ def _compare(options: argparse.Namespace) -> None:
     runs = [_read(path) for path in paths]
     if len({run.folder.resolve() for run in runs}) < len(runs):
         raise ConfigError("--compare names the same run twice")
-    # Imported here: numpy takes a moment, which scoring need not wait for.
+    # Imported here: numpy takes a moment to load, and only comparisons need it.
     from mdagents.scoring.compare import compare
     from mdagents.scoring.comparison_text import render_comparison
 

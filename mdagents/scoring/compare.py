@@ -22,7 +22,7 @@ class ComparedRun:
     """A run with its figures on the compared questions."""
 
     number: int
-    """Counted from 1, in the order given: what pairs name it by."""
+    """From 1, in the order given; pairs refer to it."""
     name: str
     path: str
     left_out: int
@@ -31,7 +31,7 @@ class ComparedRun:
     figures: Group
     pareto: bool | None
     """Whether no other run is at least as accurate with at most as many tokens, and better in one
-    of both; None when its tokens are not known."""
+    of the two; None when its tokens are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Comparison:
     runs: list[ComparedRun]
     pairs: list[Pair]
     router: RouterReport | None
-    """When a routed run was given together with runs that were forced to the levels."""
+    """Set when a routed run was given together with runs that were forced to the levels."""
 
     def as_dict(self) -> dict[str, object]:
-        """The comparison as JSON types."""
+        """Return the comparison as JSON types."""
         return asdict(self)
 
 
@@ -85,7 +85,7 @@ def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
 
 
 def _notices(runs: Sequence[RunOutput]) -> list[str]:
-    """Notices of the runs, those that all share without a number."""
+    """Return the notices of the runs, those that all share without a number."""
     shared = [notice for notice in runs[0].notices if all(notice in r.notices for r in runs)]
     return shared + [
         f"run {number}: {notice}"

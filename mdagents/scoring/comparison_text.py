@@ -15,7 +15,7 @@ _PAIRS_LISTED = 3
 
 
 def render_comparison(comparison: Comparison) -> str:
-    """Runs, pairs, flips and, where there is one, the router's report, for a terminal."""
+    """Return runs, pairs, flips and the router's report, if any, as text for a terminal."""
     return "\n".join(
         [
             *run_lines(comparison),
@@ -28,7 +28,7 @@ def render_comparison(comparison: Comparison) -> str:
 
 
 def run_lines(comparison: Comparison) -> list[str]:
-    """The runs with their numbers, and how many of their questions are left out."""
+    """Return the runs with their numbers, and how many of their questions are left out."""
     lines = [f"{run.number}  {run.name} ({counts(run.status_counts)})" for run in comparison.runs]
     left_out = [f"{run.left_out} of run {run.number}" for run in comparison.runs if run.left_out]
     if left_out:
@@ -40,7 +40,7 @@ def run_lines(comparison: Comparison) -> list[str]:
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Figures of the runs, and of their pairs."""
+    """Return figures of the runs, and of their pairs."""
     runs = [
         [
             str(run.number),
@@ -77,7 +77,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 
 
 def router_tables(report: RouterReport | None) -> list[Table]:
-    """What ways to choose a level reach, and what levels reach on the questions sent to each."""
+    """Return figures of the routing policies, and of the levels on the questions sent to each."""
     if report is None:
         return []
     policies = [
@@ -109,7 +109,7 @@ def router_tables(report: RouterReport | None) -> list[Table]:
 
 
 def comparison_notices(comparison: Comparison) -> list[str]:
-    """What a reader must know before reading the figures."""
+    """Return what a reader must know before reading the figures."""
     report = comparison.router
     of_router = []
     if report is not None:
@@ -120,7 +120,7 @@ def comparison_notices(comparison: Comparison) -> list[str]:
 
 
 def pair_name(pair: Pair) -> str:
-    """Such as `2 − 1`."""
+    """Return a name such as `2 − 1`."""
     return f"{pair.second} − {pair.first}"
 
 

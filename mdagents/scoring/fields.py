@@ -1,4 +1,4 @@
-"""Fields of a record, ours or a foreign program's: read leniently, None where there is no value."""
+"""Fields of a record, ours or another program's: read leniently, None where there is no value."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _LETTERED = re.compile(r"\(?([A-J])[).:]\s*(.*)", re.DOTALL)
 _IN_ONE_TEXT = re.compile(r"\(([A-J])\)\s*(.*?)\s*(?=\([A-J]\)|$)", re.DOTALL)
 
 _ODD_SPACE = ("  ", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
-"""White space of ASCII but a single blank."""
+"""White space of ASCII except a single blank."""
 
-_TOO_LARGE = 1 << 63  # no count or time; sums of such numbers need not be numbers
+_TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may not be finite
 
 Tokens = tuple[int | None, int | None, int | None]
 """Of input, output, and both."""
 
 
 def options_of(value: Any) -> dict[str, str] | None:
-    """Presented letter -> text; empty when `value` is none, None when it holds no options.
+    """Return presented letter -> text; empty without a `value`, None when it holds no options.
 
     Args:
-        value: An object with letters, in which null is no option; or, as foreign programs write it,
-            a list `["(A) text", "(B) text", …]`, the texts alone in their order, or one text
+        value: An object with letters, in which null is not an option; or, as other programs write
+            it, a list `["(A) text", "(B) text", …]`, the texts alone in their order, or one text
             `(A) text (B) text …`.
     """
     if value is None:
@@ -48,7 +48,7 @@ def options_of(value: Any) -> dict[str, str] | None:
 
 
 def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
-    """The letter of the right option; None when `label` names none.
+    """Return the letter of the right option; None when `label` names none.
 
     Args:
         label: A letter, or the text of one option and no other, in any case.
@@ -63,7 +63,7 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
 
 
 def id_of(record: Mapping[str, Any]) -> str:
-    """The id that a record states; empty when it states none, or what is no id.
+    """Return the id that a record states; empty when it states none or an invalid one.
 
     An id is a text that is not blank, or a number; 3 and 3.0 are the same.
     """
@@ -77,12 +77,12 @@ def id_of(record: Mapping[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """The text in a form that every file and program can hold."""
+    """Return the text without the characters that some files and programs cannot hold."""
     return well_formed(text).replace("\0", "\ufffd")
 
 
 def tokens_of(usage: Mapping[str, Any]) -> Tokens:
-    """Tokens under our names, or those of the API of OpenAI; both together are the sum if need be.
+    """Read tokens under our names or those of OpenAI's API; a missing total is computed.
 
     Args:
         usage: The object `token_usage` of a record.
@@ -96,7 +96,7 @@ def tokens_of(usage: Mapping[str, Any]) -> Tokens:
 
 
 def answer_text(response: Any) -> str:
-    """The text that holds the answer, out of any of the forms that such programs write."""
+    """Return the text that holds the answer, from any of the forms that such programs write."""
     if isinstance(response, dict):
         for key in ("final_answer", "majority_vote", "majority", "answer", "Answer", "0.0"):
             if key in response:
@@ -110,7 +110,7 @@ def answer_text(response: Any) -> str:
 def opinions_of(
     record: Mapping[str, Any], options: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """First and last letter of each expert; of each team's report where there is no expert's."""
+    """Return first and last letter of each expert; of each team's report if there is no expert."""
     if not (record.get("opinions") or record.get("teams")):
         return (), ()
     stated = [
@@ -130,10 +130,10 @@ def opinions_of(
 
 
 def content_digest(question: Any, texts: Iterable[str], gold: str) -> int:
-    """Digest of a question, whatever the order of its options; another one in another process.
+    """Return a question's digest, independent of its options' order; differs between processes.
 
     Args:
-        question: Its text; any other value is none.
+        question: Its text; any other type counts as no text.
         texts: Of its options.
         gold: Text of the right one.
     """
@@ -144,7 +144,7 @@ def content_digest(question: Any, texts: Iterable[str], gold: str) -> int:
 
 
 def response_text(response: Any) -> str:
-    """All that a response says, in any of the forms that such programs write."""
+    """Return all text of a response, from any of the forms that such programs write."""
     if isinstance(response, dict):
         response = list(response.values())
     if isinstance(response, list):
@@ -153,28 +153,28 @@ def response_text(response: Any) -> str:
 
 
 def text_of(record: Mapping[str, Any], name: str) -> str:
-    """The text or number in a field; empty when there is neither."""
+    """Return the text or number in a field; empty without either."""
     value = record.get(name)
     return str(value) if isinstance(value, str | int | float) else ""
 
 
 def object_of(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The JSON object in a field; empty when there is none."""
+    """Return the JSON object in a field; empty without one."""
     value = record.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def number_of(value: Any) -> float | None:
-    """A finite number."""
+    """Return a finite number, else None."""
     if type(value) is float:
         return value if math.isfinite(value) else None
-    if type(value) is int and abs(value) < _TOO_LARGE:  # a bool is none
+    if type(value) is int and abs(value) < _TOO_LARGE:  # a bool is not a number
         return float(value)
     return None
 
 
 def count_of(value: Any) -> int | None:
-    """A number without its fraction."""
+    """Return a number without its fraction."""
     if type(value) is int:
         return value if abs(value) < _TOO_LARGE else None
     number = number_of(value)
@@ -182,13 +182,13 @@ def count_of(value: Any) -> int | None:
 
 
 def confidence_of(value: Any) -> float | None:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1, else None."""
     number = number_of(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
 def entries_of(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """The JSON objects in the array of a field; empty when there is none."""
+    """Return the JSON objects in the array of a field; empty without any."""
     value = record.get(name)
     entries = value if isinstance(value, list) else []
     return [entry for entry in entries if isinstance(entry, dict)]

@@ -15,13 +15,13 @@ class Table:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     has_total: bool = False
-    """Whether the last row is apart from those before it."""
+    """Whether the last row is set apart from those before it."""
     names_left: bool = True
     """Whether names are aligned left; figures are aligned right."""
     title: str = ""
 
     def as_text(self) -> str:
-        """The table for a terminal."""
+        """Return the table for a terminal."""
         table = PrettyTable(list(self.headings), align="r")
         if self.names_left:
             table.align[self.headings[0]] = "l"
@@ -36,31 +36,31 @@ UNKNOWN = "-"
 
 
 def number(value: float | None, form: str) -> str:
-    """A number in a format of `format()`."""
+    """Return a number in a format of `format()`."""
     return UNKNOWN if value is None else format(value, form)
 
 
 def percent(value: float | None) -> str:
-    """0.615 as `61.5%`."""
+    """Write 0.615 as `61.5%`."""
     return number(value, ".1%")
 
 
 def points(value: float | None, form: str = ".1f") -> str:
-    """A difference of two rates in percentage points, without a unit."""
+    """Return a difference of two rates in percentage points, without a unit."""
     # Adding zero turns the -0.0 of a tiny negative value into 0.0.
     return "-" if value is None else format(round(value * 100, 1) + 0.0, form)
 
 
 def interval(low: float | None, high: float | None, form: str = ".1f") -> str:
-    """An interval of rates in percentage points, without a unit."""
+    """Return an interval of rates in percentage points, without a unit."""
     return "-" if low is None or high is None else f"{points(low, form)} – {points(high, form)}"
 
 
 def counts(of: Mapping[str, int]) -> str:
-    """Counts by name: `basic 4, advanced 1`."""
+    """Write counts by name: `basic 4, advanced 1`."""
     return ", ".join(f"{name} {count}" for name, count in of.items()) or "-"
 
 
 def p_value(p: float | None) -> str:
-    """A p-value with four decimals, the smallest as `<0.0001`."""
+    """Return a p-value with four decimals, the smallest as `<0.0001`."""
     return "<0.0001" if p is not None and p < 1e-4 else number(p, ".4f")

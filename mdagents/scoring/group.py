@@ -23,7 +23,7 @@ class Proportion:
 
     @classmethod
     def of(cls, rows: Sequence[ScoredRow]) -> Proportion:
-        """The proportion of `rows` that is right."""
+        """Return the proportion of `rows` that is right."""
         correct = correct_answers(rows)
         return cls(len(rows), correct, _rate(correct, len(rows)))
 
@@ -33,21 +33,21 @@ class Group:
     """Figures of a group of questions. Skipped questions are counted in `skipped` only."""
 
     n: int
-    """Questions, with several epochs times those."""
+    """Questions, times the number of epochs."""
     skipped: int
     answered: int
     correct: int
     coverage: float | None
-    """Answered of all; None when there is none, like every rate here."""
+    """Share of questions that were answered; None without any, like every rate here."""
     accuracy: float | None
-    """Correct of all: a question without an answer is not right."""
+    """Share of questions that are right: one without an answer is not."""
     accuracy_low: float | None
     """Lower end of the 95 % interval of `accuracy`, see `accuracy_interval`."""
     accuracy_high: float | None
     accuracy_answered: float | None
-    """Correct of those that were answered."""
+    """Share of answered questions that are right."""
     chance: float | None
-    """Mean of 1 / number of options: what guessing would reach."""
+    """Mean of 1 / number of options: the accuracy of guessing."""
     tokens_per_question: float | None
     cost_per_question: float | None
     """USD; None when a price is not known."""
@@ -57,12 +57,12 @@ class Group:
 
 
 def scored(rows: Sequence[ScoredRow]) -> list[ScoredRow]:
-    """The rows that are in the denominator of accuracy: all but the skipped ones."""
+    """Return the rows in the denominator of accuracy: all except the skipped ones."""
     return [row for row in rows if row.status != Status.SKIPPED]
 
 
 def by_question(rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
-    """The rows of each question, one for each epoch, in the order in which questions appear."""
+    """Return the rows of each question, one for each epoch, in the order of first appearance."""
     questions: dict[str, list[ScoredRow]] = {}
     for row in rows:
         questions.setdefault(row.question_id, []).append(row)
@@ -70,7 +70,7 @@ def by_question(rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
 
 
 def right_by_question(rows: Sequence[ScoredRow]) -> tuple[list[int], list[int]]:
-    """How many answers to each question are right, and how many there are."""
+    """Return how many answers to each question are right, and how many there are."""
     answers = Counter([row.question_id for row in rows])
     if len(answers) == len(rows):
         return [int(row.correct) for row in rows], [1] * len(rows)
@@ -79,12 +79,12 @@ def right_by_question(rows: Sequence[ScoredRow]) -> tuple[list[int], list[int]]:
 
 
 def correct_answers(rows: Sequence[ScoredRow]) -> int:
-    """How many of the rows are right."""
+    """Return how many of the rows are right."""
     return sum([row.correct for row in rows])
 
 
 def make_group(rows: Sequence[ScoredRow]) -> Group:
-    """The figures of `rows`."""
+    """Compute the figures of `rows`."""
     counted = scored(rows)
     n = len(counted)
     answered = sum([row.status == Status.ANSWERED for row in counted])
@@ -109,11 +109,11 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
 
 
 def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:
-    """95 % interval of accuracy.
+    """Return the 95 % interval of accuracy.
 
     Wilson's when each question has one answer that is right or wrong, else the bootstrap over
-    questions. Where all questions are equally right the bootstrap has no width, which says nothing;
-    Wilson's interval for that many questions stands in.
+    questions. Where all questions are equally right the bootstrap has no width and tells nothing;
+    Wilson's interval for that many questions is used instead.
 
     Args:
         right: Right answers to each question.
@@ -132,7 +132,7 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:
-    """Mean over the rows; None as soon as one value is not known."""
+    """Return the mean over the rows; None as soon as one value is not known."""
     values = list(map(value, rows))
     known = [v for v in values if v is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None

@@ -1,4 +1,4 @@
-"""Which questions runs share: accuracies are compared on the very same ones or not at all."""
+"""Which questions runs share: accuracies are compared on exactly the same ones or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 5  # ids in a message
 
 
 def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredRow]]:
-    """The scored rows of each run for the same items, in the same order.
+    """Return the scored rows of each run for the same items, in the same order.
 
     An item is the same when question, options and right option are, in whatever order the options
     were shown. A question that a run skipped is not among its items.

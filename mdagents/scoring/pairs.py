@@ -20,7 +20,7 @@ class Flip:
     gold: str
     """Letter of the right option in the data set."""
     first: list[str]
-    """Letter of each epoch's answer in the data set, or the status where there is none."""
+    """Letter of each epoch's answer in the data set, or the status without an answer."""
     second: list[str]
 
 
@@ -37,12 +37,12 @@ class Pair:
     """Lower end of the 95 % interval, from the paired bootstrap over questions."""
     difference_high: float
     mcnemar_p: float
-    """Two-sided, exact. With several epochs a question speaks for the run that got it right more
+    """Two-sided, exact. With several epochs a question counts for the run that got it right more
     often."""
     mcnemar_p_holm: float | None
-    """The same, adjusted for the number of pairs; None when there is only one."""
+    """The same, adjusted for the number of pairs; None for a single pair."""
     minimum_detectable_difference: float | None
-    """At 80 % power, for this number of questions and this share of differing ones."""
+    """At 80 % power, for this number of questions and this share of discordant ones."""
     extra_correct: int
     extra_tokens: int | None
     """None when a file does not hold its tokens."""
@@ -99,7 +99,7 @@ def make_pair(
 
 
 def difference_interval(first: Sequence[ScoredRow], second: Sequence[ScoredRow]) -> Interval:
-    """95 % interval of the accuracy of `second` minus that of `first`.
+    """Return the 95 % interval of the accuracy of `second` minus that of `first`.
 
     Args:
         first: Rows, not empty.
@@ -128,7 +128,7 @@ def _extra(
     second: Sequence[ScoredRow],
     value: Callable[[ScoredRow], float | None],
 ) -> float | None:
-    """How much more the second run needed in all; None as soon as one value is not known."""
+    """Return how much more the second run needed in all; None as soon as one value is not known."""
     total = 0.0
     for sign, rows in ((-1, first), (1, second)):
         for row in rows:

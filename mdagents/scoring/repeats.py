@@ -1,4 +1,4 @@
-"""What several epochs tell: how reliable answers are, and what a vote over them would reach."""
+"""Figures over several epochs: the reliability of answers, and the accuracy of a vote over them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Repeats:
     pass_hat: dict[int, float | None]
     """k -> chance that k answers in a row are all right, for k = 1 to `epochs`."""
     majority: float
-    """Accuracy of a vote of the epochs. Of letters with equally many votes a fair draw decides:
-    a right one among two counts half."""
+    """Accuracy of a vote of the epochs. Ties are broken by a fair draw: a right letter among two
+    counts half."""
 
 
 def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
-    """Figures of scored rows; None when no question has a second epoch."""
+    """Compute the figures of scored rows; None when no question has a second epoch."""
     epochs = max(right_by_question(rows)[1], default=0)
     if epochs < 2:
         return None
@@ -43,9 +43,9 @@ def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
 
 
 def routing_stability(rows: Sequence[ScoredRow]) -> float | None:
-    """Share of questions that were routed to the same level in all their epochs.
+    """Return the share of questions that were routed to the same level in all their epochs.
 
-    Only questions count that were routed in at least two; None when there is none. A level that
+    Only questions that were routed in at least two epochs count; None without any. A level that
     was forced was not routed.
     """
     routed = [row for row in rows if row.difficulty and row.routed_by != RoutedBy.FORCED]
@@ -56,7 +56,7 @@ def routing_stability(rows: Sequence[ScoredRow]) -> float | None:
 
 
 def _vote(answers: Sequence[ScoredRow]) -> float:
-    """Chance that a vote is right."""
+    """Return the chance that a vote is right."""
     votes = Counter(
         "right" if row.correct else row.source_response
         for row in answers

@@ -1,4 +1,4 @@
-"""The report of a run: how right, how certain, what stayed unanswered and why, at what cost."""
+"""The report of a run: accuracy and its uncertainty, unanswered questions and why, and cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALL = "all"
 """Name of the row that holds all questions."""
 
 NOT_ROUTED = "not routed"
-"""Stands for the level of a question that has none."""
+"""Stands for a missing level."""
 
 _SMALLEST_PERMUTATION = 5
 _RARER = "rarer"
@@ -69,18 +69,18 @@ class Report:
     agreement: dict[str, Agreement]
     """Level -> agreement between experts."""
     minimum_detectable_difference: dict[str, float | None]
-    """Level -> smallest difference in accuracy that a comparison on these questions would find in
-    8 of 10 cases, with a system that is about as accurate and right on other questions."""
+    """Level -> smallest difference in accuracy that a comparison on these questions would detect in
+    8 of 10 cases, with an independent system that is about as accurate."""
     disagreements: int
     """Records whose own letter differs from the one parsed here."""
 
     def as_dict(self) -> dict[str, object]:
-        """The report as JSON types."""
+        """Return the report as JSON types."""
         return asdict(self)
 
 
 def make_report(output: RunOutput) -> Report:
-    """The figures of a run."""
+    """Compute the figures of a run."""
     rows = output.rows
     counted = scored(rows)
     known = [level for level in Difficulty if any(row.difficulty == level for row in rows)]
@@ -155,12 +155,12 @@ def _detectable(rows: Sequence[ScoredRow]) -> float | None:
         return None
     mean = sum(shares) / len(shares)
     variance = sum((share - mean) ** 2 for share in shares) / len(shares)
-    # Two systems of this accuracy that know nothing of each other differ on so many questions.
+    # Two independent systems of this accuracy differ on this share of the questions.
     return minimum_detectable_difference(len(shares), discordance=2 * variance)
 
 
 def render_report(report: Report) -> str:
-    """The report as text for a terminal."""
+    """Return the report as text for a terminal."""
     notices = [f"NOTE: {notice}" for notice in report.notices]
     return "\n".join(
         [*(table.as_text() for table in report_tables(report)), *report_lines(report), *notices]
@@ -168,7 +168,7 @@ def render_report(report: Report) -> str:
 
 
 def report_tables(report: Report) -> list[Table]:
-    """Figures by level; and, where there is something to say, what the experts made of it."""
+    """Return figures by level and, where known, the agreement of the experts."""
     groups = Table(
         ["", *GROUP_COLUMNS],
         [
@@ -184,7 +184,7 @@ def report_tables(report: Report) -> list[Table]:
     ]
     if not levels:
         return [groups]
-    if len(levels) == 2:  # one level and `all` are the same
+    if len(levels) == 2:  # a single level and `all` are the same
         del levels[1]
     panel = Table(
         ["", *_PANEL_COLUMNS],
@@ -196,7 +196,7 @@ def report_tables(report: Report) -> list[Table]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """What a line says better than a table."""
+    """Return figures that are clearer in a line than in a table."""
     lines = [
         "status: " + counts(report.status_counts),
         "routing: " + counts(report.routing),
@@ -228,7 +228,7 @@ GROUP_COLUMNS = ("n", "answered", "accuracy", "95 % interval", "of answered", "c
 
 
 def group_cells(group: Group) -> list[str]:
-    """A group as cells of a table."""
+    """Return a group as cells of a table."""
     return [
         str(group.n) + (f" (+{group.skipped} skipped)" if group.skipped else ""),
         str(group.answered),

@@ -1,7 +1,7 @@
-"""The records of a result file one at a time, be it an array, lines, a log, or a folder.
+"""The records of a result file one at a time: from an array, lines, a log, or a folder.
 
-What models wrote is taken as it is, half a surrogate pair and NUL included, since nobody can put it
-right at its source: unlike `infra.files.json_text`, which is for files that people write.
+What models wrote is read unchanged, half a surrogate pair and NUL included, since it cannot be
+corrected at its source: unlike `infra.files.json_text`, which is for files that people write.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ class ResultFile(ABC):
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """(place, record) of each record, in their order; a record may be any JSON value."""
+        """Yield (place, record) of each record, in their order; a record may be any JSON value."""
 
     @abstractmethod
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """The records at `places`, in the order of these."""
+        """Yield the records at `places`, in the order of these."""
 
 
 def open_result(path: Path) -> ResultFile:
-    """The records of `path`.
+    """Open the records of `path`.
 
     Args:
         path: A JSON array, JSON Lines, a log of Inspect (.json, .eval), the folder of a run, or a
             folder that holds a JSON file for each record.
 
     Raises:
-        ConfigError: It is none of these, or cannot be read.
+        ConfigError: The file has none of these forms, or cannot be read.
     """
     with reading(path):
         if path.is_dir():
@@ -92,7 +92,7 @@ def open_result(path: Path) -> ResultFile:
 
 
 def _is_lines(file: BinaryIO) -> bool:
-    """Whether the first line is a whole JSON object, and not the last one."""
+    """Return whether the first line is a whole JSON object, and not the last one."""
     try:
         return isinstance(json.loads(file.readline()), dict) and bool(file.read(CHUNK).strip())
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def _is_lines(file: BinaryIO) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """An error of the operating system while `path` is read names it.
+    """Let an error of the operating system while `path` is read name it.
 
     Raises:
         ConfigError: It cannot be read.
@@ -139,7 +139,7 @@ class ArrayFile(ResultFile):
                 raise ConfigError(f"{self.path} goes on behind its array; leave only the array")
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """As in `ResultFile`; all records are in memory at once."""
+        """Yield as in `ResultFile`; all records are in memory at once."""
         records = [record for _, record in self]
         return (records[place] for place in places)
 
@@ -154,7 +154,7 @@ class _Feed:
         self._text, self._at, self._ended = "", 0, False
 
     def peek(self) -> str:
-        """The next character that is no space, which is not taken; empty at the end."""
+        """Return the next character that is not a space, without taking it; empty at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -163,13 +163,13 @@ class _Feed:
             self._more(CHUNK)
 
     def take(self) -> str:
-        """The next character that is no space."""
+        """Take the next character that is not a space."""
         character = self.peek()
         self._at += len(character)
         return character
 
     def value(self, where: str) -> Any:
-        """The JSON value that begins here."""
+        """Take the JSON value that begins here."""
         self.peek()
         size = CHUNK
         while True:
@@ -180,11 +180,11 @@ class _Feed:
                     raise refusal(error, where) from None
             else:
                 following = self._text[end : end + 1]
-                if self._ended or (following and following in _AFTER_VALUE):  # no number goes on
+                if self._ended or (following and following in _AFTER_VALUE):  # not inside a number
                     self._at = end
                     return value
             self._more(size)
-            size *= 2  # what was read is decoded again: seldom, however long the value is
+            size *= 2  # what was read is decoded again: rarely, however long the value is
 
     def _more(self, size: int) -> None:
         raw = self._file.read(size)
@@ -199,7 +199,7 @@ class _Feed:
 
 
 class LinesFile(ResultFile):
-    """JSON Lines; places are offsets in bytes. A last line is one without a line end, too."""
+    """JSON Lines; places are offsets in bytes. A last line without a line end counts, too."""
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         offset = 0
@@ -220,7 +220,7 @@ class LinesFile(ResultFile):
                 offset += len(line)
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """As in `ResultFile`."""
+        """Yield as in `ResultFile`."""
         with reading(self.path), self.path.open("rb") as file:
             for place in places:
                 file.seek(place)
@@ -232,7 +232,7 @@ class _Indexed(ResultFile):
 
     @abstractmethod
     def _getters(self) -> list[_Getter]:
-        """What reads each record."""
+        """Return the readers of the records, one each."""
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         with reading(self.path):
@@ -319,17 +319,17 @@ class RecordFolder(_Indexed):
 
 
 def natural(name: str) -> list[str | int]:
-    """Key that sorts names with numbers in them by these: `q2` before `q10`."""
+    """Return a key that sorts names by the numbers in them: `q2` before `q10`."""
     return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]
 
 
 def parse(raw: bytes, where: str) -> Any:
-    """The JSON value in `raw`.
+    """Parse the JSON value in `raw`.
 
     Raises:
         ConfigError: One line that begins with `where`.
     """
-    with suppress(ValueError):  # half a surrogate pair too, which the other one takes
+    with suppress(ValueError):  # half a surrogate pair, too, which the other parser accepts
         return from_json(raw, cache_strings="keys")  # in half the time
     try:
         return json.loads(raw)
@@ -338,7 +338,7 @@ def parse(raw: bytes, where: str) -> Any:
 
 
 def refusal(error: ValueError | RecursionError, where: str) -> ConfigError:
-    """One line that begins with `where`, for what went wrong while JSON was decoded or read."""
+    """Return a one-line error that begins with `where`, for JSON that cannot be decoded or read."""
     match error:
         case RecursionError():
             what = "is nested too deeply to be read"

@@ -1,4 +1,4 @@
-"""What the router is worth: a routed run beside runs that were forced to each level."""
+"""The value of the router: a routed run beside runs that were forced to each level."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUTER, REPLAYED, ORACLE = "router", "router replayed", "oracle"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A way to choose a level for each question, and what it reached."""
+    """A way to choose a level for each question, and its results."""
 
     name: str
     """`router`: the routed run itself. `router replayed`: the levels that it chose, with the
@@ -47,15 +47,15 @@ class RouterReport:
     policies: list[Policy]
     by_routed_level: dict[str, dict[str, Proportion]]
     """Level that the router chose -> what the router and each forced run reached on these
-    questions: whether the router knows what a level is good for."""
+    questions: whether the router matches levels to questions."""
     same_models: bool | None
-    """Whether all of these runs asked the same models; None when a file does not say."""
+    """Whether all of these runs asked the same models; None when a file does not state them."""
 
 
 def make_router_report(
     runs: Sequence[RunOutput], shared: Sequence[Sequence[ScoredRow]]
 ) -> RouterReport | None:
-    """The router's report.
+    """Make the router's report.
 
     Args:
         runs: The compared runs.
@@ -82,7 +82,7 @@ def make_router_report(
 
 
 def _role(rows: Sequence[ScoredRow]) -> str:
-    """`router`, the level that a run was forced to, or empty for a run that is neither."""
+    """Return `router`, the level that a run was forced to, or an empty text for any other run."""
     levels = {row.difficulty for row in rows if row.difficulty}
     by = {row.routed_by for row in rows if row.routed_by}
     if by & {RoutedBy.ROUTER, RoutedBy.FALLBACK} or (not by and len(levels) > 1):
@@ -109,7 +109,7 @@ def _policies(
 
 
 def _oracle(always: Sequence[Sequence[ScoredRow]]) -> list[ScoredRow]:
-    """For each question the rows of the run that did best on it; of equals the cheapest."""
+    """Return for each question the rows of the run that did best on it, the cheapest of equals."""
 
     def merit(answers: Sequence[ScoredRow]) -> tuple[int, int]:
         return correct_answers(answers), -sum(row.total_tokens or 0 for row in answers)
@@ -136,7 +136,7 @@ def _by_routed_level(
 
 
 def _same_models(runs: Iterable[RunOutput]) -> bool | None:
-    """Whether the teams asked the same models; the router's own does not matter."""
+    """Return whether the teams asked the same models; the router's own does not matter."""
     roles = [role for role in TeamRole if role is not TeamRole.ROUTER]
     models = {
         tuple(str(run.manifest.get("models", {}).get(role, "")) for role in roles) for run in runs

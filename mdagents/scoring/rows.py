@@ -1,4 +1,4 @@
-"""Reads the output of a run, ours or a foreign program's, into one row for each question."""
+"""Reads the output of a run, ours or another program's, into one row for each question."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _NAMES_SHOWN = 8  # fields in a message
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
-    """What lies on disk of a run."""
+    """The results of a run, as stored on disk."""
 
     path: Path
     rows: tuple[ScoredRow, ...]
     manifest: Mapping[str, Any]
-    """`run.json`; empty for a foreign file."""
+    """`run.json`; empty for another program's file."""
     read_as: Mapping[str, int]
     """Program that wrote the records -> how many rows are from it."""
     reading_notices: tuple[str, ...]
-    """What was made of records that are not as they should be, each with its number."""
+    """How irregular records were handled, each with its number."""
 
     @property
     def folder(self) -> Path:
-        """The folder of the run; it need not be there."""
+        """The folder of the run, which may be missing."""
         return run_folder(self.path)
 
     def records(self) -> Iterator[tuple[ScoredRow, Mapping[str, Any]]]:
-        """(row, record) of each row, in their order. Of JSON Lines one is in memory at a time.
+        """Yield (row, record) of each row, in order. Of JSON Lines one is in memory at a time.
 
         Raises:
-            ConfigError: The file cannot be read any more.
+            ConfigError: The file can no longer be read.
         """
         file = open_result(self.path)
         summaries = _summaries_of(file)
@@ -80,10 +80,10 @@ class RunOutput:
 
 
 def newest_output(output_dir: Path) -> Path:
-    """The run that was written last: its JSON array, or its folder while there is none.
+    """Return the run that was written last: its JSON array, or its folder before there is one.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The folder holds no run.
     """
     times = {file: file.stat().st_mtime for file in output_dir.glob("*.json")}
     for file in output_dir.glob("*/samples.jsonl"):
@@ -101,7 +101,7 @@ def read_output(path: Path) -> RunOutput:
         path: What `open_result` takes.
 
     Raises:
-        ConfigError: It is not there or no such file; names the record that is wrong.
+        ConfigError: The file is missing or of another form; names a record that is not valid.
     """
     file = open_result(path)
     is_lines = isinstance(file, LinesFile)
@@ -122,14 +122,14 @@ def read_output(path: Path) -> RunOutput:
 
 
 def run_folder(path: Path) -> Path:
-    """The folder of the run that a result file is of; it need not be there."""
+    """Return the folder of the run that a result file belongs to, which may be missing."""
     if path.is_dir():
         return path
     return path.parent if path.name == "samples.jsonl" else path.with_suffix("")
 
 
 def _summaries_of(file: ResultFile) -> SummariesFile | None:
-    """What EXAID made of the questions, where it stands apart from the records."""
+    """Open what EXAID made of the questions, where it is stored apart from the records."""
     if not isinstance(file, LinesFile):
         return None
     path = file.path.with_name("summaries.jsonl")
@@ -145,11 +145,11 @@ def _manifest(path: Path) -> Mapping[str, Any]:
 
 
 class _Reader:
-    """Makes rows of records, and counts what is not as it should be.
+    """Makes rows of records, and counts irregular ones.
 
     Args:
         path: For messages.
-        appended: Forms of which a later record of a question takes the place of an earlier one.
+        appended: Forms in which a later record of a question replaces an earlier one.
     """
 
     def __init__(self, path: Path, appended: Sequence[Form]) -> None:
@@ -160,7 +160,7 @@ class _Reader:
         self._indices: dict[Item, int] = {}
         self._contents: dict[str, int] = {}  # id -> the question that it stands for
         self._number = 0
-        self._readings: dict[str, Any] = {}  # of each form the one that counts
+        self._readings: dict[str, Any] = {}  # by form, the one that counts
         self._verdicts = Counter[tuple[str, Status]]()
         self._unnamed = self._renamed = self._replaced = self._left_out = 0
 
@@ -168,7 +168,7 @@ class _Reader:
         """Score a record.
 
         Raises:
-            ConfigError: It cannot be scored; says why.
+            ConfigError: It cannot be scored; gives the reason.
         """
         where = f"{self._path} record {number}"
         self._number = number
@@ -204,7 +204,7 @@ class _Reader:
             raise refusal(error, where) from None
 
     def _name(self, stated: str, content: int) -> str:
-        """The id of a row: of different questions with one id the later ones get a number."""
+        """Return the id of a row; of different questions with one id the later get a number."""
         first = name = stated or f"sample_{self._number}"
         count = 1
         while self._contents.setdefault(name, content) != content:
@@ -230,7 +230,7 @@ class _Reader:
             )
 
     def notices(self) -> Iterator[str]:
-        """What was made of records that are not as they should be."""
+        """Yield how irregular records were handled."""
         without = sum(not row.options for row in self.rows)
         readings = ", ".join(str(reading) for reading in self._readings.values())
         for count, what in (

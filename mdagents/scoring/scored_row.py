@@ -34,7 +34,7 @@ class _Sharing(Protocol):
     def __call__(self, value: T, /) -> T: ...
 
 
-# An equal value of before, as records of a large file have few different ones.
+# Reuses an equal earlier value, as the records of a large file have few different ones.
 _shared = cast("_Sharing", lru_cache(maxsize=4096)(lambda value: value))
 
 Item = tuple[str, int]
@@ -68,7 +68,7 @@ class ScoredRow:
     wall_seconds: float | None
     calls: int | None
     epoch: int
-    """Counted from 1. This and what follows are no columns."""
+    """From 1. This field and those below are not columns of the CSV."""
     content: int
     """Digest of question, options and right option, whatever the order of the options."""
     options: int
@@ -84,7 +84,7 @@ class ScoredRow:
     confidence: float | None
     """Stated confidence in the answer, 0 to 1."""
     routed_by: str
-    """Empty when the file does not say."""
+    """Empty when the file does not state it."""
     first_opinions: tuple[str, ...]
     """Presented letter of each expert before any debate, or of each team's report."""
     last_opinions: tuple[str, ...]
@@ -94,11 +94,11 @@ class ScoredRow:
     place: int = field(compare=False)
     """Where its record is, as `ResultFile.fetch` takes it."""
     attempt: int = field(compare=False)
-    """Which record of its question it is, from 1, where EXAID's part is kept apart."""
+    """Number of the record of its question, from 1, where EXAID's part is stored apart."""
 
     @property
     def item(self) -> Item:
-        """What the row is of."""
+        """The question and epoch of the row."""
         return self.question_id, self.epoch
 
 
@@ -110,7 +110,7 @@ Naming = Callable[[str, int], str]
 
 
 def _word(value: object) -> str:
-    """A value of few different ones, as text; empty for none."""
+    """Return a value as text, cached since few values differ; empty for None."""
     return _plain(value) if isinstance(value, str) else _plain(str(value or ""))
 
 
@@ -130,10 +130,10 @@ def make_row(
     """Score a record.
 
     Args:
-        record: An element of our JSON array; foreign ones lack fields.
+        record: An element of our JSON array; other programs' lack fields.
         status: What became of the question; `answered`: read the answer from the text of the
             response alone.
-        naming: Tells the id.
+        naming: Gives the id.
         place: Of the record.
         attempt: Of the record.
         where: How messages begin.

@@ -15,7 +15,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
 
     Args:
         argv: The command line without the program's name.
-        program: How the user has called it.
+        program: Name under which the user called it.
 
     Returns:
         The exit status.

@@ -19,7 +19,7 @@ _Z80 = 0.8416212335729143  # 80 % quantile
 
 
 def wilson(successes: float, n: int) -> Interval | None:
-    """Wilson score interval of a proportion, 95 %; None for n = 0.
+    """Return the 95 % Wilson score interval of a proportion; None for n = 0.
 
     Args:
         successes: 0 to n; not whole when each of the n is itself a mean.
@@ -36,14 +36,14 @@ def wilson(successes: float, n: int) -> Interval | None:
 
 
 def mcnemar_exact(worse: int, better: int) -> float:
-    """Two-sided p-value of the exact McNemar test: twice the smaller binomial tail, at most 1.
+    """Return the two-sided exact McNemar p-value: twice the smaller binomial tail, at most 1.
 
     Args:
         worse: Questions that only the first system got right.
         better: Questions that only the second got right.
 
     Returns:
-        1 when there is no such question: the systems were never told apart.
+        1 when there is no such question, and so no evidence of a difference.
 
     Source: McNemar, Q. (1947), Psychometrika 12, 153-157; exact form: binomial(n, 1/2).
     """
@@ -60,7 +60,7 @@ def mcnemar_exact(worse: int, better: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number, in the order given; controls the family-wise error.
+    """Adjust p-values for their number, in the order given; controls the family-wise error.
 
     Source: Holm, S. (1979), Scand. J. Stat. 6, 65-70.
     """
@@ -73,9 +73,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def minimum_detectable_difference(n: int, discordance: float) -> float | None:
-    """Smallest true difference in accuracy that McNemar's test finds 8 times out of 10.
+    """Return the smallest true difference in accuracy that McNemar's test detects with 80 % power.
 
-    Two-sided 5 %, power 80 %, normal approximation. The sample size for a difference d is
+    Two-sided 5 %, normal approximation. The sample size for a difference d is
     n = (z.975 √ψ + z.80 √(ψ − d²))² / d², solved here for d. No difference can be larger than ψ:
     where the formula says so, ψ is raised until it equals d.
 
@@ -85,7 +85,7 @@ def minimum_detectable_difference(n: int, discordance: float) -> float | None:
             answers to each question, the mean squared difference of their shares of right ones.
 
     Returns:
-        The difference as a fraction; None when n is below 4, where none can be found.
+        The difference as a fraction; None when n is below 4, where none can be detected.
 
     Source: Connor, R. J. (1987), Biometrics 43, 207-211.
     """
@@ -97,7 +97,7 @@ def minimum_detectable_difference(n: int, discordance: float) -> float | None:
 
 
 def pass_hat(right: Sequence[int], trials: Sequence[int], k: int) -> float | None:
-    """pass^k: the chance that a question is answered right k times in a row.
+    """Compute pass^k: the chance that a question is answered right k times in a row.
 
     Args:
         right: Right answers to each question.
@@ -116,7 +116,7 @@ def pass_hat(right: Sequence[int], trials: Sequence[int], k: int) -> float | Non
 
 
 def pairwise_agreement(ratings: Sequence[Sequence[str]]) -> float | None:
-    """Mean over questions of the share of pairs of raters who agree.
+    """Return the mean over questions of the share of pairs of raters who agree.
 
     Args:
         ratings: For each question the letter of each rater; questions with fewer than two raters
@@ -131,13 +131,13 @@ def pairwise_agreement(ratings: Sequence[Sequence[str]]) -> float | None:
     for letters in ratings:
         n = len(letters)
         if n >= 2:
-            agreeing = sum(map(letters.count, letters)) - n  # nobody is a pair with himself
+            agreeing = sum(map(letters.count, letters)) - n  # without pairs of a rater with itself
             shares.append(agreeing / (n * (n - 1)))
     return sum(shares) / len(shares) if shares else None
 
 
 def fleiss_kappa(ratings: Sequence[Sequence[str]]) -> float | None:
-    """Agreement beyond that of raters who choose letters at random, as often as they do here.
+    """Compute the agreement beyond chance, for raters who choose letters as often as they do here.
 
     Args:
         ratings: As for `pairwise_agreement`. The number of raters may differ between questions;
@@ -172,7 +172,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How far stated confidence and accuracy are apart."""
+    """How far stated confidence and accuracy differ."""
 
     n: int
     """Answers with a stated confidence."""
@@ -188,7 +188,7 @@ _UPPER_ENDS = [end / _BINS for end in range(1, _BINS + 1)]
 
 
 def calibration(confidences: Sequence[float], right: Sequence[bool]) -> Calibration:
-    """Calibration in ten bins of equal width.
+    """Compute the calibration in ten bins of equal width.
 
     Args:
         confidences: Of each answer, 0 to 1.

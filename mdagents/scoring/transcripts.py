@@ -1,4 +1,4 @@
-"""The turns of a finished case in the order in which they began, with what EXAID made of each."""
+"""The turns of a finished case in the order in which they began, with EXAID's summaries of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mdagents.scoring.fields import entries_of, object_of
 
 @dataclass(frozen=True, slots=True)
 class TranscriptTurn:
-    """What one agent said in one go."""
+    """One turn of an agent."""
 
     agent: str
     """`agent_id`"""
@@ -26,7 +26,7 @@ class TranscriptTurn:
     """In ms since 1970 UTC."""
     ended_ms: int
     text: str
-    """Empty when the turn failed before a word was heard."""
+    """Empty when the turn failed before any text."""
     summaries: tuple[AgentSummary, ...]
     """Those whose newest text is of this turn, in the order in which they were made."""
 
@@ -40,14 +40,14 @@ class OtherAttemptError(ConfigError):
 
 
 def read_transcript(run: Path, record: Mapping[str, Any]) -> list[TranscriptTurn]:
-    """The turns of a question that a run of this program answered.
+    """Return the turns of a question that a run of this program answered.
 
     Args:
         run: Folder of the run.
         record: Of the question, with `case_id` and `exaid.summaries`.
 
     Returns:
-        The turns in the order in which they began; none when the run kept no trace of the case.
+        The turns in the order in which they began; empty when the run kept no trace of the case.
 
     Raises:
         RecordError: The trace is there and cannot be read.
@@ -72,10 +72,10 @@ def read_transcript(run: Path, record: Mapping[str, Any]) -> list[TranscriptTurn
 
 
 def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
-    """The summaries that EXAID made of a question, in that order; none in a foreign record.
+    """Return EXAID's summaries of a question, in order; empty for another program's record.
 
     Raises:
-        ConfigError: One of them is no summary.
+        ConfigError: One of them is not a valid summary.
     """
     try:
         return [
@@ -90,7 +90,7 @@ def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
 
 
 def _by_turn(trace: Trace, summaries: Sequence[AgentSummary]) -> dict[int, list[AgentSummary]]:
-    """turn_id -> summaries whose newest text is of that turn."""
+    """Return turn_id -> summaries whose newest text is of that turn."""
     said = {event.seq: event for event in trace.events}
     placed: dict[int, list[AgentSummary]] = {}
     for summary in summaries:

@@ -1,4 +1,4 @@
-"""What a record itself says became of its question, in our words or in those of another program."""
+"""What a record itself states as the outcome of its question, in our words or another program's."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _FIRST_ERROR_CODE = 400  # of HTTP
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a record says became of its question."""
+    """What a record states as the outcome of its question."""
 
     status: Status
-    """`answered`: what its reply holds decides."""
+    """`answered`: the reply decides."""
     foreign: str = ""
-    """What it says, if that is not in our words."""
+    """What it states, if that is not one of our words."""
 
 
 _ANSWERED = Verdict(Status.ANSWERED)
 
 
 def verdict_of(record: Mapping[str, Any]) -> Verdict:
-    """The verdict of a record.
+    """Return the verdict of a record.
 
-    A status that is none of ours decides nothing, the reply does, unless it tells of a failure: a
-    word of `_FAILED`, false, or a number from 400. So does an `error` of a record that is not
-    `answered` by its own status. A failure is an `api_error`, whatever stands in the reply.
+    A status that is not one of ours is ignored in favour of the reply, unless it states a failure:
+    a word of `_FAILED`, false, or a number from 400. So does an `error` of a record that is not
+    `answered` by its own status. A failure is an `api_error`, whatever the reply holds.
 
     Args:
         record: An element of our JSON array.

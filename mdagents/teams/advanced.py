@@ -21,7 +21,7 @@ from mdagents.teams.decision import Decision, Finding, ReportedTeam
 from mdagents.teams.recruitment import TeamPlan, recruit_teams
 
 ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
-"""What an assistant is asked when the lead's delegation failed."""
+"""What an assistant is asked when the lead's delegation fails."""
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
@@ -74,7 +74,7 @@ class Mdt:
         self._phase = prefix
 
     async def report(self, under_review: str) -> ReportedTeam:
-        """The lead delegates, the assistants investigate at once, the lead synthesises.
+        """Let the lead delegate, the assistants investigate at once, and the lead synthesise.
 
         Args:
             under_review: Reports of the other teams, which this team reviews; empty when it
@@ -153,7 +153,7 @@ class Mdt:
 async def _reports(
     case: Case, mdts: Sequence[Mdt], under_review: str = "", *, required: bool = True
 ) -> list[ReportedTeam]:
-    """The reports of teams that work at once; a team whose lead fails is left out and named."""
+    """Return the reports of teams working at once; one whose lead fails is left out and named."""
     team_of = {mdt.lead: mdt for mdt in mdts}
 
     async def report(lead: Agent) -> ReportedTeam:
@@ -171,7 +171,7 @@ _HEADINGS = {
 
 
 def _compiled(reports: Sequence[ReportedTeam]) -> str:
-    """All reports under the headings of the protocol."""
+    """Return all reports under the headings of the protocol."""
     sections = []
     for kind, heading in _HEADINGS.items():
         lines = [_line(report) for report in reports if report.kind == kind]

@@ -1,4 +1,4 @@
-"""What a team hands back: the decision and who said what on the way to it."""
+"""What a team returns: the decision and the opinions and messages that led to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdagents.agents.replies import Opinion
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """An opinion as somebody stated it."""
+    """An opinion as an agent stated it."""
 
     agent: str
     role: str
@@ -25,7 +25,7 @@ class Stated:
 
     @classmethod
     def by(cls, agent: Agent, opinion: Opinion, round: int = 0) -> Stated:
-        """The opinion that `agent` stated after round `round`."""
+        """Return the opinion that `agent` stated after round `round`."""
         return cls(
             agent.id, agent.role, round, opinion.answer, opinion.confidence, opinion.reasoning
         )
@@ -81,17 +81,17 @@ class Decision:
     messages: tuple[DebateMessage, ...] = ()
     """Debate messages that were delivered."""
     dropped_messages: int = 0
-    """Messages to oneself or to nobody."""
+    """Messages to oneself or to an unknown recipient."""
     teams: tuple[ReportedTeam, ...] = ()
 
     def votes(self) -> dict[str, int]:
-        """Letter -> how many experts (or teams) hold it at the end, most first."""
+        """Return letter -> how many experts (or teams) hold it at the end, most first."""
         last = {stated.agent: stated.answer for stated in self.opinions}
         letters: Iterable[str] = last.values() if last else (team.answer for team in self.teams)
         return dict(Counter(letters).most_common())
 
     def confidence(self) -> float | None:
-        """Mean confidence, at the end, of the experts who hold the final letter; None if none."""
+        """Return the mean final confidence of experts who hold the final letter, if any."""
         last = {stated.agent: stated for stated in self.opinions}
         agreeing = [s.confidence for s in last.values() if s.answer == self.letter]
         return round(sum(agreeing) / len(agreeing), 4) if agreeing else None

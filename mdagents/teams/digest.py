@@ -1,8 +1,8 @@
-"""What decided a debate, in the words of those who took part: for the moderator, and in a budget.
+"""What decided a debate, in the words of the experts: for the moderator, within a word limit.
 
-Told are the changes of an answer, each with the decisive sentence of every expert who had written
+It gives the changes of an answer, each with the decisive sentence of every expert who had written
 to the one who changed in that round; then, where experts disagree to the end, the decisive
-sentence of the last message between them. How many messages there were says nothing.
+sentence of the last message between them. The number of messages is not informative.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mdagents.teams.decision import Stated
 DIGEST_WORDS = 200
 """Words of messages that the moderator reads, at `CHARS_PER_WORD` characters each."""
 SENTENCE_WORDS = 25
-"""Words of one decisive sentence at the most."""
+"""Most words of one decisive sentence."""
 _LINES = DIGEST_WORDS // SENTENCE_WORDS
 
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])")
@@ -31,15 +31,15 @@ def digest(
     messages: Sequence[DebateMessage],
     name: Callable[[str], str],
 ) -> str:
-    """The debate in at most `DIGEST_WORDS` words of its messages.
+    """Summarise the debate in at most `DIGEST_WORDS` words of its messages.
 
-    Where they are not enough, the latest changes stay, and disagreement gives way to changes.
+    If these are not enough, the latest changes are kept, and changes come before disagreement.
 
     Args:
         options: Letter -> text.
         stated: All opinions, in the order in which they were stated.
         messages: All that were delivered, in that order.
-        name: `agent_id` -> how the panel calls that expert.
+        name: `agent_id` -> the panel's name for that expert.
     """
     if not messages:
         return "Nobody asked for a discussion."
@@ -93,7 +93,7 @@ def _disputes(
 
 
 def decisive_sentence(text: str, options: Mapping[str, str], answer: str) -> str:
-    """The sentence of `text` on which an answer turns, in at most `SENTENCE_WORDS` words.
+    """Return the sentence of `text` on which an answer turns, in at most `SENTENCE_WORDS` words.
 
     It is the last sentence that names the answer; else the last that names any option; else the
     last. A sentence names an option by its letter or by its text. An `A` or `I` before another

@@ -1,6 +1,6 @@
 """The intermediate team: experts debate in rounds of turns, a moderator decides.
 
-Calls: 1 + N + N + 1 when nobody speaks, 1 + N + R(T·N + N) + 1 when everybody always does.
+Calls: 1 + N + N + 1 when no expert writes, 1 + N + R(T·N + N) + 1 when every expert always does.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Debate:
         return [expert for expert in self.panel if expert.opinion is not None]
 
     async def form_opinions(self) -> None:
-        """Everybody judges alone, all at once."""
+        """Let every expert judge alone, all at once."""
         words, letters = self.settings.debate_opinion_words, self.question.letters
 
         async def judge(expert: Agent) -> Opinion:
@@ -105,10 +105,10 @@ class Debate:
             self._state(expert, opinion, round_=0)
 
     async def hold_round(self, round_: int) -> bool:
-        """Hold the turns of a round; then those who were written to say what they think now.
+        """Hold the turns of a round; then ask those who received messages for their opinion.
 
         Returns:
-            Whether anyone spoke.
+            Whether any expert wrote a message.
         """
         received: dict[Agent, list[DebateMessage]] = {}
         for turn in range(1, self.settings.turns + 1):
@@ -125,12 +125,12 @@ class Debate:
         return bool(received)
 
     def is_settled(self) -> bool:
-        """Whether all opinions agree and nobody has unread messages."""
+        """Return whether all opinions agree and there are no unread messages."""
         answers = {expert.opinion.answer for expert in self.experts if expert.opinion}
         return len(answers) == 1 and not any(expert.inbox for expert in self.experts)
 
     async def _hold_turn(self, round_: int, turn: int) -> list[DebateMessage]:
-        """Ask every expert at once whether it writes to anyone; give what was written."""
+        """Ask every expert at once whether it writes to anyone; return the messages."""
         if len(self.experts) < 2:
             return []
         phase = f"round-{round_}-turn-{turn}"
@@ -197,12 +197,12 @@ class Debate:
             self._state(expert, opinion, round_)
 
     def current_opinions(self) -> str:
-        """What every expert thinks now, by number: the shared state of a turn."""
+        """Return what every expert thinks now, by number: the shared state of a turn."""
         current = {stated.agent: stated for stated in self.stated}
         return "\n".join(["Current opinions:", *map(self._line, current.values())])
 
     def course(self) -> str:
-        """What the moderator is told: first and final opinions, and what decided the debate."""
+        """Return the moderator's view: first and final opinions, and what decided the debate."""
         first = [stated for stated in self.stated if stated.round == 0]
         final = {stated.agent: stated for stated in self.stated}
         restated = [
@@ -221,7 +221,7 @@ class Debate:
         self.stated.append(Stated.by(expert, opinion, round_))
 
     def _own(self, expert: Agent, title: str, shown: Sequence[DebateMessage], task: str) -> str:
-        """What only this expert is told: messages to it, what it remembers, its task."""
+        """Return what only this expert is told: messages to it, what it remembers, its task."""
         wrote = [m for m in self.messages if m.sender == expert.id]
         read = [m for m in self.messages if m.recipient == expert.id and m not in shown]
         letters = [f"- From {self._name(message.sender)}: {message.text}" for message in shown]

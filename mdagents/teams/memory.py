@@ -1,8 +1,8 @@
 """What an expert of a debate remembers: a line for each message, within a fixed number of words.
 
 An agent has no chat history. Without a memory it would get a reply without knowing what it had
-asked, and say the same thing twice; with the whole history tokens would grow with the square of
-what is said.
+asked, and repeat itself; with the whole history tokens would grow with the square of the number of
+messages.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from mdagents.agents.replies import CHARS_PER_WORD
 MEMORY_WORDS = 80
 """Words of messages that a prompt repeats, at `CHARS_PER_WORD` characters each."""
 LINE_WORDS = 20
-"""Words of one of these messages at the most."""
+"""Most words of one of these messages."""
 
 
 def memory(
     wrote: Sequence[DebateMessage], read: Sequence[DebateMessage], name: Callable[[str], str]
 ) -> str:
-    """The last message to each recipient, then what was read before, the newest first.
+    """Return the last message to each recipient, then what was read before, the newest first.
 
-    What the expert wrote last is told in any case, in fewer words where it wrote to many; what it
+    What the expert wrote last is always included, shortened where it wrote to many; what it
     read takes the words that are left.
 
     Args:
         wrote: What the expert has written, oldest first.
         read: What it has read in earlier turns, oldest first.
-        name: `agent_id` -> how the panel calls that expert.
+        name: `agent_id` -> the panel's name for that expert.
 
     Returns:
         Text for a prompt; empty when there is nothing to remember.

@@ -1,4 +1,4 @@
-"""Who sits in a panel: what the recruiter proposes, put right by rule where it breaks one."""
+"""Who sits in a panel: the recruiter's proposal, corrected by rule where it breaks one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FALLBACK_EXPERTS = (
 
 
 async def recruit_experts(case: Case, count: int) -> list[Profile]:
-    """`count` specialists of equal authority, no two of the same name."""
+    """Recruit `count` specialists of equal authority, no two of the same name."""
     recruiter = case.decider("recruiter", "Recruiter", TeamRole.RECRUITER)
     task = render("recruit_experts", count=count, expertise_words=EXPERTISE_WORDS)
     try:
@@ -66,7 +66,7 @@ async def recruit_experts(case: Case, count: int) -> list[Profile]:
 
 
 async def recruit_ranked_experts(case: Case, count: int) -> list[Profile]:
-    """`count` specialists with a hierarchy between them that has no cycle."""
+    """Recruit `count` specialists with a hierarchy between them that has no cycle."""
     recruiter = case.decider("recruiter", "Recruiter", TeamRole.RECRUITER)
     task = render("recruit_ranked_experts", count=count, expertise_words=EXPERTISE_WORDS)
     try:
@@ -78,7 +78,7 @@ async def recruit_ranked_experts(case: Case, count: int) -> list[Profile]:
 
 
 async def recruit_teams(case: Case, count: int, size: int) -> list[TeamPlan]:
-    """`count` teams of `size` members: an IAT, from two teams on an FRDT, and one lead each."""
+    """Recruit `count` teams of `size` members: an IAT, with two or more an FRDT; one lead each."""
     recruiter = case.decider("recruiter", "Recruiter", TeamRole.RECRUITER)
     task = render("recruit_teams", count=count, size=size, expertise_words=EXPERTISE_WORDS)
     try:
@@ -98,7 +98,7 @@ async def recruit_teams(case: Case, count: int, size: int) -> list[TeamPlan]:
 
 
 def _brief(text: str) -> str:
-    """What a persona or a team says of itself, paid for in each of its prompts."""
+    """Shorten the description of a persona or a team, which is paid for in each of its prompts."""
     return shorten(text, EXPERTISE_WORDS * CHARS_PER_WORD)
 
 
@@ -127,7 +127,7 @@ def _fallback_teams(
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    """The names, the second `Cardiologist` as `Cardiologist 2`."""
+    """Return the names, the second `Cardiologist` as `Cardiologist 2`."""
     taken: set[str] = set()
     result = []
     for name in names:
@@ -147,7 +147,7 @@ def _numbered(case: Case, profiles: Sequence[Profile]) -> list[Profile]:
 
 
 def _numbered_roles(case: Case, roles: Sequence[str]) -> list[str]:
-    """The roles without doubles; each change is noted."""
+    """Return the roles without duplicates; each change is noted."""
     unique = _unique(roles)
     for before, after in zip(roles, unique, strict=True):
         if after != " ".join(before.split()):
@@ -156,7 +156,7 @@ def _numbered_roles(case: Case, roles: Sequence[str]) -> list[str]:
 
 
 def _with_hierarchy(case: Case, profiles: Sequence[Profile]) -> list[Profile]:
-    """Resolves who reports to whom; an unknown role or a cycle becomes independent."""
+    """Resolve who reports to whom; an unknown role or a cycle becomes independent."""
     roles = {profile.role.lower(): profile.role for profile in profiles}
     above: dict[str, str | None] = {}
     for profile in profiles:
@@ -172,7 +172,7 @@ def _with_hierarchy(case: Case, profiles: Sequence[Profile]) -> list[Profile]:
 
 
 def _parent(profile: Profile) -> str | None:
-    """Role above, from a role, `Independent`, or a chain such as `Pediatrician > Cardiologist`."""
+    """Read the role above, from a role, `Independent`, or a chain `Pediatrician > Cardiologist`."""
     chain = [" ".join(part.split()) for part in (profile.reports_to or "").split(">")]
     chain = [part for part in chain if part.lower() not in ("", "independent", "none", "null")]
     own = [i for i, part in enumerate(chain) if part.lower() == profile.role.lower()]
@@ -206,7 +206,7 @@ def _with_one_lead(case: Case, plan: TeamPlan) -> TeamPlan:
 
 
 def _with_kinds(case: Case, plans: Sequence[TeamPlan]) -> list[TeamPlan]:
-    """Exactly one team assesses first and, where there are two teams or more, one reviews last."""
+    """Ensure that exactly one team assesses first and, with two or more teams, one reviews last."""
     everyone = range(len(plans))
     candidates = [i for i in everyone if plans[i].kind == "initial"]
     candidates += [i for i in everyone if plans[i].kind != "final_review"]

@@ -16,10 +16,10 @@ FALLBACK = Difficulty.INTERMEDIATE
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Which team answers, and who said so."""
+    """Which team answers, and how that was decided."""
 
     difficulty: Difficulty | None
-    """None: no team but a baseline."""
+    """None: a baseline, not a team."""
     routed_by: RoutedBy
     reasoning: str = ""
 

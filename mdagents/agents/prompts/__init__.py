@@ -12,7 +12,7 @@ render = PROMPTS.render
 
 
 def prompt_hashes(*, with_exaid: bool) -> dict[str, str]:
-    """File name -> hash of every prompt that a run can use."""
+    """Return file name -> hash of every prompt that a run can use."""
     hashes = dict(PROMPTS.hashes)
     if with_exaid:
         hashes |= {f"exaid/{name}": hash_ for name, hash_ in exaid_prompts.PROMPTS.hashes.items()}

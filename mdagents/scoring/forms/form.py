@@ -9,7 +9,7 @@ from typing import Any
 Record = Mapping[str, Any]
 
 MISSING: tuple[object, ...] = (None, "", [], {})
-"""Values that say that there is none."""
+"""Values that mean that a field is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Form:
     """How a program writes its results."""
 
     name: str
-    """What a report says that records were read as."""
+    """The name of the form in a report."""
     fields: frozenset[str]
     """A record that has all of them is of this form."""
     gold: str
@@ -26,10 +26,10 @@ class Form:
     """Elements as in docs/files.md, of which any field but `label` may be missing: one for each
     reply to the question."""
     reading: str = ""
-    """A field that tells several readings of the same replies apart: only those of the first one in
-    a file count."""
+    """A field that distinguishes several readings of the same replies: only those of the first one
+    in a file count."""
 
 
 def first_of(record: Record, *names: str) -> Any:
-    """The first value that is there; None when none is."""
+    """Return the first value that is present; None without one."""
     return next((record[name] for name in names if record.get(name) not in MISSING), None)

@@ -37,7 +37,7 @@ def _elements(record: Record) -> Sequence[Record]:
 
 
 def _text(content: Any) -> str:
-    """Text of a message, of the parts of one, or of several; hidden reasoning is none."""
+    """Return the text of a message, of its parts, or of several; hidden reasoning is left out."""
     if isinstance(content, list):
         return "\n".join(filter(None, map(_text, content)))
     if isinstance(content, dict) and content.get("type") != "reasoning":
@@ -46,7 +46,7 @@ def _text(content: Any) -> str:
 
 
 def _reply(output: Mapping[str, Any]) -> str:
-    """What the model said last."""
+    """Return the model's last reply."""
     choices = entries_of(output, "choices")
     if choices:
         return _text(object_of(choices[0], "message").get("content"))
@@ -54,7 +54,7 @@ def _reply(output: Mapping[str, Any]) -> str:
 
 
 def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
-    """Tokens of all models; input is counted with what the prompt cache served or kept."""
+    """Sum the tokens of all models; input includes what the prompt cache served or kept."""
     used = [usage for usage in by_model.values() if isinstance(usage, dict)]
     if not used:
         return {}
@@ -64,7 +64,7 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:
-    """Ours in a log that this program exported; otherwise what stopped the sample, if anything."""
+    """Return our status in a log that this program exported; else what stopped the sample."""
     if "option" in object_of(record, "scores") or metadata.get("status") == Status.SKIPPED:
         stated = metadata.get("status")
         return stated if isinstance(stated, str) else None

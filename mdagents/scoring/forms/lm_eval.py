@@ -53,7 +53,7 @@ def _elements(record: Record) -> Sequence[Record]:
 
 
 def _requests(arguments: Any) -> list[list[str]]:
-    """The texts of each request: the prompt, and the choice where its likelihood was asked for."""
+    """Return the texts of each request: the prompt, and any choice whose likelihood was asked."""
     if isinstance(arguments, dict):
         arguments = list(arguments.values())
     if not isinstance(arguments, list):
@@ -67,7 +67,7 @@ def _requests(arguments: Any) -> list[list[str]]:
 
 
 def _options(document: Mapping[str, Any]) -> list[str]:
-    """The options that a document of a data set holds; empty when none is found."""
+    """Return the options that a document of a data set holds; empty when none is found."""
     listed = first_of(document, "choices", "options")
     if isinstance(listed, dict):
         listed = listed["text"] if isinstance(listed.get("text"), list) else list(listed.values())
@@ -81,7 +81,7 @@ def _options(document: Mapping[str, Any]) -> list[str]:
 
 
 def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
-    """The log-likelihood of each choice; None when replies are texts."""
+    """Return the log-likelihood of each choice; None when replies are texts."""
     if len(replies) < 2:
         return None
     found = []
@@ -97,17 +97,17 @@ def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
 
 
 def _most_likely(likelihoods: Sequence[float]) -> str:
-    """The letter of the most likely choice, the first of equals; empty when one is no number."""
+    """Return the first most likely choice's letter; empty when a likelihood is not a number."""
     if any(math.isnan(value) for value in likelihoods) or len(likelihoods) > len(LETTERS):
         return ""
     return LETTERS[likelihoods.index(max(likelihoods))]
 
 
 def _label(record: Record, choices: Sequence[str], options: Sequence[str], chosen: str) -> Any:
-    """The letter of the right option.
+    """Return the letter of the right option.
 
     The harness writes the choice itself, or its index, and both as text: where both are possible
-    (choices that are numbers), whether it counted the answer as right tells.
+    (choices that are numbers), whether it counted the answer as right decides.
     """
     target = str(record.get("target")).strip()
     if bracketed := re.fullmatch(r"\(([A-J])\)\.?", target):

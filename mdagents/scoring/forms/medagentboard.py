@@ -37,9 +37,9 @@ def _elements(record: Record) -> Sequence[Record]:
 
 
 def _reply(raw: Any, stated: Any) -> Any:
-    """The model's own words where there is one reply, else the letter that the program made of it.
+    """Return the model's own text of a single reply, else the letter that the program read.
 
-    That one is the first option whose letter occurs anywhere in the text.
+    That letter is the first option whose letter occurs anywhere in the text.
     """
     return raw[0] if isinstance(raw, list) and len(raw) == 1 else stated
 

@@ -13,7 +13,7 @@ FORMS = (OURS, MEDAGENTSBENCH, MEDAGENTBOARD, LM_EVAL, INSPECT, MDAGENTS)
 
 
 def form_of(record: Record) -> Form | None:
-    """The form of a record; None when it is of none that is read."""
+    """Return the form of a record; None when it is not known."""
     names = record.keys()
     for form in FORMS:
         if form.fields <= names:

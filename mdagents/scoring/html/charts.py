@@ -27,7 +27,7 @@ _INK = "#010203"  # stands for the page's text colour until the SVG is written
 
 
 def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
-    """Accuracy of each group with its 95 % interval, and a tick where guessing would be."""
+    """Draw the accuracy of each group with its 95 % interval, and a tick at chance level."""
     axes = _rows(list(groups))
     for place, group in enumerate(groups.values()):
         _point(axes, group, y=place)
@@ -39,7 +39,7 @@ def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
 
 
 def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup:
-    """Tokens per question against accuracy.
+    """Draw tokens per question against accuracy.
 
     Args:
         groups: By name; those whose tokens are not known are left out.
@@ -75,7 +75,7 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
 
 
 def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
-    """How many questions each level got, and what became of them.
+    """Draw how many questions each level got, and their outcomes.
 
     Args:
         outcomes: Level -> `right`, `wrong`, `unanswered`, `skipped` -> questions.
@@ -97,7 +97,7 @@ def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
 
 
 def calibration_chart(calibration: Calibration) -> Markup:
-    """Stated confidence against accuracy; the larger a point, the more answers."""
+    """Draw stated confidence against accuracy; the larger a point, the more answers."""
     axes = _square()
     axes.plot([0, 100], [0, 100], color=UNANSWERED, linewidth=0.8, linestyle="--")
     bins = [b for b in calibration.bins if b.n]
@@ -114,7 +114,7 @@ def calibration_chart(calibration: Calibration) -> Markup:
 
 
 def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> Markup:
-    """How often each letter is the right one and how often it is answered, and how accurately.
+    """Draw how often each letter is right and how often it is answered, and its accuracy.
 
     Args:
         by_gold: Presented letter of the right option -> figures.
@@ -140,7 +140,7 @@ def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> M
 
 
 def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
-    """Differences in accuracy with their 95 % intervals, by the name of the pair."""
+    """Draw differences in accuracy with their 95 % intervals, by the name of the pair."""
     axes = _rows(list(pairs))
     axes.axvline(0, color=_INK, linewidth=0.8)
     for place, pair in enumerate(pairs.values()):
@@ -152,7 +152,7 @@ def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
 
 
 def _point(axes: Axes, group: Group, *, x: float | None = None, y: float | None = None) -> None:
-    """The accuracy of a group with its interval: across at the row `y`, or upright at `x`."""
+    """Draw a group's accuracy with its interval: across at the row `y`, or upright at `x`."""
     if group.accuracy is None or group.accuracy_low is None or group.accuracy_high is None:
         return
     ends = [100 * group.accuracy_low, 100 * group.accuracy_high]
@@ -170,7 +170,7 @@ def _short(name: str) -> str:
 
 
 def _rows(names: Sequence[str]) -> Axes:
-    """Axes with a row for each name, the first at the top."""
+    """Return axes with a row for each name, the first at the top."""
     axes = _axes(_WIDTH, 1.2 + _ROW * len(names))
     axes.set_yticks(range(len(names)), map(_short, names))
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -185,7 +185,7 @@ def _square() -> Axes:
 
 
 def _axes(width: float, height: float) -> Axes:
-    # Imported here: it takes a second, which only who draws need wait for.
+    # Imported here: it takes a second, and only drawing needs it.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -207,7 +207,7 @@ def _svg(axes: Axes) -> Markup:
     assert figure is not None
     for text in figure.findobj(mpl.text.Text):
         text.set_color(_INK)
-        text.set_parse_math(False)  # a name is no formula
+        text.set_parse_math(False)  # a name is not a formula
     file = io.StringIO()
     # Text stays text, and equal charts are equal files.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mdagents"}):

@@ -45,7 +45,7 @@ class Head:
     title: str
     notices: Sequence[str]
     lines: Sequence[str]
-    """What a line says better than a table."""
+    """Figures that are clearer in a line than in a table."""
     tables: Sequence[Table]
     charts: Sequence[Chart]
     legend: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Head:
 
 
 def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
-    """The head of the page of one run.
+    """Make the head of the page of one run.
 
     Args:
         report: The figures of the run.
@@ -90,7 +90,7 @@ def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
 
 
 def head_of_comparison(comparison: Comparison) -> Head:
-    """The head of the page of a comparison."""
+    """Make the head of the page of a comparison."""
     runs = {f"run {run.number}": run for run in comparison.runs}
     figures = {name: run.figures for name, run in runs.items()}
     front = [name for name, run in runs.items() if run.pareto]

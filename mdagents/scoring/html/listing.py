@@ -1,4 +1,4 @@
-"""The list of questions: what each run made of them, and what they can be filtered by."""
+"""The list of questions: the outcome in each run, and the filters of the list."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ class Entry:
     cells: tuple[Cell, ...]
     """Under the headings of `headings`."""
     levels: tuple[str, ...]
-    """On which it was answered."""
+    """Levels at which it was answered."""
     tags: tuple[str, ...]
-    """Names of the filters that let it through."""
+    """Names of the filters that it passes."""
 
 
 def outcome(row: ScoredRow) -> str:
-    """`right`, `wrong`, `unanswered` or `skipped`."""
+    """Return `right`, `wrong`, `unanswered` or `skipped`."""
     if row.status == Status.ANSWERED:
         return "right" if row.correct else "wrong"
     return "skipped" if row.status == Status.SKIPPED else "unanswered"
 
 
 def headings(runs: int) -> tuple[str, ...]:
-    """Headings of the cells for so many runs."""
+    """Return the headings of the cells for so many runs."""
     return tuple(f"run {number}" for number in range(1, runs + 1)) if runs > 1 else _OF_ONE_RUN
 
 
@@ -69,7 +69,7 @@ _OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "s
 
 
 def make_entries(runs: Sequence[Sequence[ScoredRow]], texts: Sequence[str]) -> list[Entry]:
-    """The list.
+    """Make the list.
 
     Args:
         runs: Rows of each run, of the same questions in the same order.
@@ -80,7 +80,7 @@ def make_entries(runs: Sequence[Sequence[ScoredRow]], texts: Sequence[str]) -> l
 
 
 def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
-    """Name of each filter that lets anything through -> questions."""
+    """Return filter name -> number of questions that pass it, if any do."""
     found = Counter(tag for entry in entries for tag in entry.tags)
     return {name: found[name] for name in FILTERS if found[name]}
 
@@ -119,7 +119,7 @@ def _of_one_run(row: ScoredRow) -> tuple[Cell, ...]:
 
 
 def _in_source(row: ScoredRow) -> Cell:
-    """The answer in letters of the data set: runs may show options in different orders."""
+    """Show the answer in letters of the data set: runs may show options in different orders."""
     return _answer(row, row.source_response, row.source_label)
 
 
@@ -147,6 +147,6 @@ def _tags(row: ScoredRow, limit: int) -> list[str]:
 
 
 def _expensive(rows: Sequence[ScoredRow]) -> int:
-    """A question with more tokens is among the most expensive ones."""
+    """Return the number of tokens above which a question is among the most expensive ones."""
     tokens = sorted((row.total_tokens or 0 for row in rows), reverse=True)
     return tokens[int(len(tokens) * _EXPENSIVE)]

@@ -1,7 +1,7 @@
 """Writes the page: figures and charts at the top, then every question with its transcript.
 
-A transcript is packed, and unpacked by the browser when it is opened: a run of 5,000 questions
-holds more text than a browser could lay out in one go.
+A transcript is compressed, and decompressed by the browser when it is opened: a run of 5,000
+questions holds more text than a browser could lay out at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
 
     Args:
         path: The HTML file; a reader sees the earlier one or the whole new one.
-        head: What stands at its top.
+        head: The top of the page.
         runs: At least one; several hold the same questions in the same order.
 
     Raises:
@@ -78,7 +78,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
 
 
 def _transcripts(run: RunOutput, case: Template) -> Iterator[tuple[str, str]]:
-    """(text of the question, packed transcript) of each row."""
+    """Yield (text of the question, compressed transcript) of each row."""
     for row, record in run.records():
         transcript = make_transcript(run.folder, record, row)
         page = case.render(transcript=transcript, fields=SUMMARY_FIELDS)

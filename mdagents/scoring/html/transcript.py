@@ -1,4 +1,4 @@
-"""What the page shows of one question, out of its record and, where there is one, its trace."""
+"""What the page shows of one question, from its record and, if there is one, its trace."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """What one agent said in one go."""
+    """One turn of an agent."""
 
     agent: str
     role: str
-    """As people read it; empty when the record does not say."""
+    """The name for readers; empty when the record does not state it."""
     at: str
     """Seconds from the first turn to the start of this one, `12.3 s`."""
     text: str
@@ -58,7 +58,7 @@ class ShownTurn:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Somebody's answer to the question and the reason for it."""
+    """An agent's answer to the question and the reason for it."""
 
     who: str
     when: str
@@ -103,7 +103,7 @@ class Transcript:
     turns: tuple[ShownTurn, ...]
     """Empty when there is no trace of this record."""
     summaries: tuple[AgentSummary, ...]
-    """Those of EXAID that stand beside no turn, since there is none."""
+    """EXAID's summaries without a turn, for a record without a trace."""
     statements: tuple[Statement, ...]
     messages: tuple[Message, ...]
     teams: tuple[Team, ...]
@@ -113,11 +113,11 @@ class Transcript:
 
 
 def make_transcript(run: Path, record: Mapping[str, Any], row: ScoredRow) -> Transcript:
-    """The transcript of a question.
+    """Make the transcript of a question.
 
     Args:
-        run: Folder of the run; it need not be there.
-        record: The record of the question, ours or a foreign program's.
+        run: Folder of the run, which may be missing.
+        record: The record of the question, ours or another program's.
         row: The same as it was scored.
 
     Raises:

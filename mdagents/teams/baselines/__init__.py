@@ -1,1 +1,1 @@
-"""Methods without a team of roles, to which teams are compared: a file each."""
+"""Methods without a team of roles, to which teams are compared: one file each."""

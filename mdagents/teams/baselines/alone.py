@@ -8,7 +8,7 @@ from mdagents.settings import TeamRole
 
 
 def physician(case: Case, agent_id: str = "physician") -> Agent:
-    """An agent with the model and the temperature of decisions, who knows of no panel."""
+    """Return an agent with the model and temperature of decisions, not told of any panel."""
     agent = case.decider(agent_id, "Physician", TeamRole.DECISION)
     agent.system = "system_alone"
     return agent

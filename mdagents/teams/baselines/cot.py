@@ -31,7 +31,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
 async def reason(
     agent: Agent, question: Question, settings: TeamSettings, *, phase: str
 ) -> Opinion:
-    """One chain of thought and what it ends in.
+    """Ask for one chain of thought and the answer that it ends in.
 
     Raises:
         ProviderError, StructuredOutputError: The model did not reply.

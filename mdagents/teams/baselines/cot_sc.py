@@ -18,8 +18,8 @@ from mdagents.teams.decision import Decision
 SAMPLES = 5
 
 _SEEDS_APART = 10_000
-"""Between the seeds of two samples: more than a run has epochs, each of which takes the next seed.
-An endpoint that keeps to its seed would else give one sample twice."""
+"""Distance between the seeds of two samples: more than a run has epochs, each of which takes the
+next seed. Otherwise an endpoint that honours seeds would give one sample twice."""
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
@@ -40,7 +40,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
 
 
 def _sample(case: Case, number: int) -> Agent:
-    """One of the equal agents: all that sets it apart is which reply to the same request it wants.
+    """Return one of the equal agents, which differ only in which reply to the request they get.
 
     Args:
         case: The question; an epoch of a run is a case of its own.

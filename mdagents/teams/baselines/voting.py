@@ -1,4 +1,4 @@
-"""The vote over independent opinions, which no model takes part in."""
+"""The vote over independent opinions, made without a model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mdagents.teams.decision import Decision, Stated
 
 
 def by_majority(opinions: Sequence[tuple[Agent, Opinion]]) -> Decision:
-    """The decision for the answer with the most votes.
+    """Return the decision for the answer with the most votes.
 
     A tie goes to the answer with the higher mean stated confidence, then to the one that comes
-    first. The argument is that of the first who gave the answer.
+    first. The argument is that of the first agent who gave the answer.
 
     Args:
-        opinions: At least one, each with who holds it.
+        opinions: At least one, each with its agent.
     """
     ballots: dict[str, list[Opinion]] = {}
     for _, opinion in opinions:
@@ -35,5 +35,5 @@ def by_majority(opinions: Sequence[tuple[Agent, Opinion]]) -> Decision:
 
 
 def _mean_confidence(opinions: Sequence[Opinion]) -> float:
-    # Rounded, so that what is a tie on paper is one here.
+    # Rounded, so that values that are equal on paper tie here.
     return round(fmean(opinion.confidence for opinion in opinions), 9)

@@ -1,4 +1,4 @@
-"""Zero-shot: one physician names an answer without a word of reasoning (1 call, depth 1)."""
+"""Zero-shot: one physician names an answer without any reasoning (1 call, depth 1)."""
 
 from __future__ import annotations
 
