@@ -1,4 +1,4 @@
-"""What is compared against: the `openai` client alone, called as often as main.py calls it.
+"""The baseline: the `openai` client alone, called as often as main.py calls it.
 
     python -m benchmarks.bare_client URL BODIES --calls 1000 --in-flight 16 --way typed
 
@@ -25,7 +25,7 @@ AIOHTTP = "-aiohttp"
 WAYS = (TYPED, RAW, TYPED + AIOHTTP, RAW + AIOHTTP)
 
 Call = Callable[[dict[str, Any]], Awaitable[str | None]]
-"""Sends a body and gives the text of the reply."""
+"""Sends a body and returns the text of the reply."""
 
 
 def _typed(client: AsyncOpenAI) -> Call:

@@ -49,7 +49,7 @@ from tests.support.medical_prose import SPECIALTIES, prose
 
 WALL_AIM = 2.0  # seconds, for 5,000 questions, to score them and to open the page of them
 _LEVELS = {Difficulty.BASIC: 9, Difficulty.INTERMEDIATE: 6, Difficulty.ADVANCED: 5}
-_UNANSWERED = 20  # one question in so many
+_UNANSWERED = 20  # one question in 20
 _SKILL = 0.7  # share of right opinions
 _READ = "import json, sys; json.load(open(sys.argv[1], 'rb'))"
 _READING = "json.load of the same file"
@@ -100,7 +100,7 @@ def _record(question: Question, number: int) -> SampleRecord:
 
 
 def _endings() -> list[BenchError | None]:
-    """How a question can end without an answer; None: skipped."""
+    """Return the ways in which a question can end without an answer; None: skipped."""
     unusable = partial(
         StructuredOutputError, "the reply has no 'answer'", text="", usage=TokenUsage()
     )
@@ -192,7 +192,7 @@ def _said(rng: random.Random, words: int) -> str:
 
 
 def measure(folder: Path, questions: int, rounds: int) -> None:
-    """Print what scoring takes, and opening the page.
+    """Print the time of scoring, and of opening the page.
 
     Args:
         folder: An empty one to work in.
@@ -233,7 +233,7 @@ def measure(folder: Path, questions: int, rounds: int) -> None:
 
 
 def _opening(page: Path, folder: Path, rounds: int) -> Result:
-    """How long a browser takes to open the page; each time a new browser, with nothing kept."""
+    """Measure how long a browser takes to open the page; each time a new one with empty caches."""
     what = f"{_OPENING} ({page.stat().st_size / 1e6:.0f} MB)"
     if CHROMIUM is None:
         return Result(what, "no Chromium on this machine")

@@ -67,7 +67,7 @@ SLOWER = 10
 
 _SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 _MEDQA = _SHARED / "medqa" / "test.jsonl"
-_MODEL = "exaid"  # by the name of the model the provider tells EXAID's calls from the team's
+_MODEL = "exaid"  # this name distinguishes EXAID's calls from the team's at the provider
 _SLOW_MODEL, _FAILING_MODEL, _LYING_MODEL = "exaid-slow", "exaid-failing", "exaid-lying"
 _ROLES = ("summarizer", "buffer_agent")
 _USUAL_LATENCY = ("--latency", "0.3", "--latency-spread", "1.2")  # of part 3, in seconds
@@ -76,7 +76,7 @@ _SEED = "1"  # of the provider; with it the first questions go to all three team
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a run is made of."""
+    """The size of a run."""
 
     questions: int
     in_flight: int
@@ -95,7 +95,7 @@ class Size:
         )
 
     def flags(self) -> tuple[str, ...]:
-        """Those of `main.py`."""
+        """Return the flags of `main.py`."""
         dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
         return (
             *("--dataset", str(dataset), "--difficulty", "adaptive"),
@@ -106,7 +106,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run has left behind."""
+    """The output of one run."""
 
     records: list[dict[str, Any]]
     calls: list[dict[str, Any]]
@@ -115,34 +115,34 @@ class Run:
 
     @property
     def team_tokens(self) -> int:
-        """Of router and teams."""
+        """Tokens of router and teams."""
         return sum(record["token_usage"]["total_tokens"] for record in self.records)
 
     @property
     def exaid_tokens(self) -> int:
-        """Of both roles of EXAID."""
+        """Tokens of both roles of EXAID."""
         return sum(record["exaid"]["token_usage"]["total_tokens"] for record in self.records)
 
     def count(self, what: str) -> int:
-        """How many `summaries` or `decisions` there are."""
+        """Return the number of `summaries` or `decisions`."""
         return sum(len(record["exaid"][what]) for record in self.records)
 
     def tail_loss(self) -> float:
-        """Mean share of a question's text that no summary covers."""
+        """Return the mean share of a question's text that no summary covers."""
         return fmean(record["watched"]["tail_loss"] for record in self.records)
 
     def wall_seconds(self) -> list[float]:
-        """Of each question."""
+        """Return the wall time of each question, in seconds."""
         return [record["wall_seconds"] for record in self.records]
 
     def answers(self) -> dict[str, tuple[Any, ...]]:
-        """Question -> all that EXAID must not change."""
+        """Return question -> the fields that EXAID must not change."""
         kept = ("status", "predicted", "response", "token_usage")
         return {r["question_id"]: tuple(r[name] for name in kept) for r in self.records}
 
 
 def make_provider(size: Size) -> Provider:
-    """A provider with a model for each way in which EXAID can be at work."""
+    """Make a provider with a model for each behaviour of EXAID."""
     return Provider(
         *("--latency", str(size.latency), "--seed", _SEED, "--fixed-lengths"),
         *("--slow-model", f"{_SLOW_MODEL}={SLOWER * size.latency:g}"),
@@ -221,7 +221,7 @@ def measure_cost(place: Workspace, provider: Provider, size: Size) -> None:
 
 
 def _delays(seen: Run) -> tuple[float, float]:
-    """Median seconds until a summary is there, from the newest and from any chunk in it.
+    """Return the median seconds until a summary is there, from the newest and any chunk in it.
 
     Both are counted from the last word of the chunk; 0 without summaries.
     """
@@ -237,7 +237,7 @@ def _delays(seen: Run) -> tuple[float, float]:
 
 
 def _written_at(seen: Run) -> Mapping[str, list[float]]:
-    """Case -> when each reply of the summarizer was there, in seconds since 1970."""
+    """Return case -> when each reply of the summarizer was there, in seconds since 1970."""
     written: defaultdict[str, list[float]] = defaultdict(list)
     for row in seen.calls:
         if row["role"] == "summarizer" and row["outcome"] == "ok":
@@ -249,10 +249,10 @@ def _written_at(seen: Run) -> Mapping[str, list[float]]:
 def _covered(
     folder: Path, case_id: str, written: Sequence[float]
 ) -> Iterator[tuple[list[float], float]]:
-    """For each summary of a case: when the chunks in it ended, and when it was there.
+    """Yield for each summary of a case when the chunks in it ended, and when it was there.
 
     Raises:
-        BenchmarkError: Not every reply of the summarizer has become a summary.
+        BenchmarkError: A reply of the summarizer has not become a summary.
     """
     log = folder / "exaid" / f"{case_id}.jsonl.gz"
     if not log.is_file():
@@ -330,7 +330,7 @@ def measure_independence(place: Workspace, provider: Provider, size: Size, round
 
 
 def _differing(ours: Run, off: Run) -> int:
-    """Questions whose answer or team tokens are not those of a run without EXAID."""
+    """Count the questions whose answer or team tokens differ from a run without EXAID."""
     with_exaid, without = ours.answers(), off.answers()
     if with_exaid.keys() != without.keys():
         raise BenchmarkError("two runs did not answer the same questions")
@@ -411,7 +411,7 @@ def _whole_run(
 
 
 def _has_summary(record: Mapping[str, Any]) -> bool:
-    """Whether a summary says something and was made from text."""
+    """Return whether a summary has content and was made from text."""
     return any(
         summary["source_seqs"] and any(summary[name] != PLACEHOLDER for name in LIMITS)
         for summary in record["exaid"]["summaries"]
@@ -419,7 +419,7 @@ def _has_summary(record: Mapping[str, Any]) -> bool:
 
 
 def _waits_for_summaries(seen: Run) -> tuple[list[float], list[float]]:
-    """Seconds from a question's first word to its first summary; from newest word to summary."""
+    """Return seconds from a question's first word to first summary; from newest word to summary."""
     first: list[float] = []
     newest: list[float] = []
     written = _written_at(seen)
@@ -437,7 +437,7 @@ def _waits_for_summaries(seen: Run) -> tuple[list[float], list[float]]:
 
 
 def _last_summaries(seen: Run) -> float:
-    """Seconds between the end of the last call of a team and that of the last call of EXAID."""
+    """Return the seconds from the end of the last call of a team to that of EXAID's last call."""
     ends: dict[bool, float] = {True: 0.0, False: 0.0}
     for row in map(json.loads, (seen.folder / "calls.jsonl").read_text("utf-8").splitlines()):
         end = datetime.fromisoformat(row["started_at"]).timestamp() + row["latency"]
@@ -503,7 +503,7 @@ def measure_kills(place: Workspace, questions: int, kills: int) -> None:
 
 
 def _decided(state: Path) -> int:
-    """Questions whose arbitrator has replied."""
+    """Count the questions whose arbitrator has replied."""
     folder = run_folder(state)
     path = folder / "calls.jsonl" if folder else None
     if path is None or not path.is_file():
@@ -514,7 +514,7 @@ def _decided(state: Path) -> int:
 
 
 def _sums_are_right(seen: Run) -> bool:
-    """Whether `run.json` says what the records and the ledger add up to."""
+    """Return whether `run.json` has the sums of the records and the ledger."""
     run_json = json.loads((seen.folder / "run.json").read_text("utf-8"))
     totals, spent = run_json["totals"], run_json["spent"]
     rows = map(json.loads, (seen.folder / "calls.jsonl").read_text("utf-8").splitlines())

@@ -6,7 +6,7 @@
 1. The same questions on an endpoint without faults and on one where a third of the requests fail:
    questions lost, error texts taken for answers, calls and wall time.
 2. Killed runs: calls made twice against the calls that were under way, and the final records
-   against those of a run that nobody killed.
+   against those of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RATES: Mapping[str, float] = {
     "hang": 0.02,
 }
 """Fault -> share of the requests that it hits."""
-RETRY_AFTER = 0.3  # seconds, what a 429 says
+RETRY_AFTER = 0.3  # seconds, in the header of a 429
 HANG = 60.0  # seconds
 ATTEMPT_TIMEOUT = 2.0  # seconds
 CALLS_AIM = 1.05
@@ -81,7 +81,7 @@ class Outcome:
 
     @property
     def left_out(self) -> int:
-        """Turns that a team went on without."""
+        """Turns that failed and were left out by the team."""
         return sum(len(record["left_out"]) for record in self.records)
 
     @property
@@ -100,7 +100,7 @@ def _words(text: str) -> list[str]:
 
 
 def error_texts(found: Sequence[Mapping[str, Any]]) -> int:
-    """How many texts in records hold a word that the fake model never says, such as `error`."""
+    """Count the texts in records with a word that the fake model never writes, such as `error`."""
     return sum(
         any(word not in _vocabulary() for word in _words(text))
         for record in found
@@ -200,7 +200,7 @@ class Kill:
     after: float
     """Seconds between the first request and the kill."""
     finished: int
-    """Questions that had a record when it came."""
+    """Questions that had a record at the kill."""
     calls_under_way: int
     """Calls that had reached the endpoint and were not booked."""
     calls_of_open_questions: int
@@ -208,10 +208,10 @@ class Kill:
     redone: int
     """Calls that were made a second time."""
     same_records: bool
-    """Whether the final records are those of a run that nobody killed."""
+    """Whether the final records are those of an undisturbed run."""
 
     def allowed(self, *, cached: bool) -> int:
-        """How many calls may be made a second time."""
+        """Return how many calls may be made a second time."""
         return self.calls_under_way if cached else self.calls_of_open_questions
 
 
@@ -226,7 +226,7 @@ def measure_kills(
         latency: Of the endpoint, in seconds.
         kills: How many runs are killed, each once.
         cache_mode: `--cache` of main.py.
-        seed: Of the moments.
+        seed: Random seed of the moments.
     """
     rng = random.Random(seed)
     flags = ("--num-samples", str(questions), "--cache", cache_mode)
@@ -275,7 +275,7 @@ def _kill(
 
 
 def _results(found: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Question -> its record without the fields that may differ between two runs."""
+    """Return question -> its record without the fields that may differ between two runs."""
     return {
         record["question_id"]: {k: v for k, v in record.items() if k not in _NOT_A_RESULT}
         for record in found

@@ -1,4 +1,4 @@
-"""What all benchmarks need: fake provider and `main.py` as processes, questions, tables.
+"""The common parts of all benchmarks: fake provider and `main.py` as processes, questions, tables.
 
 Linux only: memory and CPU time of a child are read from `/proc` and `wait4`.
 """
@@ -41,7 +41,7 @@ _KIB = 1024
 
 
 class BenchmarkError(Exception):
-    """A measurement cannot be made: a program failed, or did not do what is to be measured."""
+    """A measurement cannot be made: a program failed, or did something else than expected."""
 
 
 # -- command line and machine ---------------------------------------------------------------------
@@ -55,7 +55,7 @@ def parse(
     Args:
         parser: With the flags of the benchmark.
         argv: The arguments; None: those of the process.
-        quick: The defaults with `--quick`: enough to see that everything works.
+        quick: The defaults with `--quick`: enough to check that everything works.
     """
     parser.add_argument(
         "-q", "--quick", action="store_true", help="small sizes: shows that it works, not how fast"
@@ -66,7 +66,7 @@ def parse(
 
 
 def show_machine(benchmark: str) -> None:
-    """Print on what and when a benchmark runs, and warn when the machine is not free."""
+    """Print machine and date of a benchmark, and warn when the machine is not idle."""
     load = os.getloadavg()[0]
     print(
         f"{benchmark}: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores "
@@ -92,11 +92,11 @@ class Result:
     value: str
     aim: str = ""
     verdict: str = ""
-    """`met` or `MISSED`; empty where there is no aim."""
+    """`met` or `MISSED`; empty without an aim."""
 
 
 def judged(what: str, value: float, aim: float, unit: str = "", digits: int = 2) -> Result:
-    """A result that should be `aim` or less."""
+    """Return a result that should be `aim` or less."""
     verdict = "met" if round(value, digits) <= aim else "MISSED"
     return Result(what, f"{value:.{digits}f}{unit}", f"<= {aim:.{4}g}{unit}", verdict)
 
@@ -121,7 +121,7 @@ def show_results(title: str, results: Sequence[Result]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProviderStats:
-    """What the provider has seen since it started or was reset."""
+    """The provider's counts since it started or was reset."""
 
     arrivals: int
     """Requests for a reply."""
@@ -132,10 +132,10 @@ class ProviderStats:
     in_flight: int
     max_in_flight: int
     first_arrival: float
-    """Monotonic seconds, by the same clock as this process; 0 for never."""
+    """Monotonic seconds, by the same clock as this process; 0 before the first request."""
     last_arrival: float
     cpu_seconds: float
-    """That serving has cost."""
+    """CPU time of serving."""
 
 
 class Provider:
@@ -174,20 +174,20 @@ class Provider:
 
     @property
     def port(self) -> int:
-        """On 127.0.0.1."""
+        """The port on 127.0.0.1."""
         return urlsplit(self.base_url).port or 0
 
     def kill(self) -> None:
-        """SIGKILL: whoever is connected is cut off, and nobody gets a connection any more."""
+        """Send SIGKILL: all connections are cut, and new ones are refused."""
         self._process.kill()
         self._process.wait()
 
     def fail(self, fault: str) -> None:
-        """Let a fault hit every request from now on; empty: none any more."""
+        """Let a fault hit every request from now on; empty: no fault any more."""
         self._ask("POST", f"/__fail__/{fault}")
 
     def stats(self) -> ProviderStats:
-        """What it has seen since it started or was reset."""
+        """Return the counts since it started or was reset."""
         content = self._ask("GET", "/__stats__")
         return ProviderStats(**{f.name: content[f.name] for f in fields(ProviderStats)})
 
@@ -199,7 +199,7 @@ class Provider:
         """Wait until a request has arrived.
 
         Raises:
-            BenchmarkError: The program ended without one.
+            BenchmarkError: The program ended without a request.
         """
         while True:
             stats = self.stats()
@@ -221,7 +221,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a program has cost from its start to its end."""
+    """The cost of a program from its start to its end."""
 
     status: int
     """Exit status; negative: the signal that killed it."""
@@ -258,7 +258,7 @@ class Program:
         self._ended: Ended | None = None
 
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Return whether it has not ended yet."""
         return self._ended is None and not self._reap(os.WNOHANG)
 
     def wait(self) -> Ended:
@@ -281,13 +281,13 @@ class Program:
         return ended
 
     def kill(self) -> None:
-        """SIGKILL, and wait for the end."""
+        """Send SIGKILL, and wait for the end."""
         if self.is_running():
             os.kill(self._process.pid, signal.SIGKILL)
         self.wait()
 
     def memory(self) -> tuple[float, float]:
-        """(resident memory, its peak so far) in MiB; zeros when it has ended."""
+        """Return (resident memory, its peak so far) in MiB; zeros when it has ended."""
         try:
             status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         except OSError:
@@ -299,7 +299,7 @@ class Program:
         return now, peak
 
     def errors(self) -> str:
-        """What it has written to standard error."""
+        """Return its standard error so far."""
         return self._errors.read_text(encoding="utf-8", errors="replace").strip()
 
     def _reap(self, options: int) -> bool:
@@ -319,8 +319,8 @@ class Workspace:
     """A temporary folder with a data set, in which `main.py` is run.
 
     Args:
-        folder: Where; it must be there.
-        questions: How many the data set has.
+        folder: The folder, which must exist.
+        questions: Number of questions in the data set.
     """
 
     def __init__(self, folder: Path, questions: int) -> None:
@@ -330,14 +330,14 @@ class Workspace:
         write_questions(self._dataset, questions)
 
     def new_state(self) -> Path:
-        """An empty folder for one run of `main.py`: its output, its caches."""
+        """Make an empty folder for one run of `main.py`: its output, its caches."""
         self._states += 1
         state = self.folder / f"state-{self._states}"
         state.mkdir()
         return state
 
     def copy_of(self, state: Path) -> Path:
-        """A copy of what a run has left behind, to continue from it more than once."""
+        """Copy the folder of a run, to continue from it more than once."""
         copy = self.new_state()
         shutil.copytree(state, copy, dirs_exist_ok=True)
         return copy
@@ -367,7 +367,7 @@ class Workspace:
         return self.start(provider, state, *flags).finish()
 
     def keep_bodies(self, questions: int) -> Path:
-        """The request bodies of a run of basic questions, one a line, for the bare client."""
+        """Save the request bodies of a run of basic questions, one a line, for the bare client."""
         bodies = self.folder / "bodies.jsonl"
         kept = str(questions * CALLS_OF_BASIC)
         with Provider("--bodies", str(bodies), "--bodies-kept", kept) as provider:
@@ -386,7 +386,7 @@ class Workspace:
 
     @staticmethod
     def environment(provider: Provider, state: Path) -> dict[str, str]:
-        """The variables of a measured program: nothing of the user's settings or caches."""
+        """Return the variables of a measured program, without the user's settings or caches."""
         return {
             "PATH": os.environ.get("PATH", ""),
             "LANG": "C.UTF-8",
@@ -400,7 +400,7 @@ class Workspace:
 
 @contextmanager
 def workspace(questions: int) -> Iterator[Workspace]:
-    """A `Workspace` that is removed at the end."""
+    """Make a `Workspace` that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="mdagents-benchmark-") as folder:
         yield Workspace(Path(folder), questions)
 
@@ -423,19 +423,19 @@ def write_questions(path: Path, count: int) -> None:
 
 
 def run_folder(state: Path) -> Path | None:
-    """The folder of the run in `state`; None before there is one.
+    """Return the folder of the run in `state`; None before the run has made it.
 
-    Earlier runs that were kept under a dated name are passed over.
+    Earlier runs that were kept under a dated name are skipped.
     """
     found = [path.parent for path in state.glob("output/*/run.json")]
     return min(found, key=lambda folder: len(folder.name), default=None)
 
 
 def records(state: Path) -> list[dict[str, Any]]:
-    """The records of the finished run in `state`.
+    """Return the records of the finished run in `state`.
 
     Raises:
-        BenchmarkError: There is none.
+        BenchmarkError: The folder has no run.
     """
     folder = run_folder(state)
     if folder is None:
@@ -446,7 +446,7 @@ def records(state: Path) -> list[dict[str, Any]]:
 
 
 def lines_of(state: Path, name: str) -> int:
-    """Whole lines of a file of the run in `state`; 0 when it is not there."""
+    """Count the whole lines of a file of the run in `state`; 0 when it is not there."""
     folder = run_folder(state)
     if folder is None or not (folder / name).is_file():
         return 0

@@ -62,7 +62,7 @@ class FinishedQuestions:
         self._count = 0
 
     def __call__(self) -> int:
-        """How many there are now."""
+        """Return their number now."""
         if self._file is None:
             folder = run_folder(self._state)
             if folder is None or not (folder / "samples.jsonl").is_file():
@@ -90,10 +90,10 @@ def watch(program: Program, state: Path) -> list[Reading]:
 
 
 def slope(readings: Sequence[Reading], questions: int) -> float:
-    """MiB per 1,000 questions over the second half of the questions.
+    """Return the MiB per 1,000 questions over the second half of the questions.
 
     Raises:
-        BenchmarkError: There are too few readings.
+        BenchmarkError: The run has too few readings.
     """
     second_half = [r for r in readings if questions / 2 <= r.questions < questions]
     if len(second_half) < _FEWEST_TO_FIT:

@@ -2,9 +2,9 @@
 
     python -m benchmarks.overhead
 
-Each program is run twice, with few and with many calls, at no latency; the difference of the CPU
-seconds (user and system, of the whole process) over the difference of the calls is what a call
-costs. So start-up counts for nobody, and everything that a question brings with it counts for us:
+Each program is run twice, with few and with many calls, at no latency; the cost of a call is the
+difference of the CPU seconds (user and system, of the whole process) over the difference of the
+calls. So start-up does not count, and all work for a question counts as the cost of main.py:
 prompts, schemas, validation, ledger, records on the disk, the array and the report at the end.
 The bare client sends bodies that a run of main.py has sent.
 """
@@ -51,10 +51,10 @@ _IN_FLIGHT = 16  # the default of --max-connections
 
 
 def cost_of_a_call(run: Callable[[int], float], few: int, many: int) -> float:
-    """Milliseconds of CPU for a call.
+    """Return the milliseconds of CPU for a call.
 
     Args:
-        run: Runs a program on a number of questions and gives its CPU seconds.
+        run: Runs a program on a number of questions and returns its CPU seconds.
         few: Questions of the small run.
         many: Questions of the large run.
     """
@@ -63,7 +63,7 @@ def cost_of_a_call(run: Callable[[int], float], few: int, many: int) -> float:
 
 
 def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[str]) -> None:
-    """Print what a call costs.
+    """Print the cost of a call.
 
     Args:
         place: Where to run.
@@ -121,7 +121,7 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
 
 
 def _ratio(values: Sequence[float], base: Sequence[float]) -> float:
-    """Median of the ratios within each round."""
+    """Return the median of the ratios within each round."""
     return median(a / b for a, b in zip(values, base, strict=True))
 
 
@@ -158,11 +158,11 @@ _DEAREST = 25
 
 
 def layer_of(file: str, function: str) -> str:
-    """The layer that a function of a profile belongs to.
+    """Return the layer that a function of a profile belongs to.
 
     Args:
-        file: Its file; `~` for what is written in C.
-        function: Its name; for what is written in C a description.
+        file: Its file; `~` for a function in C.
+        function: Its name; a description for a function in C.
     """
     path = file.removeprefix(str(REPOSITORY.parent)) if "site-packages" not in file else file
     path = path.rpartition("site-packages")[2]
@@ -174,9 +174,9 @@ def layer_of(file: str, function: str) -> str:
 
 
 def profile(place: Workspace, few: int, many: int) -> None:
-    """Print by layer where main.py spends its time, start-up taken off.
+    """Print by layer where main.py spends its time, without start-up.
 
-    cProfile makes small functions look dearer than they are; shares are only a hint.
+    cProfile overstates the cost of small functions; shares are only a hint.
     """
     small, large = (_profile_of(place, questions) for questions in (few, many))
     calls = (many - few) * CALLS_OF_BASIC
@@ -196,7 +196,7 @@ def profile(place: Workspace, few: int, many: int) -> None:
 
 
 def _profile_of(place: Workspace, questions: int) -> dict[tuple[str, int, str], float]:
-    """(file, line, function) -> seconds of its own in a run."""
+    """Return (file, line, function) -> seconds of its own in a run."""
     state = place.new_state()
     file = state / "profile"
     size = ("--num-samples", str(questions))

@@ -3,9 +3,9 @@
     python -m benchmarks.replies [FILE …]
 
 A file holds one JSON object a line: `text`, `options`, `expected` (a letter, or null or "several"
-for no answer) and a class, in `class` or `kind`. Without a file, it is the corpus of the tests and,
-where it is there, that of real replies in the shared data. Replies whose label the parser does not
-follow are listed, so that each can be read.
+for no answer) and a class, in `class` or `kind`. The defaults are the corpus of the tests and, if
+present, the real replies in the shared data. Replies on which the parser differs from the label
+are listed, so that each can be read.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class Reply:
     text: str
     options: Mapping[str, str]
     expected: str | None
-    """None where the reply is no answer."""
+    """None where the reply has no answer."""
 
     def outcome(self, answer: ParsedAnswer) -> str:
-        """`right`, `missed` (a letter was not read) or `false` (one was read that is not there)."""
+        """Return `right`, `missed` (a letter was not read) or `false` (a wrong one was read)."""
         if answer.letter == self.expected:
             return "right"
         return "missed" if answer.letter is None else "false"
 
 
 def read_replies(path: Path) -> Iterator[Reply]:
-    """The replies of a file."""
+    """Yield the replies of a file."""
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
         if not line:
             continue
@@ -66,7 +66,7 @@ def read_replies(path: Path) -> Iterator[Reply]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table for each file, and the replies that were read otherwise."""
+    """Print a table for each file, and the replies that were read differently."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").splitlines()[0], prog="python -m benchmarks.replies"
     )

@@ -2,8 +2,8 @@
 
     python -m benchmarks.scoring
 
-The records have the fields of the seed and little more, as files of that size are put together from
-many runs. `benchmarks.evaluate` measures a run of usual size with all that its records hold.
+The records have little more than the required fields, as files of that size are put together from
+many runs. `benchmarks.evaluate` measures a run of usual size with complete records.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _READING = "json.loads of each line"
 
 
 def records(count: int) -> Iterator[dict[str, object]]:
-    """The same records every time, of about 2 KB."""
+    """Yield records of about 2 KB, the same ones every time."""
     rng = random.Random(0)
     questions = [prose(80, n) for n in range(_DIFFERENT)]
     reasons = [prose(60, n) for n in range(_DIFFERENT)]
@@ -84,7 +84,7 @@ def records(count: int) -> Iterator[dict[str, object]]:
 
 
 def measure(folder: Path, count: int, rounds: int) -> None:
-    """Print what scoring takes.
+    """Print time and memory of scoring.
 
     Args:
         folder: An empty one to work in.
@@ -135,7 +135,7 @@ def measure(folder: Path, count: int, rounds: int) -> None:
 
 
 def _run(command: Sequence[str], folder: Path) -> tuple[Ended, float]:
-    """What a program has cost, and its peak of resident memory in MiB."""
+    """Run a program; return its cost, and its peak of resident memory in MiB."""
     program = Program(command, folder, {"PATH": "", "HOME": str(folder), "LANG": "C.UTF-8"})
     peak = 0.0
     while program.is_running():

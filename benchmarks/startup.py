@@ -42,7 +42,7 @@ _SHOWN = 25
 
 
 def first_request(place: Workspace, provider: Provider, state: Path) -> float:
-    """Seconds from the start of main.py to the arrival of its first request; then it is killed."""
+    """Return the seconds from the start of main.py to its first request; then kill it."""
     provider.reset()
     program = place.start(provider, state, *BASIC)
     try:
@@ -53,10 +53,10 @@ def first_request(place: Workspace, provider: Provider, state: Path) -> float:
 
 
 def killed_run(place: Workspace, provider: Provider, finished: int) -> Path:
-    """The state of a run that was killed when `finished` questions had a record.
+    """Return the state of a run that was killed when `finished` questions had a record.
 
     Raises:
-        BenchmarkError: The run was over before.
+        BenchmarkError: The run was over before that.
     """
     state = place.new_state()
     program = place.start(provider, state, *BASIC)
@@ -71,13 +71,13 @@ def killed_run(place: Workspace, provider: Provider, finished: int) -> Path:
 
 
 def interpreter_start(place: Workspace) -> float:
-    """Seconds that the interpreter takes to do nothing."""
+    """Return the seconds that the interpreter takes to do nothing."""
     nothing = Program([sys.executable, "-c", "pass"], place.folder, {"PATH": ""})
     return nothing.finish().wall_seconds
 
 
 def bare_first_request(place: Workspace, provider: Provider, bodies: Path) -> float:
-    """Seconds from the start of the bare client to the arrival of its request."""
+    """Return the seconds from the start of the bare client to the arrival of its request."""
     provider.reset()
     program = place.start_bare(provider, bodies, calls=1, in_flight=1, way=TYPED)
     program.finish()
@@ -99,7 +99,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
     fresh: list[float] = []
     resumed: list[float] = []
     continued = True
-    # One endpoint for all: a run does not go on at another one.
+    # One endpoint for all: a run cannot be continued at another one.
     with Provider("--latency", str(_LATENCY)) as provider:
         killed = killed_run(place, provider, finished)
         kept = lines_of(killed, "samples.jsonl")
@@ -127,7 +127,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
 
 
 def show_imports(place: Workspace) -> None:
-    """Print part 3: time of imports by top-level package, without that of what they import."""
+    """Print part 3: time of imports by top-level package, without the packages that it imports."""
     state = place.new_state()
     with Provider() as provider:
         size = ("--num-samples", "1")

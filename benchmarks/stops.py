@@ -4,12 +4,12 @@
     python -m benchmarks.stops --main ../earlier/main.py    # the same of another revision
 
 Each cell is one run of `main.py --difficulty adaptive` on the fake provider, with more calls than
-connections, that is stopped while calls are queued, and the same command once more. Asked of the
-first: the exit status of docs/cli.md, one line on stderr, no traceback. Asked of the second: exit 0
-and the records of a run that nobody disturbed, apart from times and what EXAID made of them.
+connections, that is stopped while calls are queued, and the same command once more. Required of the
+first: the exit status of docs/cli.md, one line on stderr, no traceback. Required of the second:
+exit 0 and the records of an undisturbed run, apart from times and the results of EXAID.
 
-A full disk, an unknown host and an output that another user owns need root; without it their cells
-are left out and named.
+A full disk, an unknown host and an output that another user owns need root; without root their
+cells are left out and named.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ LATENCY = ("--latency", "0.03", "--latency-spread", "0.12")
 
 _EXAIDS_OWN = ("exaid", "watched")
 _AFTER = 0.25  # of the calls of a run, when it is stopped in the middle
-_LONGEST = 180.0  # seconds of one command, after which it hangs
+_LONGEST = 180.0  # seconds of one command, after which it counts as hanging
 _SMALL_DISK = 700 * 1024  # bytes
 _OTHER_USER = 65_533
 _HOST = "model-server.test"
-_WITH_ITS_SIGNALS = ("env", "--default-signal=HUP,INT,TERM")  # whoever started the benchmark
+_WITH_ITS_SIGNALS = ("env", "--default-signal=HUP,INT,TERM")  # whatever this process inherited
 _WITHOUT_RIGHTS_OF_ROOT = (
     "setpriv", "--inh-caps=-dac_override,-dac_read_search",
     "--bounding-set=-dac_override,-dac_read_search", "--",
@@ -64,7 +64,7 @@ _WITHOUT_RIGHTS_OF_ROOT = (
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a run needs that nobody disturbs and EXAID does not watch."""
+    """The calls and tokens of an undisturbed run without EXAID."""
 
     calls: int
     tokens: int
@@ -84,7 +84,7 @@ class Trial:
     needs: Needs
     host: str = "127.0.0.1"
     wrapper: tuple[str, ...] = ()
-    """What the program is started with."""
+    """Command that starts the program."""
     process: subprocess.Popen[bytes] | None = None
     stdout: int = subprocess.DEVNULL
     extra: list[Provider] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Trial:
             time.sleep(0.02)
 
     def wait(self) -> int | None:
-        """The exit status as a shell has it, once the program ends; None when it does not."""
+        """Return the program's exit status as in a shell; None when it does not end in time."""
         assert self.process is not None
         try:
             status = self.process.wait(_LONGEST)
@@ -143,7 +143,7 @@ class Trial:
         return status if status >= 0 else 128 - status
 
     def errors(self) -> list[str]:
-        """The lines on standard error."""
+        """Return the lines on standard error."""
         return (self.folder / "stderr.txt").read_text(errors="replace").splitlines()
 
     def replace_provider(self) -> None:
@@ -161,7 +161,7 @@ def nothing(trial: Trial) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A way to stop, and what should come of it."""
+    """A way to stop, and the expected outcome."""
 
     name: str
     statuses: frozenset[int]
@@ -175,9 +175,9 @@ class Stop:
     flags: tuple[str, ...] = ()
     """Of the first command alone; `{tokens}` stands for half of what the run needs."""
     lines: int = 1
-    """On standard error at the most."""
+    """Most lines on standard error."""
     needs_root: bool = False
-    """Root that may mount."""
+    """Whether it needs root with the right to mount."""
 
 
 def _signals(*numbers: signal.Signals) -> Step:
@@ -217,7 +217,7 @@ def _name_the_host(trial: Trial) -> None:
 
 
 def may_mount() -> bool:
-    """Whether this process may mount a file system, which containers often may not."""
+    """Return whether this process may mount a file system, which containers often may not."""
     done = subprocess.run(
         ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", tempfile.gettempdir()],
         capture_output=True,
@@ -284,7 +284,7 @@ STOPS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a cell."""
+    """The outcome of a cell."""
 
     stop: Stop
     questions: int
@@ -302,7 +302,7 @@ class Outcome:
 
     @property
     def faults(self) -> list[str]:
-        """What is not as it should be; empty when all is."""
+        """The deviations from the expected outcome; empty without any."""
         found = []
         if self.status not in self.stop.statuses:
             found.append(f"exit {'never' if self.status is None else self.status}")
@@ -331,7 +331,7 @@ def undisturbed(main: Path, questions: int) -> tuple[dict[str, Any], Needs]:
     """Answer the questions once without EXAID.
 
     Returns:
-        Question -> its record; what they needed.
+        Question -> its record; calls and tokens of the run.
 
     Raises:
         BenchmarkError: The run failed.

@@ -4,8 +4,8 @@
 
 1. Calls and tokens of a question, for each team and each baseline.
 2. Tokens of a debate in which every expert always writes, against one in which half of them do and
-   one of a single round: a program that replays the history pays for it with the square of what is
-   said.
+   one of a single round: for a program that replays the history they grow with the square of the
+   text.
 
 Tokens are counted by the fake provider's rule, one for every four characters, so that the figures
 of two revisions can be compared.
@@ -45,7 +45,7 @@ class Course:
     flags: tuple[str, ...]
     """Of `main.py`."""
     who_writes: str = "nobody"
-    """In a debate."""
+    """The experts that write in a debate."""
 
 
 COURSES = (
@@ -72,16 +72,16 @@ class Cost:
 
     @property
     def tokens(self) -> float:
-        """Both ways."""
+        """Input and output tokens."""
         return self.tokens_in + self.tokens_out
 
     def figures(self) -> tuple[str, ...]:
-        """As cells of a table, tokens of a call the last."""
+        """Return the cells of a table row, tokens of a call last."""
         tokens = (self.tokens_in, self.tokens_out, self.tokens, self.tokens / self.calls)
         return (f"{self.calls:.1f}", *(f"{number:,.0f}" for number in tokens))
 
     def growth(self, other: Cost) -> float:
-        """How much faster tokens grow than calls from `other` to this; 1: as fast."""
+        """Return how much faster tokens grow than calls from `other` to this; 1: as fast."""
         return (self.tokens / other.tokens) / (self.calls / other.calls)
 
 
@@ -97,7 +97,7 @@ _COLUMNS = ("calls", "tokens in", "tokens out", "tokens", "tokens/call")
 
 
 def measure_courses(place: Workspace, questions: int) -> None:
-    """Print part 1: `questions` answered on each course."""
+    """Print part 1, with `questions` answered on each course."""
     rows = [
         (
             course.name,
@@ -114,8 +114,8 @@ def measure_debate(place: Workspace, questions: int, message_words: Sequence[int
     Args:
         place: Where to run.
         questions: Debated in each run.
-        message_words: Lengths of the messages, in words. The longer they are, the dearer is a
-            history that is replayed, but also what is merely written once and read once.
+        message_words: Lengths of the messages, in words. Longer ones raise the cost of a replayed
+            history, but also of messages that are only written once and read once.
     """
     rows = []
     results = []
@@ -136,7 +136,7 @@ def measure_debate(place: Workspace, questions: int, message_words: Sequence[int
 
 
 def _cost(place: Workspace, questions: int, course: Sequence[str], *provider: str) -> Cost:
-    """Of a question on a course.
+    """Measure the cost of a question on a course.
 
     Args:
         place: Where to run.

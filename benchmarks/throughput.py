@@ -42,7 +42,7 @@ BARE_AIM = 1.15
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One way that a question can take."""
+    """One way to answer a question."""
 
     name: str
     flags: tuple[str, ...]
@@ -106,10 +106,10 @@ class Sample:
 
     @classmethod
     def of(cls, ended: Ended, stats: ProviderStats, calls: int, latency: float) -> Sample:
-        """What was seen of a run.
+        """Return the measurements of a run.
 
         Raises:
-            BenchmarkError: It did not make `calls` calls.
+            BenchmarkError: The run did not make `calls` calls.
         """
         if stats.arrivals != calls:
             raise BenchmarkError(f"{stats.arrivals} calls were made, not {calls}")

@@ -1,1 +1,1 @@
-"""EXAID measured: frozen traces replayed through its variants, and what the summaries tell."""
+"""Evaluates EXAID: replays frozen traces through its variants and measures the summaries."""

@@ -17,7 +17,7 @@ _CLAUSE = re.compile(r"[.;:!?()\n]")
 
 
 class Explained(NamedTuple):
-    """A short form and what the text says that it stands for."""
+    """A short form and its long form in the text."""
 
     short: str
     long: str
@@ -38,7 +38,7 @@ def explained_abbreviations(text: str) -> Iterator[Explained]:
 
 
 def _long_form(short: str, candidate: str) -> str | None:
-    """The shortest end of `candidate` that has the letters of `short` in their order."""
+    """Return the shortest end of `candidate` that has the letters of `short` in their order."""
     at = len(candidate)
     for index in range(len(short) - 1, -1, -1):
         letter = short[index].lower()

@@ -45,15 +45,15 @@ COMPARED = (
 )
 """Fields in which variants are compared case by case."""
 
-_CASES_FOR_FENCES = 4  # quartiles of fewer say nothing
+_CASES_FOR_FENCES = 4  # quartiles of fewer mean nothing
 _TUKEY = 1.5
 _CELLS_AT_ONCE = 20_000_000
 
 
 def bootstrap(values: Sequence[float | None], samples: int = BOOTSTRAP_SAMPLES) -> Interval:
-    """The mean of the values that there are, and its 95 % percentile interval.
+    """Return the mean of the values that are not None, and its 95 % percentile interval.
 
-    Each call resamples from the same seed, so that equal values have equal intervals.
+    Each call resamples with the same random seed, so that equal values have equal intervals.
     """
     kept = np.array([value for value in values if value is not None], dtype=float)
     if not kept.size:
@@ -71,9 +71,9 @@ def bootstrap(values: Sequence[float | None], samples: int = BOOTSTRAP_SAMPLES) 
 
 
 def flag_outliers(cases: Sequence[CaseMeasures]) -> list[PerCaseMetrics]:
-    """The records of one variant's cases, with those flagged that lie beyond Tukey's fences.
+    """Return the records of one variant's cases; those beyond Tukey's fences are flagged.
 
-    With fewer than four cases none is.
+    With fewer than four cases nothing is flagged.
     """
     if len(cases) < _CASES_FOR_FENCES:
         return [case.record for case in cases]
@@ -107,7 +107,7 @@ def aggregate(
     stoplists: StoplistsProvenance,
     samples: int = BOOTSTRAP_SAMPLES,
 ) -> AggregateMetrics:
-    """The metrics of all variants.
+    """Return the metrics of all variants.
 
     Args:
         by_variant: Variant -> its cases.

@@ -22,15 +22,15 @@ _ENDS_ANYWAY = frozenset({FlushReason.END_OF_TRACE, FlushReason.TURN_END})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a setting makes of the traces."""
+    """The effect of a setting on the traces."""
 
     profile: GateProfile
     flushes_per_case: float
     """Updates per case if each chunk were summarised."""
     median_ctu: float
-    """Of the regular chunks, that is, not the ends of turns; 0 if there are none."""
+    """Of the regular chunks, that is, not the ends of turns; 0 without such chunks."""
     whole_terms: float
-    """Share of the concepts of a trace that are named within one chunk: what cutting leaves."""
+    """Share of the concepts of a trace that are named within one chunk, so are not cut."""
     wait_ms: float
     """Mean time from a delta until its chunk is let through."""
     cost_ctu: float
@@ -45,10 +45,10 @@ def grid(
     silence_timers: Iterable[float] = (LEGACY.silence_timer,),
     max_wait_timeouts: Iterable[float] = (LEGACY.max_wait_timeout,),
 ) -> list[GateProfile]:
-    """All settings of the given values that are possible.
+    """Return all valid settings of the given values.
 
     Raises:
-        ConfigError: None is.
+        ConfigError: No setting is valid.
     """
     profiles = []
     for low, high, silence, wait in product(
@@ -66,7 +66,7 @@ def grid(
 def sweep(
     traces: Sequence[Trace], profiles: Sequence[GateProfile], extractor: ConceptExtractor
 ) -> Iterable[Outcome]:
-    """Yield what each setting makes of the traces."""
+    """Yield the outcome of each setting."""
     of_traces = [
         extractor.extract("\n".join(turn.text for turn in content_turns(trace))) for trace in traces
     ]
@@ -95,7 +95,7 @@ def sweep(
 def flushes(trace: Trace, profile: GateProfile) -> Iterable[tuple[Flush, float]]:
     """Yield the chunks of a trace in virtual time, each with the mean wait of its deltas in ms.
 
-    The wait is that of its first and its last delta, halved: speech comes at an even pace.
+    It is the mean of the waits of the first and the last delta, as text comes at an even pace.
     """
     gate = GateCore(profile)
     with_content = {turn.turn_id for turn in content_turns(trace)}

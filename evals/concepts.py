@@ -18,12 +18,12 @@ from exaid_core.trace.run_records import ConceptExtractorInfo
 
 
 class Concept(NamedTuple):
-    """A concept, as far as metrics tell one from another."""
+    """A concept, as metrics compare it."""
 
     id: str
     """UMLS CUI where the vocabulary gives one, else `HP:…`, `DOID:…`, `MESH:…` or `local:…`."""
     negated: bool = False
-    """Whether its clause denies it; False unless the extractor was told to look."""
+    """Whether its clause denies it; False unless the extractor has `negation`."""
 
 
 class Mention(NamedTuple):
@@ -39,11 +39,11 @@ class ConceptExtractor(Protocol):
 
     @property
     def info(self) -> ConceptExtractorInfo:
-        """What identifies the extractor, for a run log."""
+        """The identity of the extractor, for a run log."""
         ...
 
     def extract(self, text: str) -> frozenset[Concept]:
-        """The concepts that `text` names."""
+        """Return the concepts that `text` names."""
         ...
 
 
@@ -51,8 +51,8 @@ class TermExtractor:
     """Finds the terms of a table: the longest one from the left, on whole words.
 
     Case, plural, British spelling, hyphens and Markdown emphasis do not matter, and no term
-    reaches over punctuation. An abbreviation counts in its own case only; one that the text
-    explains, `long form (SHORT)`, means what the text says.
+    extends over punctuation. An abbreviation must match in case; one that the text explains,
+    `long form (SHORT)`, has the meaning given there.
 
     Args:
         path: Table of terms.
@@ -100,7 +100,7 @@ class TermExtractor:
         yield from self._single(text, words[after:], explained)
 
     def _terms(self, words: list[Piece]) -> Iterator[tuple[int, int, str]]:
-        """(first word, last word, concept) of each term."""
+        """Yield (first word, last word, concept) of each term."""
         wraps = [wrapped((word.form,)) for word in words]
         ends = list(accumulate(map(len, wraps)))
         place_of_start = {
@@ -114,7 +114,7 @@ class TermExtractor:
     def _single(
         self, text: str, words: list[Piece], explained: dict[str, str]
     ) -> Iterator[Mention]:
-        """Abbreviations among words that are part of no term."""
+        """Yield the abbreviations among words that are not part of a term."""
         for word in words:
             if word.form == BREAK:
                 continue
@@ -135,7 +135,7 @@ class TermExtractor:
         yield Mention(Concept(id_, negated), start, end)
 
     def _explained(self, text: str) -> dict[str, str]:
-        """Abbreviation -> the concept that its long form ends in; empty for none that is known."""
+        """Return abbreviation -> the concept at the end of its long form; empty if unknown."""
         if "(" not in text:
             return {}
         found: dict[str, str] = {}
@@ -158,7 +158,7 @@ class TermExtractor:
 
 
 def extractor_info(terminology: Terminology, *, negation: bool = False) -> ConceptExtractorInfo:
-    """What identifies a `TermExtractor`."""
+    """Return the identity of a `TermExtractor`."""
     return ConceptExtractorInfo(
         name="terms+negation" if negation else "terms",
         version="1",

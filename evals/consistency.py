@@ -1,6 +1,6 @@
-"""What has to hold between the records of a file: order, indices, ids, references, hashes, totals.
+"""Checks across the records of a file: order, indices, ids, references, hashes, totals.
 
-Memory does not grow with the file: of a trace, what is kept is one hash for each open turn.
+Memory does not grow with the file: of a trace, only one hash for each open turn is kept.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Content = Mapping[str, Any]
 
 
 class Checks(Protocol):
-    """Looks at the records of one file in their order; gives (field, what) for what is wrong."""
+    """Checks the records of one file in their order; yields (field, what) for each problem."""
 
     def record(self, content: Content) -> Iterator[tuple[str, str]]:
-        """The next record, which fits its schema."""
+        """Check the next record, which fits its schema."""
         ...
 
     def unreadable(self) -> None:
-        """A record does not fit its schema: do not blame others for what it may have said."""
+        """Note a record that does not fit its schema, so that others are not blamed for it."""
 
     def end(self) -> Iterator[tuple[str, str]]:
-        """There are no more."""
+        """Check the totals after the last record."""
         ...
 
 
@@ -271,7 +271,7 @@ class _ManifestChecks:
         for name, there in counted.items():
             if self._summary and self._summary.get(name) != there:
                 yield name, f"the summary says {self._summary.get(name)}, the entries {there}"
-        # Published manifests hash another list of cases, and say so.
+        # Published manifests hash another list of cases, as their `case_list_hash_input` says.
         told = self._provenance.get("trace_dataset_hash")
         cases_hash = self._provenance.get("case_list_hash", "")
         if told is None or cases_hash != case_list_hash([entry[0] for entry in self._entries]):

@@ -41,7 +41,7 @@ def draw_metrics(
     """Draw coverage against budget, cost against coverage, latency, and the ablation.
 
     Raises:
-        ConfigError: There is nothing to draw.
+        ConfigError: The metrics have nothing to draw.
         StorageError: A figure cannot be written.
     """
     if not metrics.variants:
@@ -55,10 +55,10 @@ def draw_metrics(
 
 
 def draw_calibration(path: Path, outcomes: Sequence[Outcome]) -> Path:
-    """Draw how many updates of which size each setting of the TokenGate makes.
+    """Draw number and size of the updates under each setting of the TokenGate.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The figure cannot be written.
     """
     figure, (axes,) = _axes(1)
     for outcome in outcomes:
@@ -135,7 +135,7 @@ def _ablation(metrics: AggregateMetrics) -> Figure:
 
 
 def _axes(count: int) -> tuple[Figure, list[Axes]]:
-    # Imported here: it takes a second, which only who draws need wait for.
+    # Imported here: it takes a second, which is only needed for drawing.
     import matplotlib as mpl
 
     mpl.rcParams["svg.hashsalt"] = "evals"  # equal metrics, equal files

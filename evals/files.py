@@ -14,13 +14,13 @@ from infra.files.whole_file import whole_file
 
 
 def records_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number of the line from 1, object) of each record of a file.
+    """Yield (number of the line from 1, object) of each record of a file.
 
     Args:
         path: `.jsonl` or `.jsonl.gz` for a record a line; `.json` for one record in all.
 
     Raises:
-        RecordError: It cannot be read as such.
+        RecordError: The file cannot be read as such.
     """
     if path.suffix != ".json":
         yield from read_records(path)
@@ -39,10 +39,10 @@ def records_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def file_hash(path: Path) -> str:
-    """`sha256:` and the hash of a file's bytes.
+    """Return `sha256:` and the hash of a file's bytes.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: The file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -55,7 +55,7 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file, with its folder; a reader sees the old one or the new one.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The file cannot be written.
     """
     try:
         with whole_file(path) as file:

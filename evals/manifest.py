@@ -1,4 +1,4 @@
-"""The manifest of a set of frozen traces: exaid.manifest 2.0.0 (design/evals.md, seed 002)."""
+"""The manifest of a set of frozen traces: exaid.manifest 2.0.0 (docs/evals.md)."""
 
 from __future__ import annotations
 
@@ -108,18 +108,18 @@ _RECORD: TypeAdapter[ManifestRecord] = TypeAdapter(ManifestRecord)
 
 
 def json_hash(content: object) -> str:
-    """`sha256:` and the hash of compact JSON with sorted keys."""
+    """Return `sha256:` and the hash of compact JSON with sorted keys."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def case_list_hash(case_ids: Sequence[str]) -> str:
-    """Hash of the sorted case ids."""
+    """Return the hash of the sorted case ids."""
     return json_hash(sorted(case_ids))
 
 
 def trace_dataset_hash(mas_run_id: str, cases_hash: str, traces: Sequence[tuple[str, str]]) -> str:
-    """Hash of a set of traces.
+    """Return the hash of a set of traces.
 
     Args:
         mas_run_id: The run that made them.
@@ -136,12 +136,12 @@ def trace_dataset_hash(mas_run_id: str, cases_hash: str, traces: Sequence[tuple[
 
 
 def trace_files(paths: Sequence[Path]) -> list[Path]:
-    """The trace files among `paths` and in the folders among them, in order of their names.
+    """Return the trace files among `paths` and in the folders among them, in order of their names.
 
-    A run's folder stands for its `traces` folder.
+    For the folder of a run, its `traces` folder is used.
 
     Raises:
-        ConfigError: There are none, or one is not there.
+        ConfigError: A path does not exist, or the paths have no trace files.
     """
     found: list[Path] = []
     for path in paths:
@@ -165,13 +165,13 @@ def make_manifest(
     config_hash: str = "",
     decoding: Decoding | None = None,
 ) -> list[ManifestRecord]:
-    """The manifest of trace files; equal files give equal manifests.
+    """Return the manifest of trace files; equal files give equal manifests.
 
     Args:
         files: All of one run.
-        dataset_id: Name of the set; empty for one after the run.
+        dataset_id: Name of the set; empty: a name made from that of the run.
         mac_fork_url: Where the code of the multi-agent system came from.
-        config_hash: Of its settings; empty for one of what the traces say of them.
+        config_hash: Of its settings; empty: the hash of the settings in the traces.
         decoding: For traces that do not say how the model sampled.
 
     Raises:
@@ -246,7 +246,7 @@ def write_manifest(path: Path, records: Sequence[ManifestRecord]) -> None:
     """Write a manifest.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The file cannot be written.
     """
     write_whole(path, b"".join(map(dump_line, records)))
 
@@ -255,16 +255,16 @@ def read_manifest(path: Path) -> list[ManifestRecord]:
     """Read a manifest.
 
     Raises:
-        RecordError: It is none.
+        RecordError: The file is not a manifest.
     """
     return [validated(_RECORD, path, number, content) for number, content in read_records(path)]
 
 
 def provenance(records: Sequence[ManifestRecord]) -> Provenance:
-    """The provenance record of a manifest.
+    """Return the provenance record of a manifest.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The manifest has no provenance record.
     """
     for record in records:
         if isinstance(record, Provenance):
@@ -273,10 +273,10 @@ def provenance(records: Sequence[ManifestRecord]) -> Provenance:
 
 
 def read_decoding(text: str) -> Decoding:
-    """Decoding settings out of JSON, such as `{"temperature": 0}`.
+    """Parse decoding settings in JSON, such as `{"temperature": 0}`.
 
     Raises:
-        ConfigError: They are none.
+        ConfigError: The text is not JSON, or does not hold decoding settings.
     """
     try:
         return Decoding.model_validate_json(text)

@@ -1,4 +1,4 @@
-"""Metrics M1 to M10 of one case under one variant (design/evals.md, "Metrics")."""
+"""Metrics M1 to M10 of one case under one variant (docs/evals.md, "Metrics")."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CaseMeasures:
     """The metrics of a case, and the values that are pooled over cases."""
 
     record: PerCaseMetrics
-    """With no outlier flagged: that takes the other cases."""
+    """Without outlier flags, which depend on the other cases."""
     jaccards: tuple[float, ...]
     """Of each pair of consecutive summaries."""
     summary_latencies: tuple[int, ...]
@@ -45,11 +45,11 @@ class CaseMeasures:
 
 
 def measure(log: RunLogFile, trace: TraceText, extractor: ConceptExtractor) -> CaseMeasures:
-    """The metrics of a run log.
+    """Return the metrics of a run log.
 
     Args:
-        log: What EXAID did.
-        trace: The content of the trace that it watched.
+        log: The run log.
+        trace: The content of its trace.
         extractor: Finds the concepts.
     """
     events = log.events
@@ -115,18 +115,18 @@ def measure(log: RunLogFile, trace: TraceText, extractor: ConceptExtractor) -> C
 
 
 def jaccard(first: Concepts, second: Concepts) -> float:
-    """Shared concepts / concepts in either; 0 if neither has one."""
+    """Return shared concepts / concepts in either; 0 if neither has a concept."""
     return _share(first & second, first | second)
 
 
 def threshold_rates(jaccards: Sequence[float]) -> ThresholdRates:
-    """How often two consecutive summaries are nearly the same."""
+    """Return how often two consecutive summaries are nearly the same."""
     rates = {f"tau_{tau:.2f}": mean([float(j >= tau) for j in jaccards]) for tau in THRESHOLDS}
     return ThresholdRates.model_validate(rates)
 
 
 def mean(values: Iterable[float]) -> float | None:
-    """The mean; None of nothing."""
+    """Return the mean; None without values."""
     kept = list(values)
     return fmean(kept) if kept else None
 
@@ -149,7 +149,7 @@ def _unsupported_by_window(
     trace: TraceText,
     extractor: ConceptExtractor,
 ) -> tuple[list[float], list[float]]:
-    """M6a and M6b of each valid summary."""
+    """Return M6a and M6b of each valid summary."""
     texts = {event.event_id: event.text for event in events}
     m6a: list[float] = []
     m6b: list[float] = []
@@ -159,7 +159,7 @@ def _unsupported_by_window(
         window = trace.window(event.start_seq, event.end_seq)
         latest = texts.get(event.latest_summary_event_id or "", "")
         for rates, support in ((m6a, window), (m6b, f"{window}\n{latest}")):
-            # A summary that says nothing is grounded in nothing.
+            # A summary without concepts counts as ungrounded.
             rates.append(
                 _share(concepts - extractor.extract(support), concepts) if concepts else 1.0
             )
@@ -179,7 +179,7 @@ def _coverage_by_budget(
 
 
 def _expected_latency(log: RunLogFile, trace: TraceText) -> float | None:
-    """Mean time from a delta until the first summary that covers it is there.
+    """Return the mean time from a delta until the first summary that covers it is there.
 
     Decisions and summaries are made one after the other, each when its text is there and the one
     before it is done.
@@ -196,7 +196,7 @@ def _expected_latency(log: RunLogFile, trace: TraceText) -> float | None:
 
 
 def _ready_times(log: RunLogFile, emitted: Mapping[int, int]) -> list[float]:
-    """When each summary is there, in ms since 1970 UTC.
+    """Return when each summary is there, in ms since 1970 UTC.
 
     A decision to summarise is followed by its summary; summaries without one come last.
     """
@@ -235,9 +235,9 @@ def _tail_loss(events: Sequence[Event], trace: TraceText) -> float:
 
 
 def _suppression_rate(log: RunLogFile, trace: TraceText) -> float | None:
-    """Share of critical segments that no summary covers whole.
+    """Return the share of critical segments that no summary covers whole.
 
-    Segments are the chunks of the log, or the turns if it has none.
+    Segments are the chunks of the log, or the turns if it has no chunks.
     """
     if log.chunks:
         segments = [trace.chunk(chunk.start_seq, chunk.end_seq) for chunk in log.chunks]

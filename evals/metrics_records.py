@@ -1,7 +1,7 @@
-"""Records of computed metrics: exaid.metrics 2.2.0 (design/evals.md, "Metrics").
+"""Records of computed metrics: exaid.metrics 2.2.0 (docs/evals.md, "Metrics").
 
-Field names are those of design/evals.md and, where it names none, those of published files of the
-same version. Shares are 0 to 1, latencies are milliseconds, sizes are CTU.
+Field names are those of docs/evals.md and of published files of the same version. Shares are 0 to
+1, latencies are milliseconds, sizes are CTU.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class PerCaseMetrics(_Header):
     m3_redundancy_threshold_rates: ThresholdRates
     """How often that index is high."""
     m4_trace_coverage: Share
-    """Share of the trace's concepts that a summary names; 0 if the trace has none."""
+    """Share of the trace's concepts that a summary names; 0 for a trace without concepts."""
     m4_trace_cui_count: Count
     """Concepts of the trace."""
     m4_summary_cui_count: Count
     """Concepts of all summaries."""
     m5_unsupported_global_rate: Share
-    """Share of the summaries' concepts that the trace does not name; 0 if they have none."""
+    """Share of the summaries' concepts that the trace does not name; 0 if they name no concept."""
     m5_unsupported_per_summary_mean: Share | None
     """The same, mean over valid summaries with concepts; null without one."""
     m6a_mean: Share | None
@@ -87,31 +87,31 @@ class PerCaseMetrics(_Header):
     m6_empty_count: Count
     """Valid summaries without a concept; each counts as 1.0 in m6a and m6b."""
     faithfulness_valid_event_count: Count
-    """Summaries that m6a and m6b are means of."""
+    """Summaries of which m6a and m6b are means."""
     excluded_from_faithfulness_count: Count
-    """Failed summaries, which they leave out."""
+    """Failed summaries, which m6a and m6b leave out."""
     m7b_coverage_by_budget: CoverageByBudget
     """Coverage within a budget of summary text."""
     m8_summary_latency_ms_mean: NotNegative | None
-    """Mean latency of a summary; null if none is known."""
+    """Mean latency of a summary; null if unknown."""
     m8_buffer_decision_latency_ms_mean: NotNegative | None
-    """Mean latency of a buffer decision; null if none is known."""
+    """Mean latency of a buffer decision; null if unknown."""
     m9_prompt_ctu_total: Count
     """CTU of all prompts, decisions and summaries."""
     m9_completion_ctu_total: Count
     """CTU of all replies."""
     m9_total_llm_ctu: Count
-    """Both."""
+    """CTU of all prompts and replies."""
     m9_buffer_decision_count: Count
     """Buffer decisions."""
     m9_buffer_decision_ctu: Count
     """CTU of the text under judgement, all decisions together."""
     m10_schema_failure_count: Count
-    """Summary events whose reply was no summary."""
+    """Summary events whose reply was not a summary."""
     m10_schema_failure_rate: Share
-    """The same as a share of all; 0 if there are none."""
+    """The same as a share of all summary events; 0 without events."""
     m10_compliance_rate: Share
-    """1 less that share."""
+    """1 - that share."""
     compression_ratio: Annotated[float, Field(le=1)] | None
     """1 - CTU of the summaries / CTU of the trace; null for an empty trace."""
     grounding_a: Share | None
@@ -119,7 +119,7 @@ class PerCaseMetrics(_Header):
     grounding_b: Share | None
     """1 - m6b: higher is better."""
     expected_latency_ms: NotNegative | None
-    """Mean time from a delta to the first summary that covers it; null if none is covered."""
+    """Mean time from a delta to the first summary that covers it; null if no delta is covered."""
     tail_loss: Share
     """Share of the trace's characters after the last one that a summary covers."""
     suppression_rate: Share | None
@@ -129,7 +129,7 @@ class PerCaseMetrics(_Header):
     outlier_latency_spike: bool
     """Slowest summary beyond Tukey's upper fence of the variant's cases."""
     outlier_excessive_flushes: bool
-    """Chunks beyond that fence."""
+    """Number of chunks beyond that fence."""
     outlier_low_coverage: bool
     """Coverage below the lower fence."""
 
@@ -193,7 +193,7 @@ class Compliance(Record):
     schema_failure_rate_mean: Share
     """Failed summary events / summary events."""
     compliance_rate_mean: Share
-    """1 less that."""
+    """1 - that share."""
     schema_failure_count: Count
     """Failed summary events."""
     summary_event_count: Count
@@ -230,11 +230,11 @@ class VariantMetrics(Record):
     m10_compliance: Compliance
     """M10."""
     faithfulness_valid_event_count: Count
-    """Summaries that M6 is made of."""
+    """Summaries of which M6 is a mean."""
     excluded_from_faithfulness_count: Count
-    """Failed summaries, which it leaves out."""
+    """Failed summaries, which M6 leaves out."""
     schema_failures: Count
-    """The same as `m10_compliance.schema_failure_count`, where published files have it."""
+    """The same as `m10_compliance.schema_failure_count`, at its place in published files."""
     compression_ratio: Interval
     """Mean over cases."""
     grounding_a: Interval
@@ -255,13 +255,13 @@ class PairedDifference(Record):
     variant: VariantId
     """The variant."""
     baseline: VariantId
-    """The one it is compared with."""
+    """The variant it is compared with."""
     metric: str
     """Field of the per-case record."""
     n_cases: Count
     """Cases in which both have a value."""
     difference: Interval
-    """Variant less baseline."""
+    """Variant minus baseline."""
 
 
 class AggregateMetrics(_Header):
@@ -272,7 +272,7 @@ class AggregateMetrics(_Header):
     bootstrap_samples: Count
     """Resamples of each interval."""
     seed: int
-    """Of the resampling."""
+    """Random seed of the resampling."""
     trace_dataset_hash: Hash | None
     """Of the traces; null if the run logs do not agree on it."""
     concept_extractor: ConceptExtractorInfo

@@ -1,6 +1,6 @@
 """The form in which terms and texts are compared: words without case, plural, national spelling.
 
-A text becomes pieces, each a word or a break. A term never reaches over a break.
+A text becomes pieces, each a word or a break. A term never extends over a break.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 BREAK = "|"
-"""Stands for punctuation that no term reaches over."""
+"""Stands for punctuation that no term extends over."""
 
-# Hyphens, Markdown emphasis and white space only part words; the rest of the punctuation breaks.
+# Hyphens, Markdown emphasis and white space only separate words; other punctuation is a break.
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑-]|\n")
 
 _DIGRAPH = re.compile("ae|oe|æ|œ")
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     form: str
     """Normal form of the word, or `BREAK`."""
     raw: str
-    """As it stands in the text."""
+    """The piece as it is in the text."""
     start: int
     """Where it begins."""
     end: int
@@ -50,24 +50,24 @@ def pieces(text: str) -> Iterator[Piece]:
 
 
 def normal_term(term: str) -> tuple[str, ...]:
-    """The normal forms of the words of a term; breaks in it are kept."""
+    """Return the normal forms of the words of a term; breaks in it are kept."""
     return tuple(piece.form for piece in pieces(term))
 
 
 def wrapped(forms: Iterable[str]) -> str:
-    """Words so joined that a search for characters finds whole words only.
+    """Return words joined so that a search for characters finds whole words only.
 
-    Each word has a space on both sides of its own, so that what is found neither begins nor ends
-    within a word, and two terms side by side are both found.
+    Each word has spaces of its own on both sides, so that no match begins or ends within a word,
+    and two adjacent terms are both found.
     """
     return "".join(BREAK if form == BREAK else f" {form} " for form in forms)
 
 
 @lru_cache(maxsize=200_000)
 def normal_word(word: str) -> str:
-    """`word` in lower case and American spelling, singular, without a possessive ending.
+    """Return `word` in lower case and American spelling, singular, without a possessive ending.
 
-    The result need not be a word: terms and texts only have to come out the same.
+    The result need not be a word: only terms and texts must have the same form.
     """
     form = word.lower().replace("’", "'")
     form = form.removesuffix("'s").replace("'", "")

@@ -1,8 +1,8 @@
 """Feeds frozen traces through EXAID in virtual time, and writes the run logs.
 
 Deltas arrive at the times of the trace and timers fire at theirs, but nothing sleeps. Latencies are
-those that the reply store recorded with each reply, so that a replay from recorded replies gives
-the same bytes each time.
+those recorded with each reply, so that a replay from recorded replies gives the same bytes each
+time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from infra.errors import BenchError, ConfigError, ErrorKind, ProviderError, Stru
 from infra.layers.cache import cache_key
 
 _FAULT_OF_THE_REQUEST = frozenset({ErrorKind.CONTEXT_LENGTH, ErrorKind.BAD_REQUEST})
-"""What would go wrong again: a failure of EXAID, and so part of what is measured."""
+"""Errors that would occur again: failures of EXAID, which are part of the measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Models:
 
 
 class OneAtATime:
-    """A model that is not asked the same twice at once.
+    """A model that does not get the same request twice at once.
 
     Variants share prompts. With a model whose replies vary, each of two replays would go on with a
-    reply of its own, of which only one is recorded, and the other could not be replayed.
+    reply of its own, but only one reply is recorded, so that the other could not be replayed.
 
     Args:
         inner: The model, with its recorded replies.
-        name: Tells it from other models.
+        name: Identifies the model.
     """
 
     def __init__(self, inner: ChatModel, name: str) -> None:
@@ -72,7 +72,7 @@ class OneAtATime:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the replays of a set of traces have in common."""
+    """The common settings of the replays of a set of traces."""
 
     models: Models
     folder: Path
@@ -82,7 +82,7 @@ class Setting:
     stoplists: StoplistsProvenance
 
     def eval_run_id(self, variant: Variant) -> str:
-        """Names the variant's settings, models and prompts, and the set of traces."""
+        """Return an id of the variant's settings, models and prompts, and the set of traces."""
         identity = json_hash([variant.identity(), self.models.names, PROMPTS.hashes]).removeprefix(
             "sha256:"
         )
@@ -90,30 +90,30 @@ class Setting:
         return f"eval-{variant.variant_id}-{identity[:8]}-{dataset[:8]}"
 
     def path(self, variant: Variant, case_id: str) -> Path:
-        """Where the run log of a case is."""
+        """Return the path of the run log of a case."""
         return self.folder / variant.variant_id / f"{case_id}.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of one trace under one variant."""
+    """The outcome of one trace under one variant."""
 
     path: Path
     """Of the run log."""
     was_there: bool = False
     error: str = ""
-    """Why there is no run log; one line."""
+    """Why there is no run log, on one line; empty if there is one."""
 
 
 async def replay_all(
     setting: Setting, variants: Sequence[Variant], files: Sequence[Path], *, jobs: int, fresh: bool
 ) -> AsyncIterator[Replayed]:
-    """Replay each trace under each variant, several at a time; yield what became of each.
+    """Replay each trace under each variant, several at a time; yield the outcome of each.
 
     A run log that is there already is kept.
 
     Args:
-        setting: What they have in common.
+        setting: Their common settings.
         variants: The variants.
         files: Trace files.
         jobs: Replays under way at once.
@@ -121,7 +121,7 @@ async def replay_all(
 
     Raises:
         RecordError: A trace is damaged.
-        ConfigError: A run log that is there is of other settings.
+        ConfigError: An existing run log has other settings.
     """
     free = asyncio.Semaphore(jobs)
 
@@ -152,7 +152,7 @@ async def replay_all(
 async def replay(
     trace: Trace, variant: Variant, setting: Setting, trace_file_hash: str
 ) -> list[bytes]:
-    """Replay one trace; gives the lines of its run log.
+    """Replay one trace and return the lines of its run log.
 
     Args:
         trace: The trace.
@@ -203,23 +203,23 @@ async def replay(
 
 
 class _UnmeasurableError(Exception):
-    """A model was not there to be asked, which says nothing about EXAID."""
+    """A model could not be reached, which says nothing about EXAID."""
 
 
 @dataclass(slots=True)
 class _Spent:
-    """What the models of one replay have used."""
+    """The time that the models of one replay took, and an error that ends the replay."""
 
     seconds: float = 0.0
     error: BenchError | None = None
 
 
 class _Timed:
-    """A model whose time is told by its replies, and whose absence is noted.
+    """A model whose recorded latencies and errors are collected.
 
     Args:
         inner: The model.
-        spent: Is told.
+        spent: Collects them.
     """
 
     def __init__(self, inner: ChatModel, spent: _Spent) -> None:

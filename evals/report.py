@@ -26,7 +26,7 @@ AGGREGATE_FILE = "aggregate.metrics.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What was computed."""
+    """The computed metrics."""
 
     per_case: tuple[PerCaseMetrics, ...]
     """By variant, then case."""
@@ -34,10 +34,10 @@ class Metrics:
 
 
 def run_log_files(folder: Path) -> list[Path]:
-    """The run logs in the folders of the variants below `folder`.
+    """Return the run logs in the folders of the variants below `folder`.
 
     Raises:
-        ConfigError: There are none.
+        ConfigError: The folder has no run logs.
     """
     files = [
         path
@@ -61,7 +61,7 @@ def compute(
 
     Args:
         logs: Files of run logs.
-        traces: The traces that they are of.
+        traces: Their traces.
         extractor: Finds the concepts.
         stoplists: Which concepts it leaves out.
 
@@ -112,7 +112,7 @@ def write_metrics(folder: Path, metrics: Metrics) -> None:
 
 
 def metrics_table(metrics: AggregateMetrics) -> str:
-    """M1 to M10 and the rest, one column a variant."""
+    """Return a table of M1 to M10 and the other metrics, one column a variant."""
     table = PrettyTable(["metric", *metrics.variants])
     table.align = "r"
     table.align["metric"] = "l"

@@ -1,7 +1,7 @@
 """Reads run logs: exaid.run 1.3 to 1.5 with a record a line, and 1.2 with one record in all.
 
-Seed 002 says only that files up to 1.2 are single-record. They are read as one JSON object with the
-fields of `run_meta` and a list for each kind of record, under any of the names in `_LISTS`.
+Files up to 1.2 are read as one JSON object with the fields of `run_meta` and a list for each kind
+of record, under any of the names in `_LISTS`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LAST = (1, 5)
 
 
 class _Lenient(BaseModel):
-    """What metrics need of a record, whatever version wrote it."""
+    """The part of a record of any version that metrics need."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -40,7 +40,7 @@ class Usage(_Lenient):
 
 
 class Meta(_Lenient):
-    """What a run log is of."""
+    """The origin of a run log."""
 
     schema_version: str
     case_id: str
@@ -89,12 +89,12 @@ class Event(_Lenient):
 
     @property
     def text(self) -> str:
-        """What clinicians read; empty for a failed summary."""
+        """The text for clinicians; empty for a failed summary."""
         return self.summary_semantics_text if self.schema_ok else ""
 
     @property
     def covered(self) -> frozenset[int]:
-        """The events of the trace that it is a summary of."""
+        """The events of the trace that it summarises."""
         if not self.schema_ok:
             return frozenset()
         if self.source_seqs:
@@ -120,13 +120,13 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def parse_version(text: object) -> tuple[int, ...]:
-    """`1.2.0` as (1, 2, 0); empty for what is no version."""
+    """Return `1.2.0` as (1, 2, 0); empty if the text is not a version."""
     parts = str(text).split(".")
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 
 
 def is_single_record(content: Mapping[str, Any]) -> bool:
-    """Whether a record is a whole run log of exaid.run 1.2 or before."""
+    """Return whether a record is a whole run log of exaid.run 1.2 or before."""
     version = parse_version(content.get("schema_version", ""))
     return (
         () < version < _SINGLE_RECORD_BEFORE
@@ -136,7 +136,7 @@ def is_single_record(content: Mapping[str, Any]) -> bool:
 
 
 def single_record_problems(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, what) for what keeps a single-record run log from being read."""
+    """Yield (field, what) for each problem that makes a single-record run log unreadable."""
     try:
         _parse_single(Path(), 1, content)
     except RecordError as error:
@@ -147,7 +147,7 @@ def read_run_log(path: Path) -> RunLogFile:
     """Read a run log of any version.
 
     Raises:
-        RecordError: It cannot be read, is of a version that is not known, or does not begin with a
+        RecordError: The file cannot be read, is of an unknown version, or does not begin with a
             `run_meta` record.
     """
     records = records_of(path)

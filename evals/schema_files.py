@@ -27,19 +27,19 @@ SCHEMAS: Mapping[str, tuple[str, str, TypeAdapter[Any]]] = MappingProxyType(
         "exaid.metrics": ("2.2.0", "metrics_type", TypeAdapter(MetricsRecord)),
     }
 )
-"""Name -> version, the field that tells its records apart, and the model of a record."""
+"""Name -> version, the field that distinguishes its records, and the model of a record."""
 
 
 def schema_path(name: str) -> Path:
-    """Where the schema of a format is."""
+    """Return the path of the schema of a format."""
     return FOLDER / f"{name}.schema.json"
 
 
 def make_schema(name: str) -> dict[str, Any]:
-    """The schema of one record (one line) of a format."""
+    """Return the schema of one record (one line) of a format."""
     version, _, adapter = SCHEMAS[name]
     schema = adapter.json_schema(mode="serialization")
-    schema.pop("discriminator", None)  # of OpenAPI; oneOf says the same
+    schema.pop("discriminator", None)  # of OpenAPI; oneOf means the same
     return {
         "$schema": DIALECT,
         "$id": f"urn:mdagents-bench:{name}:{version}",
@@ -49,15 +49,15 @@ def make_schema(name: str) -> dict[str, Any]:
 
 
 def schema_text(name: str) -> str:
-    """The text of a schema file."""
+    """Return the text of a schema file."""
     return json.dumps(make_schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
 def load_schema(name_or_path: str) -> dict[str, Any]:
-    """A schema by the name of its format, the name of its file, or a path.
+    """Read a schema by the name of its format, the name of its file, or a path.
 
     Raises:
-        ConfigError: There is none, or it is no JSON object.
+        ConfigError: There is no such schema, or it is not a JSON object.
     """
     name = name_or_path.removesuffix(".schema.json")
     path = schema_path(name) if name in SCHEMAS else Path(name_or_path)

@@ -1,7 +1,7 @@
-"""Concepts by scispaCy and its UMLS linker, set up as seed 002 has it.
+"""Concepts by scispaCy and its UMLS linker, with the settings of the published implementation.
 
-Needs `requirements-scispacy.txt` and the linker's files, which scispaCy downloads. What is missing
-is said at once; an extractor that finds nothing because its model is not there would make every
+Needs `requirements-scispacy.txt` and the linker's files, which scispaCy downloads. A missing part
+is an error at once; an extractor that finds nothing because its model is missing would make every
 metric look like a result.
 """
 
@@ -34,7 +34,7 @@ class ScispacyExtractor:
         stop_terms: Surface forms that do not count.
 
     Raises:
-        ConfigError: scispaCy, its model or the linker's files are not there.
+        ConfigError: scispaCy, its model or the linker's files are missing.
     """
 
     def __init__(

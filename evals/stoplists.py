@@ -1,4 +1,4 @@
-"""Concepts and terms that nearly every trace has, and so tell nothing: how they are found and kept.
+"""Finds, writes and reads concepts and terms that nearly every trace has, and so mean nothing.
 
 Three files: `stop_entities.txt`, `stop_cuis.txt`, and `stoplist_df_report.json` with the document
 frequencies from which both were made.
@@ -19,14 +19,14 @@ from exaid_core.trace.run_records import StoplistsProvenance
 from infra.errors import ConfigError
 
 THRESHOLD = 0.9
-"""Share of the documents from which a concept says nothing."""
+"""Share of the documents from which a concept does not count."""
 
 _ENTITIES, _CUIS, _REPORT = "stop_entities.txt", "stop_cuis.txt", "stoplist_df_report.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Stoplists:
-    """What does not count."""
+    """The concepts and terms that do not count."""
 
     terms: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
@@ -41,10 +41,10 @@ def write_stoplists(
     generated_at: str,
     threshold: float = THRESHOLD,
 ) -> Stoplists:
-    """Find what is in at least `threshold` of the documents, and write the three files.
+    """Find the concepts in at least `threshold` of the documents, and write the three files.
 
     Args:
-        folder: Where they go.
+        folder: The folder of the files.
         documents: Texts of traces.
         extractor: Without stoplists.
         generated_at: ISO 8601.
@@ -75,10 +75,10 @@ def write_stoplists(
 
 
 def load_stoplists(folder: Path) -> Stoplists:
-    """Read what `write_stoplists` wrote.
+    """Read the files of `write_stoplists`.
 
     Raises:
-        ConfigError: A file is not there or cannot be read.
+        ConfigError: A file is missing or cannot be read.
     """
     try:
         contents = {name: (folder / name).read_bytes() for name in (_ENTITIES, _CUIS, _REPORT)}

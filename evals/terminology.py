@@ -1,4 +1,4 @@
-"""The terms of the concept extractor, and where they come from."""
+"""The terms of the concept extractor, and their sources."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Terminology:
 
 
 def is_abbreviation(name: str) -> bool:
-    """Whether a name counts only in its own case, such as `MRI`, `HbA1c` or `pCO2`.
+    """Return whether a name must match in case, such as `MRI`, `HbA1c` or `pCO2`.
 
-    It does if it is one short word that is not written like one.
+    It must if it is one short word with a capital, of four letters or more not only the first.
     """
     inner = name[1:]
     return (
@@ -59,7 +59,7 @@ def load_terminology(path: Path = TERMS) -> Terminology:
     """Read a table of concept, term, source and normal form (see scripts/build_terminology.py).
 
     Raises:
-        ConfigError: It cannot be read, or is no such table.
+        ConfigError: The file cannot be read, or is not such a table.
     """
     terms: dict[str, str] = {}
     abbreviations: dict[str, str] = {}
@@ -78,6 +78,6 @@ def load_terminology(path: Path = TERMS) -> Terminology:
 
 
 def load_sources() -> tuple[Source, ...]:
-    """The vocabularies that the embedded table was built from."""
+    """Return the vocabularies from which the embedded table was built."""
     with SOURCES.open(encoding="utf-8", newline="") as file:
         return tuple(Source(**row) for row in csv.DictReader(file, delimiter="\t"))

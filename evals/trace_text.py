@@ -1,7 +1,7 @@
-"""The text of a trace as metrics see it.
+"""The text of a trace for metrics.
 
-Deltas of a turn are joined with nothing, turns with a newline. Turns that only steer the team are
-no content: nothing but the label of an agent, TERMINATE, or nothing at all.
+Deltas of a turn are concatenated, turns joined with a newline. Turns that only steer the team (the
+label of an agent, TERMINATE, or nothing) are not content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STEERING = frozenset({"", "terminate"})
 
 
 def content_turns(trace: Trace) -> tuple[Turn, ...]:
-    """The turns of a trace in which something is said."""
+    """Return the turns of a trace that have content."""
     labels = _STEERING | {turn.agent_id.casefold() for turn in trace.turns}
     return tuple(turn for turn in trace.turns if turn.text.strip().casefold() not in labels)
 
@@ -34,21 +34,21 @@ class TraceText:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """All turns, joined."""
         return "\n".join(turn.text for turn in self.turns)
 
     @property
     def ctu(self) -> int:
-        """Its size, turn by turn."""
+        """The sum of the turns' CTU."""
         return sum(ctu(turn.text) for turn in self.turns)
 
     def window(self, start_seq: int, end_seq: int) -> str:
-        """What was said from one sequence number to another, both included, by whomever."""
+        """Return the text of all agents from one sequence number to another, both included."""
         parts = (_between(turn, start_seq, end_seq) for turn in self.turns)
         return "\n".join(part for part in parts if part)
 
     def chunk(self, start_seq: int, end_seq: int) -> tuple[str, frozenset[int]]:
-        """A chunk of one agent: what the one who speaks at `start_seq` said up to `end_seq`.
+        """Return a chunk of one agent: the text, up to `end_seq`, of the agent at `start_seq`.
 
         Returns:
             The text, and the sequence numbers of its deltas.
@@ -63,11 +63,11 @@ class TraceText:
         return "".join(_between(turn, start_seq, end_seq) for turn in own), seqs
 
     def chars_after(self, seq: int) -> int:
-        """Characters of the deltas after a sequence number; -1 for all."""
+        """Return the characters of the deltas after a sequence number; -1 for all."""
         return sum(len(d.text) for turn in self.turns for d in turn.deltas if d.seq > seq)
 
     def seqs(self) -> Iterable[tuple[int, int]]:
-        """(sequence number, time in ms) of each delta."""
+        """Yield (sequence number, time in ms) of each delta."""
         return ((delta.seq, delta.t_ms) for turn in self.turns for delta in turn.deltas)
 
 

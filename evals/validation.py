@@ -1,6 +1,6 @@
 """Checks files of records: each record against its schema, and the records against each other.
 
-Memory does not grow with the file: of a trace, what is kept is one hash for each open turn.
+Memory does not grow with the file: of a trace, only one hash for each open turn is kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FORMAT_OF_FIRST = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong with a file."""
+    """A problem in a file."""
 
     path: Path
     line: int
@@ -52,7 +52,7 @@ class Problem:
 
 
 def validate_file(path: Path, schema: str = "") -> Iterator[Problem]:
-    """Yield what is wrong with a file, in the order of its lines.
+    """Yield the problems of a file, in the order of its lines.
 
     Args:
         path: `.jsonl`, `.jsonl.gz`, or `.json` for a file that is one record.
@@ -101,7 +101,7 @@ def _checked(checks: Checks, content: Content) -> list[tuple[str, str]]:
     try:
         return list(checks.record(content))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        # Only where there was no schema to refuse it: an older run log, or a schema of one's own.
+        # Only without a schema to refuse it: an older run log, or a schema of the user's own.
         return [("", f"a field is missing or of another type ({type(error).__name__}: {error})")]
 
 
@@ -114,7 +114,7 @@ def _validator(schema: str) -> jsonschema_rs.Validator:
 
 
 def _format(content: Content) -> tuple[str, tuple[str, str] | None]:
-    """The format that a first record names, and what is wrong with that name."""
+    """Return the format that a first record names, and the problem with that name, if any."""
     kind = content.get("record_type")
     name = _FORMAT_OF_FIRST.get(kind) if isinstance(kind, str) else None
     if name is None and content.get("schema_name") == "exaid.metrics":
@@ -129,7 +129,7 @@ def _format(content: Content) -> tuple[str, tuple[str, str] | None]:
 
 
 def _is_older(name: str, content: Content) -> bool:
-    """Whether it is a run log of 1.3 or 1.4, which has the order and the ids but not all fields."""
+    """Return whether it is a run log of 1.3 or 1.4, which has order and ids but not all fields."""
     version = parse_version(content.get("schema_version", ""))
     return name == "exaid.run" and (1, 3) <= version < (1, 5)
 
@@ -144,7 +144,7 @@ def _schema_problems(
 
 
 def _told(error: jsonschema_rs.ValidationError) -> Iterator[tuple[str, str]]:
-    """The errors of the branch that the record meant, instead of those of a whole union."""
+    """Yield the errors of the record's own branch, instead of those of the whole union."""
     branches = getattr(error.kind, "context", None)
     if branches:
         meant = [branch for branch in branches if not any(map(_is_of_another_kind, branch))]
@@ -163,7 +163,7 @@ def _told(error: jsonschema_rs.ValidationError) -> Iterator[tuple[str, str]]:
 
 
 def _is_of_another_kind(error: jsonschema_rs.ValidationError) -> bool:
-    """Whether it only says that the record is of another kind, or that a value is not null."""
+    """Return whether it only means that the record is of another kind, or a value is not null."""
     place, keyword = list(error.instance_path), list(error.schema_path)[-1]
     if keyword == "const":
         return place in (["record_type"], ["metrics_type"])

@@ -30,7 +30,7 @@ class _Gate(BaseModel):
 class Variant(BaseModel):
     """A variant's settings.
 
-    Judgement of text one segment at a time, and no pause for company, hold for all of them.
+    In all variants each segment is judged alone, without waiting for others.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -38,7 +38,7 @@ class Variant(BaseModel):
     variant_id: Annotated[str, Field(pattern=r"^V[0-4]$")]
     """V0 to V4."""
     description: str
-    """In a few words."""
+    """The variant in a few words."""
     trigger_policy: TriggerPolicy
     """What makes EXAID summarise."""
     token_gate: _Gate
@@ -49,7 +49,7 @@ class Variant(BaseModel):
     """Summaries in a prompt, apart from the latest."""
 
     def exaid_config(self) -> ExaidConfig:
-        """The settings of EXAID."""
+        """Return the settings of EXAID."""
         return ExaidConfig(
             policy=self.trigger_policy,
             gate=GateProfile(**self.token_gate.model_dump()),
@@ -62,7 +62,7 @@ class Variant(BaseModel):
         )
 
     def identity(self) -> dict[str, Any]:
-        """All that can change a result."""
+        """Return all settings that can change a result."""
         settings = asdict(self.exaid_config())
         for live_only in ("first_after", "behind_after"):
             del settings[live_only]
@@ -73,7 +73,7 @@ def load_variant(variant_id: str, folder: Path = FOLDER) -> Variant:
     """Read a variant's file.
 
     Raises:
-        ConfigError: It is not there, or says something that is not possible.
+        ConfigError: The file is missing, or a setting in it is not valid.
     """
     path = folder / f"{variant_id}.yaml"
     try:

@@ -35,7 +35,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: a program that wants one part loads no other."""
+    """Import a public name when it is first used: a program that uses one part loads no other."""
     if name not in _MODULES:
         raise AttributeError(f"module 'exaid_core' has no attribute {name!r}")
     return getattr(import_module(f"exaid_core.{_MODULES[name]}"), name)

@@ -1,8 +1,7 @@
 """The channel by which trace text enters a prompt: as data, never as instructions.
 
-Whoever writes a trace may try to end the data early or to hide text from the reader. So each text
-becomes one JSON string inside a delimiter that it cannot contain, without characters that nobody
-sees.
+The author of a trace may try to end the data early or to hide text from the reader. So each text
+becomes one JSON string inside a delimiter that it cannot contain, without invisible characters.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ def clean(text: str) -> str:
 
     Control characters but newline and tab, bidirectional controls, zero-width and other invisible
     characters, lone surrogates, and tag characters (U+E0000 and on) are left out. Every kind of
-    line break becomes a newline, so that no two words grow together.
+    line break becomes a newline, so that words stay apart.
     """
     return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
 
 
 def valid_agent_id(agent_id: str) -> str:
-    """Return `agent_id` as it may be stored and shown: cleaned, without white space around it.
+    """Return `agent_id` for storage and display: cleaned, without white space around it.
 
     Raises:
         ValueError: The id is empty, longer than `MAX_AGENT_ID_CHARS` characters, or has a line
@@ -86,7 +85,7 @@ def _json_line(agent_id: str, text: str) -> str:
 
 
 def _nonce(content: str) -> str:
-    # A random nonce would make every prompt new, and no recorded reply could be replayed. The hash
-    # of the content is as good: to forge the delimiter a text would have to contain a hash of
+    # With a random nonce every prompt would be new, and no recorded reply could be replayed. The
+    # hash of the content is as good: to forge the delimiter a text would have to contain a hash of
     # itself, while the same segments always give the same prompt.
     return hashlib.sha256(content.encode()).hexdigest()[:_NONCE_CHARS]

@@ -14,7 +14,7 @@ VARIANTS = {
     TriggerPolicy.NO_TOKENGATE: "V3",
     TriggerPolicy.NO_NOVELTY: "V4",
 }
-"""Policy -> variant of design/evals.md."""
+"""Policy -> variant of docs/evals.md."""
 
 JUDGED = frozenset({TriggerPolicy.FULL_EXAID, TriggerPolicy.NO_TOKENGATE, TriggerPolicy.NO_NOVELTY})
 """Policies under which the buffer agent decides."""
@@ -32,9 +32,9 @@ class ExaidConfig:
     history_k: int = 3
     """Summaries in a prompt, apart from the latest."""
     history_ctu: int = 240
-    """CTU of those at the most; the oldest are left out first."""
+    """Most CTU of those; the oldest are left out first."""
     context_ctu: int = 150
-    """CTU of text that waits for its summary and is shown when new text is judged."""
+    """CTU of text waiting for its summary that is shown when new text is judged."""
     max_buffer_ctu: int = 1200
     """CTU beyond which a summary is forced."""
     max_buffer_age: float = 60.0
@@ -42,15 +42,15 @@ class ExaidConfig:
     coalesce: bool = True
     """Whether text that arrives during a decision is judged together in the next one."""
     linger: float = 0.5
-    """Seconds that published text waits for company before it is judged; as long as the last
+    """Seconds that published text waits to be judged with text that follows; as long as the last
     decision took, if that is longer. A critical alert does not wait, nor does text that was handed
     over by `received_trace`."""
     longest_linger: float = 5.0
-    """Seconds that it waits at the most."""
+    """Most seconds of that wait."""
     first_after: float | None = 4.0
     """Seconds after the first published word within which the first summary is begun, without a
-    judgement, since all is new then; sooner when there are as many words as the gate wants for a
-    chunk. None: the first text is judged like any other. Only with `coalesce`, like the next."""
+    judgement, since all text is new then; sooner when there are enough words for a chunk of the
+    gate. None: the first text is judged like any other. Only with `coalesce`, like the next."""
     behind_after: float | None = 6.0
     """Seconds after which published text that still waits is summarised without a judgement: EXAID
-    has fallen behind, and one call for all that waits catches up. None: never."""
+    has fallen behind, and one call for all the text catches up. None: never."""

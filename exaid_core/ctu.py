@@ -1,8 +1,8 @@
-"""The unit in which EXAID measures text without a tokenizer."""
+"""The unit of text length in EXAID, which needs no tokenizer."""
 
 CHARS_PER_CTU = 4
 
 
 def ctu(text: str) -> int:
-    """Character-based token units: `ceil(len(text) / 4)` (seed 002, "CTU")."""
+    """Return the character-based token units (CTU) of a text: `ceil(len(text) / 4)`."""
     return -(-len(text) // CHARS_PER_CTU)

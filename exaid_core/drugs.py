@@ -13,7 +13,7 @@ _DRUGS_FILE = Path(__file__).with_name("drugs.txt")
 
 # Stems of international nonproprietary names that end few other words
 # (https://www.who.int/teams/health-product-and-policy-standards/inn). A stem alone, as in
-# "a statin", is a class and no drug.
+# "a statin", is a class, not a drug.
 _SUFFIX = re.compile(
     r"[a-z]{2,}(?:pril|sartan|olol|statin|cillin|mycin|micin|azole|tidine|mab|nib|gliptin|gliflozin"
     r"|oxacin|cycline|vir|dipine|zosin|losin|triptan|setron|parin|xaban|gatran|lukast|(?<!s)terol"
@@ -26,14 +26,14 @@ _NOT_DRUGS = phrases(
     "pyrazole, oxazole, isoxazole, cystatin, somatostatin, angiostatin, endostatin, myostatin,"
     "prostatin, follistatin, histidine, cytidine, deoxycytidine"
 )
-_WORD = re.compile("[a-z]+")  # ASCII: the names of drugs are, and it is twice as fast
+_WORD = re.compile("[a-z]+")  # names of drugs are ASCII, and this is twice as fast as Unicode
 
 
 class NamedDrugs:
     """The drugs that a text names: `drug in NamedDrugs(text)` for any name of the drug.
 
     Args:
-        text: What the drugs are looked for in.
+        text: The text to search.
     """
 
     def __init__(self, text: str) -> None:
@@ -72,7 +72,7 @@ def _joined(text: str) -> str:
 
 @cache
 def _synonyms() -> dict[str, tuple[str, ...]]:
-    """Each name of a drug -> all its names, as `_joined` writes them."""
+    """Return each name of a drug -> all its names, as `_joined` writes them."""
     synonyms = {}
     for line in read_terms(_DRUGS_FILE):
         names = tuple(_joined(name) for name in line.split(","))

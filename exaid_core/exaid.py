@@ -1,9 +1,9 @@
-"""EXAID: turns what agents say into short summaries, while they say it (seed 000).
+"""EXAID: summarises the text of agents while they write it.
 
 Text comes in through `on_event`, which returns at once, or through `received_trace` and
 `on_new_token`, which wait for the decision on their segment. Either way one worker at a time
-decides and summarises, in the order in which the segments came. What arrives meanwhile is judged
-together in the next decision.
+decides and summarises, in the order in which the segments came. Segments that arrive meanwhile are
+judged together in the next decision.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from infra.config import LLMRole
 from infra.layers.gate import Urgency
 
 RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
-"""Waits on entering until a call to the model of a role can be sent."""
+"""Makes a context that is entered when a call to the model of a role can be sent."""
 
 _Waiter = asyncio.Future[AgentSummary | None]
 
@@ -59,15 +59,15 @@ class EXAID:
     """The summaries of one case.
 
     Args:
-        buffer_llm: The model that decides; None for the one of the role registry.
-        summarizer_llm: The model that writes; None for the one of the role registry.
+        buffer_llm: The model that decides; None: that of the role registry.
+        summarizer_llm: The model that writes; None: that of the role registry.
         config: When to summarise, and how much of the past a prompt holds.
         case_id: Books the calls under this case, and names it in the run log.
         now_ms: Time in ms since 1970 UTC.
         monotonic: Clock in seconds, for latencies.
         on_summary: Called with each summary as soon as it is there.
-        room: Entered before text is taken for a call to the model of a role, and left after it: so
-            that a call is made up when it can be sent, of all that was said by then.
+        room: Entered before text is taken for a call to the model of a role, and left after it, so
+            that the call has all text up to the moment when it can be sent.
 
     Raises:
         ValueError: `case_id` is not `case-` and letters, digits or hyphens.
@@ -116,10 +116,10 @@ class EXAID:
         self.alerts = 0
         """Segments with a critical alert so far."""
 
-    # What agents say
+    # Text of agents
 
     def on_event(self, event: TraceEvent) -> None:
-        """Take an event of a `TraceBus`; returns at once. Needs a running event loop."""
+        """Take an event of a `TraceBus` and return at once. Needs a running event loop."""
         if self._closed:
             return
         match event.kind:
@@ -138,12 +138,12 @@ class EXAID:
         """Take a trace as one segment and wait for the decision on it.
 
         Args:
-            agent_id: Who said it.
-            text: What was said.
+            agent_id: The agent.
+            text: Its text.
             id: The old name of `agent_id`.
 
         Returns:
-            The summary that the segment is part of, or None if none was due.
+            The summary that the segment is part of, or None if no summary was due.
 
         Raises:
             ValueError: The agent id cannot be shown.
@@ -165,13 +165,13 @@ class EXAID:
             now / 1000,
             now / 1000,
         )
-        # What was streamed before goes first.
+        # Text that was streamed before goes first.
         earlier = self._gate.flush(agent_id, FlushReason.TURN_END)
         flushes = [earlier, flush] if earlier else [flush]
         return await self._decision_on(self._segments(flushes, now))
 
     async def on_new_token(self, agent_id: str, token: str) -> AgentSummary | None:
-        """Take one token and, if it completes a chunk, wait for the decision on that.
+        """Take one token and, if it completes a chunk, wait for the decision on the chunk.
 
         Returns:
             The summary that the chunk is part of, or None.
@@ -187,13 +187,13 @@ class EXAID:
         return await self._decision_on(segments)
 
     async def flush_agent(self, agent_id: str) -> None:
-        """Move what an agent has streamed into the buffer, without a decision on it."""
+        """Move the streamed text of an agent into the buffer, without a decision on it."""
         flush = self._gate.flush(agent_id)
         segments = self._segments([flush] if flush else [], self._now_ms())
         await self._decision_on(segments, is_parked=True)
 
     async def finalize(self) -> AgentSummary | None:
-        """Flush all gates, finish what is under way, and summarise what is left.
+        """Flush all gates, finish work under way, and summarise the rest of the text.
 
         Returns:
             The last summary made by this call, or None.
@@ -209,7 +209,7 @@ class EXAID:
         return self.summaries[-1] if len(self.summaries) > before else None
 
     async def take_trace(self, events: Iterable[TraceEvent]) -> None:
-        """Summarise all that was said in a case that is over, in as few summaries as can be.
+        """Summarise the text of a finished case, in as few summaries as possible.
 
         Args:
             events: Of the case, in order.
@@ -227,7 +227,7 @@ class EXAID:
         alerts = any(segment.is_alert for segment in segments)
         try:
             while left:
-                # After all that somebody may be watching.
+                # Cases that are shown live come first.
                 room = self._room(LLMRole.SUMMARIZER, lambda: (not alerts, 2))
                 async with self._one_at_a_time, room:
                     await self._consider(left.popleft(), TriggerReason.BEHIND)
@@ -236,15 +236,15 @@ class EXAID:
                 self.buffer_agent.hold(window)
 
     async def close(self, seconds: float | None = None) -> None:
-        """Finalize within a time, then stop; what comes later is not taken any more.
+        """Finalize within a time, then stop; later text is not taken any more.
 
         Args:
-            seconds: After that the call under way is cancelled; what is left has no summary. None:
-                as long as it takes.
+            seconds: After that the call under way is cancelled; the rest of the text has no
+                summary. None: as long as it takes.
 
         Raises:
-            Exception: Not a model but EXAID itself or `on_summary` has failed before, and nobody
-                waited for the decision.
+            Exception: EXAID itself or `on_summary`, not a model, failed in a decision that nobody
+                waited for.
         """
         self._closed = True
         try:
@@ -258,7 +258,7 @@ class EXAID:
             raise self._failure
 
     async def stop(self) -> None:
-        """Stop at once: no further call is begun, and that under way is cancelled."""
+        """Stop at once: no further call is begun, and a call under way is cancelled."""
         self._closed = True
         self._stop_timer()
         if self._worker is not None:
@@ -268,7 +268,7 @@ class EXAID:
             arrival.settle(None)
 
     async def replay(self, recording: Recording) -> None:
-        """Do again, step by step, what was recorded; for recorded replies of the models."""
+        """Repeat a recorded run step by step, with recorded replies of the models."""
         segments = []
         for recorded in recording.flushes:
             self._seqs[recorded.flush.agent_id] = list(recorded.seqs)
@@ -282,53 +282,53 @@ class EXAID:
             await self._summarise()
 
     def advance(self, t_ms: int) -> None:
-        """Let the gate's timers act at their moments up to `t_ms`, in ms since 1970 UTC.
+        """Let the gate's timers fire at their times up to `t_ms`, in ms since 1970 UTC.
 
         For a replay in virtual time, which calls it before each event; needs a running event loop.
         """
         self._submit(self._timed_out(t_ms))
 
-    # What came of it
+    # Results
 
     def latest_summary(self) -> AgentSummary | str:
-        """The latest summary, or `NO_SUMMARY`."""
+        """Return the latest summary, or `NO_SUMMARY`."""
         return self.summaries[-1] if self.summaries else NO_SUMMARY
 
     def get_all_summaries(self) -> list[AgentSummary]:
-        """All summaries, oldest first."""
+        """Return all summaries, oldest first."""
         return list(self.summaries)
 
     def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
-        """The summaries of segments of exactly this agent."""
+        """Return the summaries of segments of exactly this agent."""
         return [summary for summary in self.summaries if agent_id in summary.agents]
 
     def get_agent_trace_count(self, agent_id: str) -> int:
-        """Traces that an agent has sent: calls of `received_trace`, and chunks of its stream."""
+        """Count the traces of an agent: calls of `received_trace`, and chunks of its stream."""
         return self._trace_counts[agent_id]
 
     def tail_loss(self) -> float:
-        """Share of the text, in CTU, that no summary covers; 0 when there is no text."""
+        """Return the share of the text, in CTU, that no summary covers; 0 without text."""
         return size(self._left()) / self._text_ctu if self._text_ctu else 0.0
 
     def missed_alerts(self) -> int:
-        """Segments with a critical alert that no summary covers."""
+        """Count the segments with a critical alert that no summary covers."""
         return sum(segment.is_alert for segment in self._left())
 
     def _left(self) -> list[Segment]:
-        """The segments without a summary."""
+        """Return the segments without a summary."""
         return [*self.buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
 
-    # How segments come about
+    # Making segments
 
     def _timed_out(self, t_ms: int) -> list[Segment]:
-        """What the gate's timers let through up to `t_ms`, each at its moment."""
+        """Return what the gate's timers let through up to `t_ms`, each at its time."""
         segments = []
         while (deadline := self._gate.deadline()) is not None and deadline <= t_ms / 1000:
             segments += self._segments(self._gate.check(deadline), round(1000 * deadline))
         return segments
 
     def _rest(self) -> list[Segment]:
-        """What the gate still holds."""
+        """Return the text that the gate still holds."""
         flushes = [self._gate.flush(agent_id) for agent_id in self._gate.agents()]
         return self._segments([flush for flush in flushes if flush], self._now_ms())
 
@@ -376,7 +376,7 @@ class EXAID:
             self._timer.cancel()
             self._timer = None
 
-    # How decisions come about
+    # Making decisions
 
     def _submit(
         self,
@@ -408,9 +408,9 @@ class EXAID:
             self._worker = asyncio.get_running_loop().create_task(self._decide_on_pending())
 
     def _park(self) -> None:
-        """Let what still waits go without a judgement, since it is summarised anyway.
+        """Exempt waiting text from judgement, since it is summarised anyway.
 
-        Not where somebody waits for the decision, for an alarm, or where each text is judged alone.
+        Not if a caller waits for the decision, for an alert, or where each text is judged alone.
         """
         pending = self._pending
         if self.config.coalesce and not any(a.waiter or a.segment.is_alert for a in pending):
@@ -446,7 +446,7 @@ class EXAID:
         return self._room(role, self._urgency)
 
     def _urgency(self) -> tuple[float, ...]:
-        """How urgent the next call is: alerts, then first summaries, then what waits longest."""
+        """Return the urgency of the next call: alerts, first summaries, then the longest wait."""
         waiting = [arrival.segment for arrival in self._pending]
         since = waiting[:1] or self.buffer_agent.held()[-1:]
         waiting += self.buffer_agent.held()
@@ -466,7 +466,7 @@ class EXAID:
         return words >= self.config.gate.min_words
 
     def _unasked(self, batch: Sequence[_Arrival]) -> TriggerReason | None:
-        """Why text is summarised without being judged; None if it is judged."""
+        """Return why text is summarised without being judged; None if it is judged."""
         config = self.config
         if not config.coalesce or any(a.waiter or a.segment.is_alert for a in batch):
             return None
@@ -494,7 +494,7 @@ class EXAID:
                 self.buffer_agent.hold(segments)
             else:
                 summary = await self._consider(segments, self._unasked(batch))
-        except Exception as error:  # noqa: BLE001 - who waits is told, or else who closes
+        except Exception as error:  # noqa: BLE001 - raised to the callers that wait, or by `close`
             waiters = [each.waiter for each in batch if each.waiter and not each.waiter.done()]
             for waiter in waiters:
                 waiter.set_exception(error)
@@ -527,9 +527,9 @@ class EXAID:
         """Decide on segments, and summarise if that is due.
 
         Args:
-            segments: What is new.
+            segments: The new segments.
             unasked: Why the buffer agent is not asked, under a policy that has one.
-            is_cut: Whether to end before the summary, as it was recorded.
+            is_cut: Whether to end before the summary, as the recorded run did.
         """
         if self.config.policy in JUDGED:
             if unasked is None:
@@ -568,7 +568,7 @@ class EXAID:
         return summary
 
     def _checked(self, summary: AgentSummary, segments: Sequence[Segment]) -> AgentSummary:
-        """The summary with its provenance, and with what is found wrong with it."""
+        """Return the summary with its provenance and the results of its checks."""
         answers: dict[str, str] = {}
         for segment in segments:
             if (answer := stated_answer(segment.text)) is not None:
@@ -579,7 +579,7 @@ class EXAID:
         if self.summaries:
             latest = self.summaries[-1]
             with_latest = unsupported_terms(texts, f"{said}\n{latest.semantics_text()}")
-            # What had no support in the latest summary gains none by being repeated.
+            # A term without support in the latest summary gains no support by being repeated.
             kept = {*with_latest, *latest.unsupported_terms}
             terms = tuple(term for term in terms if term in kept)
         return summary.model_copy(
@@ -591,10 +591,10 @@ class EXAID:
             }
         )
 
-    # What prompts hold of the past
+    # The past in prompts
 
     def _history(self) -> tuple[list[str], list[str]]:
-        """The summaries before the latest as text, and the event ids with that of the latest."""
+        """Return the summaries before the latest as text, and event ids including the latest."""
         budget = self.config.history_ctu
         kept: list[str] = []
         for summary in self.summaries[:-1][: -self.config.history_k - 1 : -1]:
@@ -606,7 +606,7 @@ class EXAID:
         return kept[::-1], self._event_ids[len(self._event_ids) - len(kept) - 1 :]
 
     def _told(self) -> list[str]:
-        """What the buffer agent is told of the summaries so far: enough to judge novelty."""
+        """Return the part of the summaries so far that the buffer agent needs to judge novelty."""
         history, _ = self._history()
         return [*history, _line(self.summaries[-1])] if self.summaries else []
 
@@ -622,6 +622,6 @@ def _gate(config: ExaidConfig) -> GateCore:
 
 
 def _line(summary: AgentSummary) -> str:
-    """A summary on one line, without what says nothing."""
+    """Return a summary on one line, without fields that say nothing."""
     fields = (getattr(summary, name) for name in LIMITS if name != "agent_contributions")
     return "- " + " | ".join(field for field in fields if field != PLACEHOLDER)

@@ -1,4 +1,4 @@
-"""Whether a summary says what its support says: its numbers, its drugs, its disagreement."""
+"""Checks a summary against its support: its numbers, its drugs, its disagreement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exaid_core.quantities import Quantity, numbers, plain, quantities
 # Vital signs and ages are often given without a unit.
 _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})
 
-# How many agents hold a view is counted by the summary; the agents themselves do not say it.
+# The summary counts how many agents hold a view; the agents themselves do not say it.
 _COUNTED_AGENTS = re.compile(
     r"\s(?:(?:out )?of (?:the )?\w+ )?(?:experts?|agents?|doctors?|specialists?|clinicians?"
     r"|physicians?|teams?|members?|opinions?|views?|answers?|votes?)\b",
@@ -32,7 +32,7 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
 
     Args:
         summary_texts: The fields of the summary.
-        support: All that the summary was made from.
+        support: All text that the summary was made from.
 
     Returns:
         The terms as the summary writes them, in order and each once.
@@ -59,7 +59,7 @@ class _Evidence:
         self._drugs = NamedDrugs(support)
 
     def missing(self, text: str) -> list[tuple[_Meaning, str]]:
-        """Return meaning and wording of the terms of `text` that are not there, in order."""
+        """Return meaning and wording of the terms of `text` without support, in order."""
         found: list[tuple[int, _Meaning, str]] = [
             (claim.start, (claim.values, claim.unit), claim.text)
             for claim in _claims(text)
@@ -150,7 +150,7 @@ _DENIED_AFTER = re.compile(
     r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3} (?:absent|resolved|settled|reconciled)\b",
     re.IGNORECASE,
 )
-# A contrast tells of disagreement only if an agent's stance follows.
+# A contrast means disagreement only if an agent's stance follows.
 _CONTRAST = re.compile(
     r"\b(?:while|whereas|in contrast(?!-)|by contrast|on the other hand|however|but"
     r"|although|though)\b([^.;\n]{0,100})",

@@ -1,4 +1,4 @@
-"""One call of EXAID to a model: whatever goes wrong becomes a result, never an error."""
+"""One call of EXAID to a model: any failure becomes a result, never an error."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[T]):
-    """What became of a call."""
+    """The outcome of a call."""
 
     reply: T | None
-    """The validated reply; None when there is none."""
+    """The validated reply; None if the call failed."""
     error: str
-    """One line: why there is none."""
+    """Why the call failed, on one line."""
     is_malformed: bool
-    """Whether the model replied with something that does not validate."""
+    """Whether the model's reply does not validate."""
     is_too_long: bool
     """Whether the prompt did not fit into the model's context."""
     usage: LlmUsage
@@ -39,7 +39,7 @@ class Caller:
 
     Args:
         model: That model.
-        role: Books the calls under this role, for which nobody waits.
+        role: Books the calls under this role, as background calls.
         case_id: Books them under this case.
         monotonic: Clock in seconds.
     """
@@ -79,7 +79,7 @@ class Caller:
             error = str(caught)
             if isinstance(caught, ProviderError):
                 is_too_long = caught.kind is ErrorKind.CONTEXT_LENGTH
-        except Exception as caught:  # noqa: BLE001 - a model is foreign code, and nobody waits for it
+        except Exception as caught:  # noqa: BLE001 - a model is foreign code
             error = f"{type(caught).__name__}: {caught}"
         usage = LlmUsage(
             prompt_ctu=sum(ctu(message.content) for message in messages),
@@ -94,7 +94,7 @@ class Caller:
 
 
 def added(first: LlmUsage, second: LlmUsage) -> LlmUsage:
-    """What two calls cost together."""
+    """Return the cost of two calls together."""
     return LlmUsage(
         prompt_ctu=first.prompt_ctu + second.prompt_ctu,
         completion_ctu=first.completion_ctu + second.completion_ctu,

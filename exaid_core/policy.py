@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TriggerPolicy(StrEnum):
-    """What makes EXAID summarise: the variants of design/evals.md."""
+    """What makes EXAID summarise: the variants of docs/evals.md."""
 
     FULL_EXAID = "full_exaid"
     """V0: TokenGate, then the BufferAgent's judgement of completeness, value and novelty."""

@@ -1,4 +1,4 @@
-"""Numbers in clinical text with their units, in a form in which they can be compared."""
+"""Numbers in clinical text with their units, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOOKALIKES = str.maketrans("−‐‑‒–—⁄×·’µİ", "------/x.'μI")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 # The patterns below run over the whole support of every summary. Each begins with the character
-# that it looks for, and looks behind after that: so the engine can skip to it, ten times faster.
+# that it looks for, and looks behind after that: the engine can skip to it, ten times faster.
 _THOUSANDS = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9,])")
 _SEPARATORS = re.compile("[^0-9]")
 # "0,5" and "1,5 mg", but not the list "1,2,3" or "1,5"
@@ -49,7 +49,7 @@ _EVERY_HOURS = re.compile(r"[qQ](?<!\w.) ?([0-9]+) ?[hH]\b")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 _UNITY = "1"
-"""The unit of what is counted (https://ucum.org/ucum)."""
+"""The unit of counts (https://ucum.org/ucum)."""
 
 _VALUE = r"(?:\d++(?:\.\d++)?+|\.\d++)"
 _DIVIDES = r"(?: ?/ ?| ?\bper )"
@@ -58,25 +58,25 @@ _POWER = r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number, a range or a fraction as it stands in a text, with its unit if it has one."""
+    """A number, a range or a fraction in a text, with its unit if it has one."""
 
     text: str
-    """As it is written."""
+    """The quantity as written."""
     start: int
     """Where it begins in the text."""
     end: int
     """Where it ends."""
     values: tuple[str, ...]
-    """The number, or both ends of a range, without zeros that say nothing: `0.5`, `120/80`."""
+    """The number, or both ends of a range, without superfluous zeros: `0.5`, `120/80`."""
     unit: str | None
     """Canonical name of the unit, such as `mg/kg`; the `/day` of a daily dose is left out."""
 
 
 def plain(text: str) -> str:
-    """Return `text` with one spelling for what is written in several ways.
+    """Return `text` with one spelling for each number and sign.
 
-    Compatible characters become one (NFKC), except that exponents keep a `^`; dashes, fraction and
-    multiplication signs become ASCII; thousands have no separators; a decimal comma is a point.
+    Characters are normalised (NFKC), except that exponents keep a `^`; dashes, fraction and
+    multiplication signs become ASCII; thousands lose their separators; a decimal comma is a point.
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
@@ -88,7 +88,7 @@ def plain(text: str) -> str:
 def quantities(text: str) -> Iterator[Quantity]:
     """Yield the quantities of a text that `plain` returned, in order.
 
-    Digits that belong to a name (`SCA3`, `B12`, `COVID-19`, `2nd`) are no quantities. The sign of
+    Digits that belong to a name (`SCA3`, `B12`, `COVID-19`, `2nd`) are not quantities. The sign of
     a number is not read: in clinical prose a dash before a number is seldom a minus.
     """
     for match in _pattern().finditer(text.lower()):
@@ -108,8 +108,8 @@ def numbers(text: str) -> set[str]:
 
 
 def _compatible(match: re.Match[str]) -> str:
-    # What NFKC would melt into the digits beside it: 10⁹ would become 109, 1½ would become 11/2,
-    # and the thin space in 1 000 any space.
+    # Characters that NFKC would merge with the digits beside them: 10⁹ would become 109, 1½ would
+    # become 11/2, and the thin space in 1 000 an ordinary space.
     separator = ""
     if match.string[match.start() - 1 : match.start()].isdigit():
         if match[0][0] in _SUPERSCRIPTS:
@@ -159,7 +159,7 @@ def _canonical_unit(text: str) -> str:
 
 @cache
 def _unit_names() -> dict[str, str]:
-    """Spelling in lower case -> canonical name."""
+    """Return spelling in lower case -> canonical name."""
     names = {}
     for line in read_terms(_UNITS_FILE):
         canonical, _, spellings = line.partition(":")

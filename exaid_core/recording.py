@@ -1,7 +1,7 @@
-"""What an earlier run of EXAID did with a case, to be done again in the same steps.
+"""The steps of an earlier run of EXAID with a case, to be repeated.
 
-A replay has no clock to go by: which text was judged together depended on how fast models were. So
-it takes the steps from the run log and the words from the trace.
+A replay cannot go by a clock: which text was judged together depended on the speed of the models.
+So it takes the steps from the run log and the words from the trace.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
 
 @dataclass(frozen=True, slots=True)
 class RecordedFlush:
-    """A chunk of text as it was let through."""
+    """A chunk of text that was let through."""
 
     flush: Flush
     seqs: tuple[int, ...]
-    """Of its deltas."""
+    """Sequence numbers of its deltas."""
     at_ms: int
     """When it was let through, in ms since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What EXAID did with some chunks at once."""
+    """A decision of EXAID about one or more chunks."""
 
     flushes: tuple[int, ...]
-    """Their indices."""
+    """Indices of the chunks."""
     unasked: TriggerReason | None = None
     """Why they were summarised without asking the buffer agent, under a policy that has one."""
     is_cut: bool = False
@@ -62,14 +62,14 @@ class Recording:
     steps: tuple[Step, ...]
     """In order."""
     ends_with_summary: bool
-    """Whether what was left at the end was summarised."""
+    """Whether the text that was left at the end was summarised."""
 
 
 def read_recording(trace_path: Path, log_path: Path) -> Recording:
     """Read the trace and the run log of a case.
 
     Raises:
-        RecordError: A file cannot be read, or is not what it should be.
+        RecordError: A file cannot be read, or does not have its format.
     """
     trace = read_trace(trace_path)
     records = [
@@ -125,7 +125,7 @@ def _flush(trace: Trace, record: TokengateFlush, agent_id: str) -> RecordedFlush
 def _steps_of(
     summaries: Sequence[SummaryEvent], flushes: Sequence[RecordedFlush]
 ) -> tuple[Step, ...]:
-    """Without decisions: each summary took what was new since the one before."""
+    """Return the steps of a log without decisions: each summary took all text since the last."""
     steps, used = [], set[int]()
     for summary in summaries:
         covered = set(summary.source_seqs or ())

@@ -47,7 +47,7 @@ _TRIGGERS = {
 
 
 def text_hash(text: str) -> str:
-    """`sha256:` and the hash of the UTF-8 text."""
+    """Return `sha256:` and the hash of the UTF-8 text."""
     return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -56,10 +56,10 @@ class RunLog:
 
     Args:
         case_id: Of the case.
-        config: What EXAID was told to do.
+        config: The settings of EXAID.
 
     Raises:
-        ValueError: Records cannot hold that id.
+        ValueError: The id does not have the form that records need.
     """
 
     def __init__(self, case_id: str, config: ExaidConfig) -> None:
@@ -71,7 +71,7 @@ class RunLog:
         self.summaries: list[SummaryEvent] = []
 
     def flushed(self, flush: Flush, at_ms: int) -> int:
-        """Log a chunk of text; gives its index."""
+        """Log a chunk of text and return its index."""
         index = len(self.flushes)
         by_size = (
             self._config.policy is TriggerPolicy.NO_TOKENGATE
@@ -136,12 +136,12 @@ class RunLog:
         segments: Sequence[Segment],
         history: Sequence[str],
     ) -> str:
-        """Log a summary, or the attempt at one; gives the id of the event.
+        """Log a summary, or the attempt at one, and return the id of the event.
 
         Args:
-            written: What the model gave.
-            summary: The same with provenance and checks; None when there is none.
-            segments: What was summarised.
+            written: The model's summary.
+            summary: The same with provenance and checks; None when the attempt failed.
+            segments: The segments that it summarises.
             history: Event ids of the summaries in the prompt, oldest first, the latest last.
         """
         index, seqs = len(self.summaries), _seqs(segments)
@@ -178,7 +178,7 @@ class RunLog:
         return id_
 
     def lines(self, *, created_at: str, mas_run_id: str, eval_run_id: str) -> Iterator[bytes]:
-        """The log as lines of its file, the meta record first.
+        """Yield the lines of the log's file, the meta record first.
 
         Args:
             created_at: When the run of EXAID began, ISO 8601.

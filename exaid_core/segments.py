@@ -13,12 +13,12 @@ from exaid_core.token_gate.token_gate import Flush, FlushReason
 
 _ENDS_A_TEXT = frozenset({FlushReason.TURN_END, FlushReason.END_OF_TRACE})
 _LONGEST_ALERT = 160
-"""Characters of an alert with what may deny it."""
+"""Most characters of an alert and its negation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one agent said in one go; never changed, moved as a whole."""
+    """A piece of one agent's text; never changed, moved as a whole."""
 
     agent_id: str
     text: str
@@ -29,27 +29,27 @@ class Segment:
     flush_index: int
     """Its number in the run log."""
     is_alert: bool = False
-    """Whether words of it report a danger to life: see `find_alert`."""
+    """Whether it reports a danger to life: see `find_alert`."""
 
     @property
     def tagged(self) -> str:
-        """The form of seed 000: `| agent | text`."""
+        """The segment as `| agent | text`."""
         return f"| {self.agent_id} | {self.text}"
 
 
 def block(segments: Iterable[Segment]) -> str:
-    """The segments as data for a prompt; `(nothing)` if there are none."""
+    """Return the segments as data for a prompt; `(nothing)` without segments."""
     pairs = [(segment.agent_id, segment.text) for segment in segments]
     return as_data(pairs) if pairs else "(nothing)"
 
 
 def size(segments: Iterable[Segment]) -> int:
-    """CTU of the texts."""
+    """Return the CTU of the texts."""
     return sum(ctu(segment.text) for segment in segments)
 
 
 def windows(segments: Iterable[Segment], budget: int) -> Iterator[list[Segment]]:
-    """The segments in order, in groups of at most `budget` CTU, or of one that is larger."""
+    """Yield the segments in order, in groups of at most `budget` CTU, or of one that is larger."""
     group: list[Segment] = []
     for segment in segments:
         if group and size(group) + ctu(segment.text) > budget:
@@ -61,7 +61,7 @@ def windows(segments: Iterable[Segment], budget: int) -> Iterator[list[Segment]]
 
 
 def newest(segments: list[Segment], budget: int) -> list[Segment]:
-    """The last segments that together have at most `budget` CTU."""
+    """Return the last segments that together have at most `budget` CTU."""
     kept: list[Segment] = []
     for segment in reversed(segments):
         budget -= ctu(segment.text)
@@ -72,7 +72,7 @@ def newest(segments: list[Segment], budget: int) -> list[Segment]:
 
 
 def clipped(segments: Iterable[Segment], budget: int) -> list[Segment]:
-    """The segments without the middle of the longest, so that they have about `budget` CTU."""
+    """Return the segments without the middle of the longest, cut to about `budget` CTU."""
     segments = list(segments)
     room, limit = budget * CHARS_PER_CTU, 0
     for others, length in enumerate(sorted(len(segment.text) for segment in segments)):
@@ -90,13 +90,13 @@ def _without_middle(text: str, limit: int) -> str:
 
 
 class AlertWatch:
-    """Tells which flushes of a case report a danger to life, also where the gate cut the words."""
+    """Finds the flushes of a case that report a danger to life, even if the gate cut the words."""
 
     def __init__(self) -> None:
         self._ends: dict[str, str] = {}  # of the text that a turn has flushed so far, by agent
 
     def sees(self, flush: Flush) -> bool:
-        """Whether the flush, or what it completes, holds a critical alert."""
+        """Return whether the flush, alone or with the text before it, holds a critical alert."""
         before = self._ends.pop(flush.agent_id, "")
         if flush.reason not in _ENDS_A_TEXT:
             self._ends[flush.agent_id] = (before + flush.text)[-_LONGEST_ALERT:]

@@ -16,15 +16,15 @@ def read_terms(path: Path) -> tuple[str, ...]:
 
 
 def phrases(text: str) -> frozenset[str]:
-    """Return the phrases of a text that separates them by commas, without white space around."""
+    """Return the phrases of a comma-separated text, without white space around them."""
     return frozenset(phrase.strip() for phrase in text.split(","))
 
 
 def with_gaps(expression: str) -> str:
-    """Return a regular expression whose spaces match what may stand between two words.
+    """Return a regular expression whose spaces match any separator of two words.
 
-    That is white space, hyphens and Markdown emphasis. In a look-behind, which needs a fixed width,
-    spaces stay spaces.
+    Separators are white space, hyphens and Markdown emphasis. In a look-behind, which needs a fixed
+    width, spaces stay spaces.
     """
     pieces = _LOOK_BEHIND.split(expression)
     return "".join(

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 OnText = Callable[[str | None], None]
 """Called with each text delta as it arrives, and with None when the attempt that the text came from
-was no good: what comes next starts anew."""
+has failed: the text that follows starts anew."""
 
 
 class StopReason(StrEnum):
@@ -24,7 +24,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one or more replies. Totals are inclusive, subsets are subsets."""
+    """Tokens of one or more replies. Each total includes its subset."""
 
     input_tokens: int = 0
     """All prompt tokens, cached ones included."""
@@ -41,7 +41,7 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
     def as_dict(self) -> dict[str, int]:
-        """The four counts by name."""
+        """Return the four counts by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
@@ -63,7 +63,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class CallLabels:
-    """Who makes a call and why; the ledger files each call under these."""
+    """Which agent makes a call and why; the ledger files each call under these."""
 
     case_id: str = ""
     """The question that the call works for."""
@@ -88,7 +88,7 @@ class ChatRequest:
     """The pydantic model that the reply must validate against, or None for free text."""
     labels: CallLabels = field(default_factory=CallLabels)
     repeat: int = 0
-    """Which of several replies to the very same request this is: epochs, samples for a vote."""
+    """Which of several replies to the same request this is: epochs, samples for a vote."""
     attempt: int = 1
     """Which attempt at the provider this is, counted from 1; set by `Retry`."""
     waited: float = 0.0
@@ -124,10 +124,10 @@ class ChatModel(Protocol):
 
         Args:
             request: What to ask.
-            on_text: Given when the caller wants the text as it arrives.
+            on_text: Set when the caller wants the text as it arrives.
 
         Raises:
             ProviderError: The endpoint gave no usable reply.
-            StructuredOutputError: The reply never validated against `request.schema`.
+            StructuredOutputError: No reply validated against `request.schema`.
         """
         ...

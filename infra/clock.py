@@ -1,4 +1,4 @@
-"""Time, passed in: so that a test or a replay can bring its own."""
+"""Time, passed in, so that a test or a replay can supply its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Two clocks: one that can be written down and one that never jumps."""
+    """Two clocks: date and time for records, and one that never jumps for durations."""
 
     now: Callable[[], datetime] = _utc_now
     """Date and time in UTC."""
@@ -22,5 +22,5 @@ class Clock:
     """Seconds from an arbitrary start."""
 
     def timestamp(self) -> str:
-        """The date and time now, ISO 8601 in UTC with milliseconds."""
+        """Return the date and time now, ISO 8601 in UTC with milliseconds."""
         return self.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

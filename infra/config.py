@@ -1,7 +1,7 @@
-"""What infra takes from the environment: keys, endpoints, and the model of each role.
+"""The settings that infra takes from the environment: keys, endpoints, and the model of each role.
 
-This is the one module of infra that knows names of environment variables. `.env` is read upwards
-from the working directory; a variable that is really set wins over the file.
+This is the one module of infra that knows names of environment variables. `.env` is looked for
+upwards from the working directory; a variable of the process wins over the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Provider(StrEnum):
 
 
 class LLMRole(StrEnum):
-    """The roles of the seed; each can have its own provider and model."""
+    """The roles of models; each can have its own provider and model."""
 
     MAS = "mas"
     SUMMARIZER = "summarizer"
@@ -43,7 +43,7 @@ KEY_NAMES: Mapping[Provider, tuple[str, ...]] = {
     Provider.GOOGLE: ("GOOGLE_API_KEY", "GEMINI_API_KEY", "genai_api_key"),
     Provider.GROQ: ("GROQ_API_KEY",),
 }
-"""Where a key may stand; the first that is set is taken."""
+"""Variables that may hold a key; the first that is set is taken."""
 
 _MODEL_NAMES = {
     Provider.OPENAI: "OPENAI_MODEL",
@@ -59,7 +59,7 @@ _BASE_URL_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class RoleChoice:
-    """What the environment says about one role; empty where it says nothing."""
+    """The choice for one role in the environment; a field that is not set is empty."""
 
     provider: str = ""
     model: str = ""
@@ -78,10 +78,10 @@ class Environment:
 
 
 def read_variables() -> dict[str, str]:
-    """The process environment over the nearest `.env`; empty values count as not set.
+    """Return the process environment over the nearest `.env`; empty values count as not set.
 
     Raises:
-        ConfigError: `.env` is no text.
+        ConfigError: `.env` cannot be read as UTF-8 text.
     """
     path = find_dotenv(usecwd=True)
     try:
@@ -93,14 +93,14 @@ def read_variables() -> dict[str, str]:
 
 
 def check_base_url(url: str, name: str) -> None:
-    """Refuse an address that cannot be one.
+    """Refuse an address that is not a URL of an endpoint.
 
     Args:
-        url: Of an endpoint; empty for none.
-        name: Where it was given, for the message.
+        url: Of an endpoint; empty if none is set.
+        name: The variable or flag that set it, for the message.
 
     Raises:
-        ConfigError: It has no scheme or no host.
+        ConfigError: The URL has no scheme or no host.
     """
     try:
         parts = urlsplit(url)
@@ -113,10 +113,10 @@ def check_base_url(url: str, name: str) -> None:
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:
-    """Pick what infra needs out of `variables`.
+    """Read the settings of infra from `variables`.
 
     Raises:
-        ConfigError: An address is none.
+        ConfigError: The address of an endpoint is not a URL.
     """
     for name in _BASE_URL_NAMES.values():
         check_base_url(variables.get(name, ""), name)
@@ -144,7 +144,7 @@ def _present(names: Mapping[Provider, str], variables: Mapping[str, str]) -> dic
 
 
 def default_cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Where the weights are kept for this user.
+    """Return the folder in which the weights are kept for this user.
 
     Args:
         environ: `MDAGENTS_CACHE_DIR` wins; then the platform's own variable.

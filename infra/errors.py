@@ -1,4 +1,4 @@
-"""All errors of the project, split by who can act on them.
+"""All errors of the project, by who can act on them.
 
     BenchError
     ├── ConfigError              the user: one sentence that says what to change
@@ -6,8 +6,8 @@
     ├── EndpointDown             the user: a model that can only fail; it ends the run
     │   └── NothingRecorded      the user: a replay of what was never recorded
     ├── StorageError             the user: something cannot be written; it ends the run
-    ├── StructuredOutputError    nobody at run time: a reply that never became what was asked for
-    └── LimitExceeded            nobody: a budget did its work
+    ├── StructuredOutputError    nobody at run time: no reply had the form that was asked for
+    └── LimitExceeded            nobody: a limit that the user set was reached
 
 Nothing in the project catches `Exception` to turn it into an answer.
 """
@@ -26,7 +26,7 @@ class BenchError(Exception):
 
 
 class ConfigError(BenchError):
-    """Something that the user can put right. The message is one line and names what to change."""
+    """A mistake that the user can correct. The message is one line and names what to change."""
 
 
 class LimitExceeded(BenchError):
@@ -38,11 +38,11 @@ class EndpointDown(BenchError):
 
 
 class NothingRecorded(EndpointDown):
-    """A replay has nothing to replay: the same command would end the same way again."""
+    """A replay found no recorded reply: the same command would end the same way again."""
 
 
 class StorageError(BenchError):
-    """Something cannot be written: the disk is full, or gone. What was written before is kept."""
+    """A file cannot be written: the disk is full, or gone. What was written before is kept."""
 
 
 class ErrorKind(StrEnum):
@@ -64,7 +64,7 @@ class ErrorKind(StrEnum):
     SCHEMA_UNSUPPORTED = "schema_unsupported"
     BAD_REQUEST = "bad_request"
     CACHE_MISS = "cache_miss"
-    """Only recorded replies were allowed, and there is none for this request."""
+    """Only recorded replies were allowed, and this request has no recorded reply."""
 
 
 RETRYABLE_KINDS = frozenset(
@@ -120,8 +120,8 @@ class StructuredOutputError(BenchError):
         message: One line: what does not validate.
         text: The model's last reply.
         usage: Tokens spent on all replies to this request.
-        stop_reason: Why the last reply ended: tells a refusal and a truncated reply from one that
-            is merely malformed.
+        stop_reason: Why the last reply ended: distinguishes a refused or truncated reply from a
+            malformed one.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ _ROOM_FOR_JSON = 64  # tokens
 
 @lru_cache(maxsize=512)
 def reply_schema(model: type[BaseModel]) -> JsonSchema:
-    """Schema of `model` with references resolved, every property required and none extra.
+    """Return the schema of `model`: references resolved, all properties required, no others.
 
     Property order is that of the model, so that a field of reasoning comes before the answer.
     Treat the result as read-only: it is cached per class.
@@ -58,7 +58,7 @@ def _resolve_properties(properties: Any, definitions: Mapping[str, Any]) -> Any:
 
 @lru_cache(maxsize=512)
 def without_string_lengths(model: type[BaseModel]) -> JsonSchema:
-    """`reply_schema(model)` without minLength and maxLength.
+    """Return `reply_schema(model)` without minLength and maxLength.
 
     OpenAI's strict mode does not list them among the supported keywords of a string
     (https://platform.openai.com/docs/guides/structured-outputs).
@@ -82,7 +82,7 @@ def _drop_keys(node: Any, keys: tuple[str, ...]) -> None:
 
 @lru_cache(maxsize=512)
 def longest_reply(model: type[BaseModel]) -> int:
-    """Characters of the longest compact JSON text that fits the schema of `model`.
+    """Return the characters of the longest compact JSON text that fits the schema of `model`.
 
     Raises:
         ValueError: A string without maxLength or an array without maxItems: the reply would have
@@ -92,7 +92,7 @@ def longest_reply(model: type[BaseModel]) -> int:
 
 
 def token_limit(model: type[BaseModel]) -> int:
-    """Tokens that no reply in the form of `model` needs more of.
+    """Return an upper bound on the tokens of a reply in the form of `model`.
 
     Raises:
         ValueError: See `longest_reply`.

@@ -10,7 +10,7 @@ from infra.chat import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What an endpoint charges, in USD per million tokens."""
+    """The price of tokens at an endpoint, in USD per million."""
 
     input: float
     output: float
@@ -18,7 +18,7 @@ class Price:
     """Price of an input token that came from the prompt cache; None: the full price."""
 
     def of(self, usage: TokenUsage) -> float:
-        """Cost of `usage` in USD."""
+        """Return the cost of `usage` in USD."""
         cached_price = self.input if self.cached_input is None else self.cached_input
         fresh = usage.input_tokens - usage.cached_input_tokens
         cost = (
@@ -31,7 +31,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One attempt at a provider, or one hit of the cache. Holds no text unless asked to."""
+    """One attempt at a provider, or one cache hit. Holds no text unless the user asked for it."""
 
     started_at: str
     """ISO 8601, UTC."""
@@ -63,18 +63,18 @@ class CallRow:
 
     @property
     def replied(self) -> bool:
-        """Whether the attempt brought a reply (of any quality) that used tokens."""
+        """Whether the attempt had a reply (of any quality) that used tokens."""
         return self.outcome in REPLIED
 
     def as_dict(self) -> dict[str, object]:
-        """The row as one flat JSON object for `calls.jsonl`."""
+        """Return the row as one flat JSON object for `calls.jsonl`."""
         row = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         row.pop("usage")
         return {**row, **self.usage.as_dict(), "cost_usd": self.cost_usd}
 
 
 REPLIED = frozenset({"ok", "truncated", "refused"})
-"""Outcomes of attempts that brought a reply."""
+"""Outcomes of attempts that had a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Totals:
     calls: int = 0
     """Replies of any quality."""
     failed_attempts: int = 0
-    """Attempts that brought no reply."""
+    """Attempts without a reply."""
     usage: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
     """None as soon as one reply came from a model without a known price."""
@@ -100,14 +100,14 @@ class Totals:
 
     @classmethod
     def of(cls, row: CallRow) -> Totals:
-        """The sum over one row."""
+        """Return the sum over one row."""
         if not row.replied:
             return cls(failed_attempts=1)
         return cls(calls=1, usage=row.usage, cost_usd=row.cost_usd)
 
     @classmethod
     def sum(cls, totals: Iterable[Totals]) -> Totals:
-        """The sum of sums."""
+        """Return the sum of sums."""
         result = cls()
         for part in totals:
             result += part
@@ -124,11 +124,11 @@ class CaseBook:
     """(role, model as the endpoint names it) of those that replied, in order of first replies."""
 
     def totals(self, *, without: Collection[str] = ()) -> Totals:
-        """The sum over all roles but those in `without`."""
+        """Return the sum over all roles but those in `without`."""
         return Totals.sum(t for role, t in self.by_role.items() if role not in without)
 
     def models(self, *, without: Collection[str] = ()) -> list[str]:
-        """The models that replied to any role but those in `without`."""
+        """Return the models that replied to any role but those in `without`."""
         return list(dict.fromkeys(model for role, model in self.served if role not in without))
 
 
@@ -143,12 +143,12 @@ class Ledger:
         self._sink = sink
         self._by_case: dict[str, CaseBook] = {}
         self.spent = Totals()
-        """What this process really sent and paid, over all cases."""
+        """What this process sent and paid, over all cases."""
         self.cached_calls = 0
         """Replies that came from the cache."""
 
     def book_of(self, case_id: str) -> CaseBook:
-        """The sums of an open case so far."""
+        """Return the sums of an open case so far."""
         return self._by_case[case_id]
 
     def open_case(self, case_id: str) -> None:
@@ -158,7 +158,7 @@ class Ledger:
         self._by_case[case_id] = CaseBook()
 
     def close_case(self, case_id: str) -> CaseBook:
-        """Forget a case and give its sums. Rows that come later count for the run only."""
+        """Forget a case and return its sums. Rows that come later count for the run only."""
         return self._by_case.pop(case_id)
 
     def add(self, row: CallRow) -> None:

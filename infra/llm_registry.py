@@ -3,8 +3,8 @@
     Structured( Cache( Retry( Breaker( Gate( Booking( AttemptTimeout( Provider )))))))
 
 So the ledger has a row for every attempt that reached a provider, the cache replays exactly what a
-provider said, and a re-ask is a request of its own. With hedging on, `Breaker( Hedge( Gate(
-Started(` stands for `Breaker( Gate(`.
+provider sent, and a re-ask is a request of its own. With hedging on, `Breaker( Gate(` becomes
+`Breaker( Hedge( Gate( Started(`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from infra.providers.openai_chat import OpenAIClient
 
 AUTO = "auto"
-"""The model name that means: whatever there is a key for, else the embedded model."""
+"""The model name for: the first provider with a key, else the embedded model."""
 
 _AUTO_ORDER = (Provider.OPENAI, Provider.GOOGLE, Provider.GROQ)
 
@@ -58,21 +58,21 @@ class ModelSpec:
 
     provider: Provider
     name: str
-    """As the provider knows it; for `local` the path of a GGUF file, or the embedded model."""
+    """The provider's name for it; for `local` the path of a GGUF file, or the embedded model."""
     base_url: str = ""
-    """Of an endpoint other than the provider's own; empty for that."""
+    """Address of an endpoint other than the provider's own; empty for that."""
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
 
 
 class ModelChooser:
-    """Turns what a user wrote into a `ModelSpec`.
+    """Finds the `ModelSpec` for a user's choice.
 
     Args:
         environment: Keys and choices.
         configs: Defaults.
-        base_url: `--model-base-url`, an OpenAI-compatible endpoint; empty for none.
+        base_url: `--model-base-url`, an OpenAI-compatible endpoint; empty if not given.
     """
 
     def __init__(self, environment: Environment, configs: ModelConfigs, base_url: str = "") -> None:
@@ -81,7 +81,7 @@ class ModelChooser:
         self._base_url = base_url
 
     def parse(self, text: str) -> ModelSpec:
-        """The model that `text` names: `provider/name`, a recognised bare name, or `auto`.
+        """Return the model that `text` names: `provider/name`, a recognised bare name, or `auto`.
 
         With a base URL the whole text is the name of a model there.
 
@@ -91,7 +91,7 @@ class ModelChooser:
         if text == AUTO:
             return self.automatic()
         if self._base_url:
-            # A server of one's own may call its models anything, `google/gemma-3` included.
+            # A server of the user's may call its models anything, `google/gemma-3` included.
             return ModelSpec(Provider.OPENAI, text, self._base_url)
         text = self._configs.aliases.get(text, text)
         start, _, rest = text.partition("/")
@@ -106,7 +106,7 @@ class ModelChooser:
         return self.of_provider(provider, text)
 
     def of_provider(self, provider: Provider, name: str = "") -> ModelSpec:
-        """A model of `provider`; without a name the one from the environment, else the default."""
+        """Return a model of `provider`; without a name that of the environment or the default."""
         name = (
             name
             or self._environment.models.get(provider, "")
@@ -116,7 +116,7 @@ class ModelChooser:
         return ModelSpec(provider, name, own_url or self._environment.base_urls.get(provider, ""))
 
     def automatic(self) -> ModelSpec:
-        """By MAS_LLM_PROVIDER, else the first provider with a key, else the embedded model."""
+        """Choose by MAS_LLM_PROVIDER, else the first provider with a key, else the embedded one."""
         choice = self._of_environment(LLMRole.MAS)
         if choice is not None:
             return choice
@@ -132,11 +132,11 @@ class ModelChooser:
     def for_role(
         self, role: LLMRole, team: ModelSpec | None = None, *, chosen: bool = False
     ) -> ModelSpec:
-        """The model of a role that nothing on the command line speaks of.
+        """Return the model of a role that the command line does not set.
 
         Args:
             role: Which role.
-            team: The model of the team, or None when there is no team.
+            team: The model of the team, or None without a team.
             chosen: Whether the user chose that model, so that it goes before the defaults.
         """
         if role is LLMRole.MAS:
@@ -167,7 +167,7 @@ class ModelChooser:
 
 @dataclass(slots=True)
 class Runtime:
-    """What all models of a process share."""
+    """The settings and services that all models of a process share."""
 
     environment: Environment
     ledger: Ledger
@@ -179,7 +179,7 @@ class Runtime:
     hedge_after: float | None = None
     """Seconds without text or reply after which an attempt is made twice; None: never."""
     is_closed_at_the_end: bool = True
-    """Whether somebody calls `ModelRegistry.aclose`."""
+    """Whether `ModelRegistry.aclose` will be called."""
     max_connections: int | None = None
     """Calls under way at once at an endpoint; None: 16, for a local model its slots."""
     requests_per_minute: float | None = None
@@ -213,26 +213,26 @@ class ModelRegistry:
         self._gemini: dict[str, GeminiClient] = {}
         self._local: dict[str, LocalServer] = {}
         self.connections: dict[str, Connections] = {}
-        """Endpoint -> its connections, for whoever shows them."""
+        """Endpoint -> its connections, for a display."""
         self._connections_of: dict[ModelSpec, Connections] = {}
 
     def model(self, spec: ModelSpec) -> ChatModel:
-        """The model for `spec`, built once.
+        """Return the model for `spec`, built once.
 
         Raises:
-            ConfigError: It cannot be reached from here.
+            ConfigError: The model cannot be reached from here.
         """
         if spec not in self._models:
             self._models[spec] = self._build(spec)
         return self._models[spec]
 
     def room(self, spec: ModelSpec, urgency: Urgency) -> AbstractAsyncContextManager[None]:
-        """A connection for the next background call to a model; none is needed for a replay."""
+        """Reserve a connection for the next background call to a model, except in a replay."""
         connections = self._connections_of.get(spec)
         return nullcontext() if connections is None else connections.reserve(urgency)
 
     async def prepare(self) -> None:
-        """Start the local servers of all models built so far, so that no call has to wait for one.
+        """Start the local servers of all models built so far, so that no call waits for a start.
 
         Raises:
             ConfigError: The weights are not there, or cannot be loaded.
@@ -269,7 +269,7 @@ class ModelRegistry:
         return Structured(Cache(self._live(spec, info), replay), native=info.native_schema)
 
     def _live(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
-        """The model behind its endpoint."""
+        """Build the model behind its endpoint."""
         runtime = self._runtime
         check_reachable(spec, runtime.environment, runtime.configs)
         provider, endpoint, limit = self._provider(spec, info)
@@ -317,7 +317,7 @@ class ModelRegistry:
         )
 
     def _provider(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, str, int]:
-        """(provider, name of its endpoint, connections by default). SDKs are imported here."""
+        """Return (provider, name of its endpoint, default connections). SDKs are imported here."""
         match spec.provider:
             case Provider.LOCAL:
                 from infra.providers.local import SLOTS, LocalChat
@@ -351,7 +351,7 @@ class ModelRegistry:
         runtime = self._runtime
         if runtime.attempt_timeout is not None:
             return runtime.attempt_timeout
-        # A server of one's own is slow when the machine is busy, and not faster the second time.
+        # A local server is slow when the machine is busy, and not faster at a second attempt.
         return runtime.retry.timeout if provider is Provider.LOCAL else ATTEMPT_TIMEOUT
 
     def _local_server(self, spec: ModelSpec, info: ModelInfo) -> LocalServer:
@@ -371,7 +371,7 @@ class ModelRegistry:
             server.base_url,
             server.api_key,
             attempt_timeout=self._attempt_timeout(Provider.LOCAL),
-            keep_alive=0,  # after a streamed reply llama.cpp hangs up without saying so
+            keep_alive=0,  # after a streamed reply llama.cpp closes the connection without notice
         )
         self._openai[server.base_url] = client
         return OpenAIChat(client, server.model_name, info, schema_fields=grammar)
@@ -384,15 +384,15 @@ class ModelRegistry:
         return weights.require(self._runtime.environment.cache_dir)
 
     def _key(self, spec: ModelSpec) -> str:
-        # A server of one's own often wants no key, but the SDK does; the others were checked.
+        # A server of the user's often needs no key, but the SDK does; the others were checked.
         return self._runtime.environment.keys.get(spec.provider, "no-key")
 
 
 def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelConfigs) -> None:
-    """See whether a model can be asked from here, without asking it.
+    """Check whether a model can be reached from here, without calling it.
 
     Raises:
-        ConfigError: There is no key, or no such file.
+        ConfigError: The provider has no key, or the file does not exist.
     """
     if spec.provider is Provider.LOCAL:
         if not _is_embedded(spec, configs) and not Path(spec.name).is_file():
@@ -415,10 +415,10 @@ def _is_background(role: str) -> bool:
 
 
 def get_llm(role: LLMRole) -> ChatModel:
-    """The model of a role, chosen by environment variables and `model_configs.yaml`.
+    """Return the model of a role, chosen by environment variables and `model_configs.yaml`.
 
-    For programs that use one role and no benchmark around it; each call opens connections of its
-    own, which live as long as the process.
+    For programs that use one role outside a benchmark run; each call opens connections of its own,
+    which live as long as the process.
 
     Raises:
         ConfigError: The environment names a provider without a key.

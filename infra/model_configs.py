@@ -1,4 +1,4 @@
-"""Reads `model_configs.yaml`: defaults of providers and roles, prices, quirks of models."""
+"""Reads `model_configs.yaml`: defaults of providers and roles, prices, properties of models."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FILE = Path(__file__).with_name("model_configs.yaml")
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is particular about a model. The defaults fit an unknown, ordinary chat model."""
+    """The properties of a model. The defaults fit an unknown, ordinary chat model."""
 
     price: Price | None = None
     """None when it is not known."""
     context: int | None = None
-    """Tokens of prompt and reply together; None when it is not known."""
+    """Most tokens of prompt and reply together; None when it is not known."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """How the endpoint calls the limit of a reply."""
+    """The endpoint's name for the limit of a reply."""
     takes_temperature: bool = True
     takes_seed: bool = True
     native_schema: bool = True
@@ -34,7 +34,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """Where a provider is and which model it gives by default."""
+    """The address and the default model of a provider."""
 
     base_url: str
     default_model: str
@@ -50,10 +50,10 @@ class ModelConfigs:
     """Start of a bare model name -> provider."""
     aliases: Mapping[str, str]
     models: Mapping[str, ModelInfo]
-    """`provider/name` -> info; a name that ends in `*` stands for all with that start."""
+    """`provider/name` -> info; a name that ends in `*` matches all with that start."""
 
     def info(self, provider: Provider, name: str) -> ModelInfo:
-        """The entry for a model: the exact one, else the longest start that fits, else defaults."""
+        """Return the entry for a model: the exact one, the longest start that fits, or defaults."""
         full = f"{provider}/{name}"
         if full in self.models:
             return self.models[full]
@@ -61,14 +61,14 @@ class ModelConfigs:
         return self.models[max(starts, key=len)] if starts else ModelInfo()
 
     def provider_of(self, name: str) -> Provider | None:
-        """The provider that a bare model name belongs to, None when it is not recognised."""
+        """Return the provider that a bare model name belongs to; None if it is not recognised."""
         starts = [start for start in self.patterns if name.lower().startswith(start)]
         return self.patterns[max(starts, key=len)] if starts else None
 
 
 @cache
 def load_model_configs() -> ModelConfigs:
-    """Read the file that lies beside this module."""
+    """Read the file beside this module."""
     import yaml
 
     content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))

@@ -4,8 +4,8 @@
     python scripts/build_terminology.py DIR
 
 writes evals/vocabulary/terms.tsv.gz: concept, term, source, and the term in normal form (empty for
-an abbreviation), because making 88,000 of those takes a second. Names stay as their source spells
-them; those that could not be found in running text are left out. `sources.tsv` beside it has
+an abbreviation), because making 88,000 of those takes a second. Names keep the spelling of their
+source; those that cannot occur in running text are left out. `sources.tsv` beside it has
 version, licence and citation of each source.
 
 Left out for their licence: ICD-10-CM (its text is WHO's), DrugBank, SNOMED CT, and MONDO, whose
@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
 
 def local_entries(path: Path) -> Iterator[Entry]:
-    """The concepts of `local_terms.txt`."""
+    """Yield the concepts of `local_terms.txt`."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             slug, _, names = line.partition(":")
@@ -75,14 +75,14 @@ def local_entries(path: Path) -> Iterator[Entry]:
 
 
 def drug_entries(lines: Iterable[str]) -> Iterator[Entry]:
-    """The drugs of EXAID's own list, with their other names."""
+    """Yield the drugs of EXAID's own list, with their other names."""
     for line in lines:
         names = tuple(name.strip() for name in line.split(","))
         yield Entry(f"local:{names[0].replace(' ', '_')}", names, "local")
 
 
 def hpo_entries(obo: str) -> Iterator[Entry]:
-    """The phenotypic abnormalities of HPO, under their UMLS CUI where they have one."""
+    """Yield the phenotypic abnormalities of HPO, under their UMLS CUI where they have one."""
     stanzas = [stanza for stanza in obo.split("\n[") if stanza.startswith("Term]")]
     parents = {
         _id(stanza): set(re.findall(r"^is_a: (\S+)", stanza, re.MULTILINE)) for stanza in stanzas
@@ -99,7 +99,7 @@ def hpo_entries(obo: str) -> Iterator[Entry]:
 
 
 def doid_entries(terms: list[dict[str, object]]) -> Iterator[Entry]:
-    """The diseases of the Human Disease Ontology, under their UMLS CUI where they have one."""
+    """Yield the diseases of the Human Disease Ontology, under their UMLS CUI if they have one."""
     for term in terms:
         xrefs = term.get("xrefs", ())
         synonyms = term.get("synonyms", ())
@@ -110,7 +110,7 @@ def doid_entries(terms: list[dict[str, object]]) -> Iterator[Entry]:
 
 
 def mesh_entries(table: str) -> Iterator[Entry]:
-    """The MeSH descriptors that a clinical text may name."""
+    """Yield the MeSH descriptors that a clinical text may name."""
     for line in table.splitlines():
         id_, name, synonyms, trees, *_ = line.split("\t")
         places = trees.split("|")
@@ -121,9 +121,9 @@ def mesh_entries(table: str) -> Iterator[Entry]:
 
 
 def rows(entries: Iterable[Entry]) -> list[tuple[str, str, str, str]]:
-    """The rows of the table, each normal form once: the vocabulary that comes first owns it.
+    """Return the rows of the table, each normal form once, with the concept that has it first.
 
-    A concept whose preferred name is owned already is the owner's concept.
+    A concept whose preferred name belongs to an earlier concept is merged into that one.
     """
     owner: dict[tuple[str, ...], str] = {}
     table = []
@@ -142,7 +142,7 @@ def rows(entries: Iterable[Entry]) -> list[tuple[str, str, str, str]]:
 
 @cache
 def _left_out() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
-    """(abbreviations, normal forms of terms) that no vocabulary brings in."""
+    """Return the (abbreviations, normal forms of terms) that are left out."""
     listed: dict[str, set[str]] = {"abbreviation": set(), "term": set()}
     for line in read_terms(FOLDER / "left_out.txt"):
         kind, _, names = line.partition(":")
@@ -151,7 +151,7 @@ def _left_out() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
 
 
 def _key(name: str, source: str) -> tuple[str, ...]:
-    """What tells names apart; empty for a name that is left out."""
+    """Return a key that is equal for equal names; empty for a name that is left out."""
     own = source == "local"
     abbreviations, terms = _left_out()
     if is_abbreviation(name):

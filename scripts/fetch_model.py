@@ -15,7 +15,7 @@ from infra.local_model import weights
 
 
 def main() -> int:
-    """Fetch if needed and print where the file is; returns the exit status."""
+    """Fetch if needed, print the path of the file, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="[the user's cache folder]")
     options = parser.parse_args()

@@ -17,7 +17,7 @@ LEVELS = ("basic", "intermediate", "advanced")
 
 
 def main() -> int:
-    """Run and score; returns the exit status of the first step that fails."""
+    """Run and score; return the exit status of the first step that fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--num-samples", type=int, default=3, help="questions [%(default)s]")
     parser.add_argument("--output-dir", default="output", help="where runs are [%(default)s]")

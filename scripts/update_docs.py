@@ -16,7 +16,7 @@ _PLACE = re.compile(
 
 
 def with_help(page: str) -> str:
-    """The page with the help of each program after its mark."""
+    """Return the page with the help of each program after its mark."""
 
     def block(match: re.Match[str]) -> str:
         mark = match[0].partition("\n")[0]
@@ -26,7 +26,7 @@ def with_help(page: str) -> str:
 
 
 def help_of(program: str) -> str:
-    """What `python PROGRAM.py --help`, or `mdagents … --help`, prints on 100 columns."""
+    """Return what `python PROGRAM.py --help`, or `mdagents … --help`, prints on 100 columns."""
     command = program.split()
     if command[0] == "mdagents":
         command = ["-m", "mdagents.cli", *command[1:]]

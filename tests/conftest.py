@@ -25,7 +25,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @pytest.fixture(autouse=True)
 def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of this machine reaches a test: no keys, no .env, no settings, no cache folder."""
+    """Keep keys, .env, settings and cache folders of this machine from the tests."""
     prefixes = ("MDAGENTS_", "SKIP_", "SHOW_INTERACTION", "OPENAI_", "GOOGLE_", "GEMINI_", "GROQ_")
     suffixes = ("_LLM_PROVIDER", "_LLM_MODEL")
     names = {name for group in KEY_NAMES.values() for name in group}
@@ -37,7 +37,7 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that would leave this machine fails the test."""
+    """Let a connection that would leave this machine fail the test."""
     connect = socket.socket.connect
 
     def guarded(self: socket.socket, address: Any) -> None:

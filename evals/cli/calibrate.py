@@ -1,4 +1,4 @@
-"""`python -m evals.cli.calibrate TRACES`: settings of the TokenGate compared, without a model."""
+"""`python -m evals.cli.calibrate TRACES`: compares settings of the TokenGate, without a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from infra.errors import ConfigError
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "calibrate",
         "Sweep the settings of the TokenGate over frozen traces: updates, chunk size, concepts "

@@ -1,4 +1,4 @@
-"""What the programs of evals have in common: one-line errors, exit status, printing."""
+"""The common parts of the programs of evals: one-line errors, exit status, printing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def run(
     command: Callable[[argparse.Namespace], int],
     argv: Sequence[str] | None,
 ) -> int:
-    """Parse the command line and run; gives the exit status.
+    """Parse the command line, run, and return the exit status.
 
-    0: done; 1: done, but something is wrong with the data or a case failed; 2: it could not be
-    done, and one line says why.
+    0: done; 1: done, but something is wrong with the data or a case failed; 2: not done, with one
+    line that says why.
     """
     options = parser.parse_args(argv)
     try:
@@ -38,5 +38,5 @@ def run(
 
 
 def make_parser(module: str, description: str) -> argparse.ArgumentParser:
-    """A parser for `python -m evals.cli.MODULE`."""
+    """Return a parser for `python -m evals.cli.MODULE`."""
     return argparse.ArgumentParser(prog=f"python -m evals.cli.{module}", description=description)

@@ -25,7 +25,7 @@ METRICS = "metrics"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "compute_metrics",
         f"Compute the metrics of the run logs in RUN/{RUNS}; writes RUN/{METRICS}/{PER_CASE_FILE} "
@@ -59,10 +59,10 @@ def add_extractor_options(parser: argparse.ArgumentParser) -> None:
 
 
 def make_extractor(options: argparse.Namespace, stoplists: Stoplists) -> ConceptExtractor:
-    """The extractor that the command line asks for.
+    """Return the extractor that the command line asks for.
 
     Raises:
-        ConfigError: It is not installed, or cannot do what is asked.
+        ConfigError: The extractor is not installed, or does not support an option.
     """
     if options.extractor == "scispacy":
         from evals.scispacy_extractor import ScispacyExtractor

@@ -20,7 +20,7 @@ from evals.manifest import (
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "make_manifest",
         "Write the manifest of the traces of a run of main.py, or of any folder of traces.",
@@ -67,7 +67,7 @@ def _make(options: argparse.Namespace) -> int:
 
 
 def config_hash_of(run_folder: Path) -> str:
-    """The hash of the run's configuration as main.py wrote it; empty if there is none."""
+    """Return the hash of the run's configuration as main.py wrote it; empty without one."""
     try:
         told = json.loads((run_folder / "run.json").read_bytes())["config_hash"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -17,7 +17,7 @@ from infra.errors import ConfigError
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "make_stoplists",
         "Find concepts and terms with a high document frequency; writes stop_cuis.txt, "

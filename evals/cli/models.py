@@ -1,4 +1,4 @@
-"""Which models the programs of evals use, and how."""
+"""The models of the programs of evals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.asynccontextmanager
 async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[Models]:
-    """The models that the command line asks for, until the block is left.
+    """Open the models that the command line asks for, until the end of the block.
 
     Raises:
         ConfigError: A model is not known or cannot be reached.

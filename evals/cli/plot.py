@@ -21,7 +21,7 @@ FIGURES = "figures"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "plot",
         f"Draw the metrics in RUN/{METRICS}: coverage against budget, cost against coverage, "
@@ -52,8 +52,8 @@ def draw(metrics: Path, out: Path, format_: str) -> None:
     """Draw the metrics of a folder.
 
     Raises:
-        RecordError: They cannot be read.
-        ConfigError: There are none.
+        RecordError: The metrics cannot be read.
+        ConfigError: A file of metrics is empty.
     """
     aggregates = [
         validated(TypeAdapter(AggregateMetrics), metrics / AGGREGATE_FILE, number, content)

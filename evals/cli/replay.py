@@ -1,4 +1,4 @@
-"""`python -m evals.cli.replay TRACES`: frozen traces through the variants of EXAID."""
+"""`python -m evals.cli.replay TRACES`: replays frozen traces through the variants of EXAID."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNS = Path("data") / "runs"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "replay",
         "Feed frozen traces through variants of EXAID in virtual time; writes "
@@ -60,12 +60,12 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Replay traces; gives 1 if a case could not be measured."""
+    """Replay traces; return 1 if a case could not be measured."""
     return run(parser(), lambda options: asyncio.run(replay(options)), argv)
 
 
 async def replay(options: argparse.Namespace) -> int:
-    """Replay what the command line asks for, with a progress bar."""
+    """Replay the traces of the command line, with a progress bar."""
     variants = [load_variant(name) for name in options.variants.split(",") if name]
     if not variants:
         raise ConfigError("--variants names none")
@@ -101,7 +101,7 @@ async def replay(options: argparse.Namespace) -> int:
 
 
 def output_folder(options: argparse.Namespace) -> Path:
-    """Where the files of the command line go."""
+    """Return the folder that the command line names for output."""
     if options.out:
         return Path(options.out)
     folder = next((path for path in options.traces if path.is_dir()), None)

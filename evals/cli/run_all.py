@@ -16,7 +16,7 @@ from evals.manifest import MANIFEST_FILE, make_manifest, trace_files, write_mani
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "run_all",
         "From the traces of a run of main.py to metrics and figures: make_manifest, replay, "
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do all of it; gives 1 if a case could not be measured."""
+    """Run all steps; return 1 if a case could not be measured."""
     return run(parser(), _run_all, argv)
 
 

@@ -1,4 +1,4 @@
-"""`python -m evals.cli.validate_logs FILES`: whether traces, run logs and the rest are in order."""
+"""`python -m evals.cli.validate_logs FILES`: checks traces, run logs, manifests and metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evals.validation import validate_file
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = make_parser(
         "validate_logs",
         "Check traces, run logs, manifests and metrics: each record against its schema, then "
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Check files; gives 1 if there is a problem."""
+    """Check files; return 1 if there is a problem."""
     return run(parser(), _validate, argv)
 
 

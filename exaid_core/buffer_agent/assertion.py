@@ -1,4 +1,4 @@
-"""Whether a clause affirms a finding that it names: there, now, in this patient.
+"""Tells whether a clause affirms a finding that it names: present, now, in this patient.
 
 The method is that of ConText (Harkema et al. 2009, https://doi.org/10.1016/j.jbi.2009.05.002): cues
 before or after the finding, each with a scope that ends with the clause or with a new statement.
@@ -74,10 +74,10 @@ _CUE_AFTER = re.compile(
 
 
 def is_affirmed(text: str, start: int, end: int) -> bool:
-    """Return whether the finding `text[start:end]` is said to be there, now, in this patient.
+    """Return whether the finding `text[start:end]` is said to be present, now, in this patient.
 
-    It is not if its clause denies it ("no evidence of", "was ruled out"), makes it a condition or a
-    risk ("if … occurs", "to prevent"), or puts it into the past or into another person ("history
+    It does not if the clause denies it ("no evidence of", "was ruled out"), makes it a condition or
+    a risk ("if … occurs", "to prevent"), or puts it into the past or into another person ("history
     of", "three years ago", "his father had"). A finding that is only suspected is affirmed.
 
     Args:
@@ -96,7 +96,7 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
 
 
 def _reaches(kind: str | None, between: str, after: str) -> bool:
-    """Whether a cue holds for the finding that follows it with `between` between them."""
+    """Return whether a cue applies to the finding that follows after the text `between`."""
     if kind == "no_cue":
         return False
     if kind == "condition":
@@ -114,7 +114,7 @@ def _cues_before() -> re.Pattern[str]:
     for line in read_terms(_CUES_FILE):
         kind, _, cue = line.partition(":")
         by_kind.setdefault(kind.replace(" ", "_"), []).append(
-            # Groups in the file only group: the kind is told by the last group that matched.
+            # Groups in the file do not capture: the last group that matched gives the kind.
             with_gaps(re.sub(r"\((?!\?)", "(?:", cue.strip()))
         )
     kinds = "|".join(f"(?P<{kind}>{'|'.join(cues)})" for kind, cues in by_kind.items())

@@ -1,4 +1,4 @@
-"""Keeps what is not summarised yet, and decides when it is worth a summary (seed 000)."""
+"""Keeps the text that is not summarised yet, and decides when it is worth a summary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from infra.llm_registry import get_llm
 
 
 class BufferAnalysis(BaseModel):
-    """What the model makes of the newest segments."""
+    """The model's judgement of the newest segments."""
 
     reasoning: str = Field(json_schema_extra={"maxLength": 120})
     """Why, in a few words."""
@@ -32,26 +32,26 @@ class BufferAnalysis(BaseModel):
     is_relevant: bool
     """Whether it matters to a clinician."""
     is_novel: bool
-    """Whether the latest summaries do not say it."""
+    """Whether the latest summaries do not contain it."""
     final_trigger: bool
     """The model's own conclusion; only logged when it differs from the computed one."""
 
 
 class TriggerReason(StrEnum):
-    """Why a summary is due, or that none is."""
+    """Why a summary is due, or that no summary is."""
 
     NONE = "none"
     TOPIC_SHIFT = "topic_shift"
     CRITICAL_ALERT = "critical_alert"
-    """The model says so."""
+    """The model reports a danger to life."""
     LEXICAL_ALERT = "lexical_alert"
-    """Words say so, whatever the model makes of them."""
+    """Words report a danger to life, whatever the model's judgement."""
     BUFFER_FULL = "buffer_full"
     BUFFER_OLD = "buffer_old"
     FIRST_TEXT = "first_text"
-    """Nothing has been summarised yet; nobody was asked."""
+    """Nothing has been summarised yet; no model was asked."""
     BEHIND = "behind"
-    """Text has waited too long to be judged first; nobody was asked."""
+    """Text has waited too long to be judged first; no model was asked."""
 
 
 UNASKED = frozenset({TriggerReason.FIRST_TEXT, TriggerReason.BEHIND})
@@ -60,11 +60,11 @@ UNASKED = frozenset({TriggerReason.FIRST_TEXT, TriggerReason.BEHIND})
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was decided about the newest segments."""
+    """The decision about the newest segments."""
 
     reason: TriggerReason
     asked: Asked[BufferAnalysis] | None = None
-    """None: nobody was asked."""
+    """None: no model was asked."""
     mismatch: bool = False
     """Whether the model's own `final_trigger` differs from what follows from its judgements."""
 
@@ -78,7 +78,7 @@ class BufferAgent:
     """One ordered list of segments for a case.
 
     Args:
-        llm: The model that judges; None for the one of the role registry.
+        llm: The model that judges; None: that of the role registry.
         config: Sizes, ages, and whether novelty is judged.
         case_id: Books the calls under this case.
         monotonic: Clock in seconds.
@@ -101,11 +101,11 @@ class BufferAgent:
     async def addsegment(
         self, agent_id: str, segment: str, previous_summaries: Sequence[str]
     ) -> bool:
-        """Keep a segment and say whether a summary is due.
+        """Keep a segment and return whether a summary is due.
 
         Args:
-            agent_id: Who said it.
-            segment: What was said.
+            agent_id: The agent.
+            segment: Its text.
             previous_summaries: Against which novelty is judged, the latest last.
         """
         is_alert = find_alert(segment) is not None
@@ -140,28 +140,28 @@ class BufferAgent:
         self._counts.update(segment.agent_id for segment in new)
 
     def take(self) -> list[Segment]:
-        """Hand out all that is kept, to be summarised."""
+        """Return all segments, to be summarised, and keep them no longer."""
         taken, self._held = self._held, []
         return taken
 
     def put_back(self, segments: list[Segment]) -> None:
-        """Keep again what could not be summarised."""
+        """Keep again segments that could not be summarised."""
         self._held = segments + self._held
 
     def held(self) -> tuple[Segment, ...]:
-        """What is kept."""
+        """Return the segments that are kept."""
         return tuple(self._held)
 
     def peek(self) -> list[str]:
-        """What is kept, as `| agent | text`."""
+        """Return the segments that are kept, as `| agent | text`."""
         return [segment.tagged for segment in self._held]
 
     def flush(self) -> list[str]:
-        """What is kept, as `| agent | text`; nothing is kept any more."""
+        """Return all segments as `| agent | text`, and keep them no longer."""
         return [segment.tagged for segment in self.take()]
 
     def get_trace_count(self, agent_id: str) -> int:
-        """Segments that an agent has sent so far."""
+        """Return the number of segments that an agent has sent so far."""
         return self._counts[agent_id]
 
     def _prompt(

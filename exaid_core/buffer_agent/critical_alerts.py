@@ -24,9 +24,9 @@ _ALERTS_FILE = Path(__file__).with_name("critical_alerts.txt")
 def find_alert(text: str) -> str | None:
     """Return the first critical alert that a text affirms, in the text's own words.
 
-    An alert is a phrase of `critical_alerts.txt` or a vital sign beyond its threshold. What is
-    denied, feared or long past does not count (see `is_affirmed`); what is only suspected does.
-    Time grows with the length of the text, not faster.
+    An alert is a phrase of `critical_alerts.txt` or a vital sign beyond its threshold. An alert
+    that is denied, feared or long past does not count (see `is_affirmed`); a suspected one does.
+    Time is linear in the length of the text.
 
     Args:
         text: A segment of a trace, as its tokens came.

@@ -1,4 +1,4 @@
-"""Finds vital signs and laboratory values that are a danger to life in themselves."""
+"""Finds vital signs and laboratory values that by themselves mean danger to life."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _VitalSign:
     least: float
     bound: float
     too_low: bool
-    """Whether `bound` is the threshold; otherwise `least` is. The other is what is plausible."""
+    """Whether `bound` is the threshold, not `least`; the other is the limit of plausible values."""
     tail: str = ""
     """What must follow the value, or must not."""
 
@@ -74,10 +74,10 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     Signs: oxygen saturation below 85 %, systolic pressure below 70 mmHg, Glasgow coma scale 8 or
     less, potassium 6.5 mmol/L or more, blood pH below 7.0. A bound counts as its value (`SpO2 <
     80`) unless it points the other way (`SpO2 > 80`); of a range the end nearer to normal counts,
-    of a change (`from 95 to 70`) what it ends at.
+    of a change (`from 95 to 70`) the last value.
 
     Args:
-        text: Text in which compatible characters are one (NFKC).
+        text: Text in NFKC form.
     """
     for sign, pattern in _patterns():
         for reading in pattern.finditer(text):

@@ -1,1 +1,1 @@
-"""What a summary is."""
+"""The form of a summary."""

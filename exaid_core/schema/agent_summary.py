@@ -23,15 +23,15 @@ LIMITS: Mapping[str, int] = MappingProxyType(
         "agent_contributions": 150,
     }
 )
-"""Most characters of each field (seed 000, "SummarizerAgent"), in the order of the fields."""
+"""Most characters of each field, in the order of the fields."""
 
 PLACEHOLDER = "None reported."
-"""What a field says that has nothing to say."""
+"""The text of a field without content."""
 
 _SEMANTIC_FIELDS = tuple(name for name in LIMITS if name != "agent_contributions")
 
-# A model that is held to a schema by a grammar is stopped dead at maxLength. With this room above
-# the limit such a field is still seen to be too long, and what is cut is cut between words.
+# A grammar stops a model at maxLength in the middle of a word. With this room above the limit such
+# a field is still recognised as too long, and can be cut between words.
 _ROOM = 40
 
 
@@ -40,7 +40,7 @@ def _field(name: str, content: str) -> Any:
     return Field(
         PLACEHOLDER,
         description=f"{content}, <= {limit} characters",
-        json_schema_extra={"maxLength": limit + _ROOM},  # tells the model, turns no reply away
+        json_schema_extra={"maxLength": limit + _ROOM},  # for the model; not enforced on a reply
     )
 
 
@@ -63,7 +63,7 @@ class _SixFields(BaseModel):
     @field_validator(*LIMITS, mode="before")
     @classmethod
     def _read_loosely(cls, value: object) -> object:
-        """A list of strings, or null, says as clearly as a string what is in the field."""
+        """Accept a list of strings, or null, in place of a string."""
         if value is None:
             return PLACEHOLDER
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -83,8 +83,8 @@ def _one_line(text: str) -> str:
 class SummaryDraft(_SixFields):
     """The six fields as a model wrote them: one line each, never empty, maybe too long.
 
-    Fields that nobody asked for are ignored, missing ones have the placeholder; but a reply with
-    none of the six is no summary.
+    Other fields are ignored, missing ones have the placeholder; but a reply without any of the six
+    is not a summary.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -98,10 +98,10 @@ class SummaryDraft(_SixFields):
 
 
 class AgentSummary(_SixFields):
-    """A summary with its provenance and what was found wrong with it.
+    """A summary with its provenance and the results of its checks.
 
-    The limits are not enforced here: `excess` tells what is too long, and whoever makes a summary
-    cuts it and says so in `truncated_fields`.
+    The limits are not enforced here: `excess` finds the fields that are too long, and the maker of
+    a summary cuts them and names them in `truncated_fields`.
     """
 
     model_config = ConfigDict(extra="forbid")

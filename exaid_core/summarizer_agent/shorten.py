@@ -1,4 +1,4 @@
-"""Cuts a text that is too long without changing what the rest of it says."""
+"""Cuts a text that is too long without changing the meaning of the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exaid_core.term_list import phrases
 
 ELLIPSIS = "…"
 
-# Characters that are read behind the limit: enough for the words that decide about the last gap.
+# Characters that are read after the limit: enough for the words that decide about the last gap.
 _LOOKAHEAD = 200
 _LONGEST_PHRASE = 4
 """Words on each side of a negation that belong to it."""
@@ -30,7 +30,7 @@ _CONJUNCTIONS = phrases(
 # Words that follow a number without being its unit.
 _NOT_UNITS = _CONJUNCTIONS | phrases("with, on, in, at, for, is, was, were, are, to, by, from, as")
 
-# Each is one or two words. What follows them is denied, or is not to be done.
+# Each is one or two words. They deny, or advise against, what follows.
 _NEGATIONS = phrases(
     "no, not, non, never, none, nil, nor, neither, without, cannot, lacks, lacking, lack of,"
     "deny, denies, denied, denying, unlikely, less likely, absent, absence of, free of,"
@@ -38,7 +38,7 @@ _NEGATIONS = phrases(
     "evidence against, rather than, instead of, unless, except, hardly, fails to, failed to,"
     "refuses, refused, declines, declined, contraindicated, avoid, stop, withhold, discontinue"
 )
-# Those that may deny what stands before them: "thrombolysis is not indicated".
+# Those that may deny the words before them: "thrombolysis is not indicated".
 _DENIES_BEFORE = phrases(
     "not, never, cannot, unlikely, less likely, absent, excluded, ruled out, contraindicated,"
     "unless, except"
@@ -46,7 +46,7 @@ _DENIES_BEFORE = phrases(
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text` if it fits, else as much of its beginning as may stand alone, and `…`.
+    """Return `text` if it fits, else as much of its beginning as makes sense alone, and `…`.
 
     The cut falls between words. A number stays with its unit, a range or a fraction whole; a
     negation stays with what it denies (at most four words to each side within its clause), or
@@ -73,11 +73,11 @@ def shorten(text: str, limit: int) -> str:
 
 
 def _bound_gaps(words: list[str]) -> set[int]:
-    """Indices of the words behind which the text must not be cut."""
+    """Return the indices of the words after which the text must not be cut."""
     bound: set[int] = set()
     plain = [_plain(word) for word in words]
     for index in range(len(words) - 1):
-        # A conjunction or a dash is no end; a dash would be stripped and bare what stands before.
+        # No cut after a conjunction or a dash; a dash would be stripped and expose the word before.
         if plain[index] in _CONJUNCTIONS or not words[index].strip(_DANGLING):
             bound.add(index)
         bound.update(_amount(words, index))
@@ -90,7 +90,7 @@ def _plain(word: str) -> str:
 
 
 def _amount(words: list[str], index: int) -> range:
-    """The gaps from the word at `index` on that would split an amount: one or two, or none."""
+    """Return the gaps, at most two, from the word at `index` on that would split an amount."""
     word, after = words[index : index + 2]
     beyond = words[index + 2] if index + 2 < len(words) else ""
     one, two = range(index, index + 1), range(index, index + 2)
@@ -111,7 +111,7 @@ def _starts_with_number(word: str) -> bool:
 
 
 def _negated(words: list[str], plain: list[str], index: int) -> range:
-    """The gaps around a negation that starts at `index`, as far as its phrase reaches."""
+    """Return the gaps around a negation that starts at `index`, as far as its phrase reaches."""
     pair = " ".join(plain[index : index + 2])
     if pair in _NEGATIONS:
         name, end = pair, index + 1

@@ -1,4 +1,4 @@
-"""Writes a summary of new text, in six bounded fields (seed 000)."""
+"""Writes a summary of new text, in six bounded fields."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from infra.errors import BenchError
 from infra.llm_registry import get_llm
 
 NO_SUMMARY = "No summaries yet."
-"""What stands for the latest summary before the first."""
+"""Takes the place of the latest summary before the first."""
 
-_SHORT_PROMPT = 1200  # CTU of new text that every model has room for
+_SHORT_PROMPT = 1200  # CTU of new text that fits into the context of every model
 
 
 class SummaryError(BenchError):
@@ -32,22 +32,22 @@ class Written:
     """A summary, or the attempt at one."""
 
     summary: AgentSummary | None
-    """Within its limits; without provenance and checks. None when the model gave none."""
+    """Within its limits; without provenance and checks. None if the model gave no summary."""
     error: str
-    """One line: why there is none."""
+    """Why there is no summary, on one line."""
     failure: SummaryFailure | None
     prompt: str
-    """The text that the model was given."""
+    """The text of the prompt."""
     usage: LlmUsage
     """Of the call, and of its repair."""
     latency_ms: int
 
 
 class SummarizerAgent:
-    """Asks a model for a summary and sees to its limits.
+    """Asks a model for a summary and enforces its limits.
 
     Args:
-        llm: The model that writes; None for the one of the role registry.
+        llm: The model that writes; None: that of the role registry.
         case_id: Books the calls under this case.
         monotonic: Clock in seconds.
     """
@@ -65,12 +65,12 @@ class SummarizerAgent:
     async def summarize(
         self, summary_history: Sequence[str], latest_summary: str, new_buffer: str
     ) -> AgentSummary:
-        """Summarise text, given what was summarised before.
+        """Summarise text, given the earlier summaries.
 
         Args:
             summary_history: Earlier summaries, oldest first, without the latest.
             latest_summary: The latest, or `NO_SUMMARY`.
-            new_buffer: What is new.
+            new_buffer: The new text.
 
         Raises:
             SummaryError: The model gave no summary.
@@ -87,8 +87,8 @@ class SummarizerAgent:
     ) -> Written:
         """Summarise segments. A field that is too long is repaired by one call, then cut.
 
-        Text for which the model has no room is offered once more without its middle, so that it
-        does not stand in the way of all that comes after it.
+        Text that does not fit into the model's context is sent once more without its middle, so
+        that it does not block all later text.
         """
         messages = _prompt(history, latest, segments)
         asked = await self._caller.ask(messages, SummaryDraft)
@@ -117,7 +117,7 @@ class SummarizerAgent:
 
 
 def within_limits(draft: SummaryDraft) -> AgentSummary:
-    """The draft as a summary; what is still too long is cut, and named in `truncated_fields`."""
+    """Return the draft as a summary; fields still too long are cut and in `truncated_fields`."""
     fields = {name: shorten(getattr(draft, name), limit) for name, limit in LIMITS.items()}
     return AgentSummary.model_validate({**fields, "truncated_fields": tuple(excess(draft))})
 

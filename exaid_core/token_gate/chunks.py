@@ -1,4 +1,4 @@
-"""Gates that look neither at words nor at the clock: fixed chunks, and whole turns."""
+"""Gates that ignore words and clock: fixed chunks, and whole turns."""
 
 from __future__ import annotations
 

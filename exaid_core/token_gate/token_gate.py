@@ -1,7 +1,7 @@
-"""Decides when enough streamed text of an agent has come together to be judged.
+"""Decides when there is enough streamed text of an agent to be judged.
 
-The gate reads no meaning. It counts whitespace-delimited words (seed 000, "TokenGate"), so its
-name is about the tokens that a model streams, not about a tokenizer.
+The gate does not read meaning. It counts whitespace-delimited words: its name is about the tokens
+that a model streams, not about a tokenizer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class FlushReason(StrEnum):
     """Why a chunk was let through."""
 
     MAX_WORDS = "max_words"
-    """It holds the most words that a chunk may have."""
+    """It has the most words that a chunk may have."""
     BOUNDARY_CUE = "boundary_cue"
-    """It holds enough words and ends like a sentence or a line."""
+    """It has enough words and ends like a sentence or a line."""
     SILENCE_TIMER = "silence_timer"
-    """The agent has said nothing more for a while."""
+    """The agent has sent nothing more for a while."""
     MAX_WAIT_TIMEOUT = "max_wait_timeout"
     """Its first token has waited long enough."""
     END_OF_TRACE = "end_of_trace"
@@ -65,14 +65,14 @@ class GateProfile:
             )
         for name in ("silence_timer", "max_wait_timeout"):
             seconds = getattr(self, name)
-            if not seconds > 0:  # so written that it refuses NaN as well
+            if not seconds > 0:  # refuses NaN as well
                 raise ValueError(f"token gate: {name}={seconds} is not a time above 0 seconds")
 
 
 RUNTIME = GateProfile()
-"""For a run that somebody watches (seed 000, "Token Streaming Pre-Buffer")."""
+"""For a live run."""
 LEGACY = GateProfile(min_words=35, max_words=90, silence_timer=15.0, max_wait_timeout=40.0)
-"""For evaluation (seed 000, "Evaluation configurations")."""
+"""For evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Flush:
 
 @dataclass(slots=True)
 class _Chunk:
-    """What an agent has said since its last flush; has at least one token once it is stored."""
+    """The text of an agent since its last flush; has at least one token once it is stored."""
 
     start_seq: int
     end_seq: int
@@ -119,10 +119,10 @@ class _Chunk:
 class GateCore:
     """Collects the text of several agents and lets it through in chunks.
 
-    It has no clock and does nothing on its own: the caller says what time it is, in seconds from
-    any start and never going back, and a timer acts when the caller next asks. A replay with
-    virtual time therefore calls `check(core.deadline())` for every deadline up to the time of
-    its next token.
+    It has no clock and does nothing on its own: the caller passes the time, in seconds from any
+    start and never going back, and a timer fires at the caller's next call. A replay with virtual
+    time therefore calls `check(core.deadline())` for every deadline up to the time of its next
+    token.
 
     Args:
         profile: When a chunk is let through.
@@ -130,27 +130,27 @@ class GateCore:
 
     def __init__(self, profile: GateProfile = RUNTIME) -> None:
         self._profile = profile
-        self._last_seq: dict[str, int] = {}  # of every agent ever heard, in that order
+        self._last_seq: dict[str, int] = {}  # of every agent so far, in order of first tokens
         self._chunks: dict[str, _Chunk] = {}  # of the agents that hold text
 
     def add(self, agent_id: str, token: str, *, seq: int, now: float) -> list[Flush]:
-        """Takes one token.
+        """Take one token.
 
         Text whose timer has expired by `now` goes first, so a late token opens a new chunk. Then
         the chunk is let through if the token brings it to `max_words`, or if it has `min_words`
         and ends at a boundary cue; spaces and tabs after the cue do not matter. Both are
-        judged by what is there: "3." is a cue even if the next token turns out to be "5 mg", and
-        "hyper" is a word even if "tension" follows, so a flush may cut either. An empty token adds
+        judged without the text to come: "3." is a cue even if the next token is "5 mg", and "hyper"
+        is a word even if "tension" follows, so a flush may cut either. An empty token adds
         nothing, belongs to no flush and leaves the timers as they are.
 
         Args:
-            agent_id: Who says it.
+            agent_id: The agent.
             token: Any piece of text.
             seq: Its sequence number, above that of the agent's token before.
             now: When it came, in seconds.
 
         Returns:
-            What was let through: nothing, one chunk, or two in the order of their text.
+            The chunks that were let through: none, one, or two in the order of their text.
 
         Raises:
             ValueError: `seq` is not above the agent's last one; the token was not taken.
@@ -164,24 +164,24 @@ class GateCore:
         return [flush for flush in (expired, full) if flush is not None]
 
     def check(self, now: float) -> list[Flush]:
-        """Lets through all text whose timer has expired.
+        """Let through all text whose timer has expired.
 
         Args:
             now: The time in seconds.
 
         Returns:
             The chunks in the order in which their timers expired; if two expired at the same
-            moment, in the order in which their agents were first heard.
+            moment, in the order of the first tokens of their agents.
         """
         by_deadline = sorted(self.agents(), key=lambda agent_id: self._expiry(agent_id)[0])
         flushes = (self.check_agent(agent_id, now) for agent_id in by_deadline)
         return [flush for flush in flushes if flush is not None]
 
     def check_agent(self, agent_id: str, now: float) -> Flush | None:
-        """Lets through the text of one agent if its timer has expired.
+        """Let through the text of one agent if its timer has expired.
 
         Args:
-            agent_id: Whose text.
+            agent_id: The agent.
             now: The time in seconds.
 
         Returns:
@@ -194,11 +194,11 @@ class GateCore:
         return self.flush(agent_id, reason) if deadline <= now else None
 
     def flush(self, agent_id: str, reason: FlushReason = FlushReason.END_OF_TRACE) -> Flush | None:
-        """Lets through whatever an agent has said.
+        """Let through the text that is held for an agent.
 
         Args:
-            agent_id: Whose text.
-            reason: What the flush will say about why.
+            agent_id: The agent.
+            reason: The reason that the flush will have.
 
         Returns:
             The chunk; `None` if nothing is held for this agent.
@@ -218,16 +218,16 @@ class GateCore:
         )
 
     def agents(self) -> tuple[str, ...]:
-        """The agents whose text is held, in the order in which they were first heard."""
+        """Return the agents whose text is held, in the order of their first tokens."""
         return tuple(agent_id for agent_id in self._last_seq if agent_id in self._chunks)
 
     def pending(self, agent_id: str) -> str:
-        """The text that is held for an agent; empty if there is none."""
+        """Return the text that is held for an agent; empty if no text is held."""
         chunk = self._chunks.get(agent_id)
         return "".join(chunk.tokens) if chunk else ""
 
     def deadline(self) -> float | None:
-        """When the next timer expires if no token comes, in seconds.
+        """Return the time in seconds at which the next timer expires if no token comes.
 
         A token can only move this moment further away, unless nothing was held: as all agents
         have the same timers, no later chunk expires before an earlier one would have.
@@ -262,17 +262,17 @@ class GateCore:
 class TokenGate:
     """The gate for code that streams: it has a clock and numbers the tokens itself.
 
-    Without `on_flush`, every method returns the text that it lets through, and timers act when a
-    method is called. With `on_flush`, every chunk whose timer expired goes there instead, no
-    matter which call came upon it, and is never returned as well. Used with `async with`, the
-    gate also watches the timers in the background:
+    Without `on_flush`, every method returns the text that it lets through, and timers fire when a
+    method is called. With `on_flush`, every chunk whose timer expired goes there instead,
+    whichever call found it, and is never returned as well. Used with `async with`, the gate
+    also watches the timers in the background:
 
         async with TokenGate(on_flush=show) as gate:
             text = await gate.add_token("HematologyAgent", token)
 
-    Leaving the block stops the watch and keeps the text that is held: `flush` it. An error of
-    `on_flush` in the background ends the watch and is raised when the block is left, unless
-    another error already leaves it.
+    At the end of the block the watch stops and the text that is held is kept: `flush` it. An error
+    of `on_flush` in the background ends the watch and is raised at the end of the block, unless
+    the block already ends with another error.
 
     Args:
         min_words: See `GateProfile`, as for the next three.
@@ -308,10 +308,10 @@ class TokenGate:
         self._ticker: asyncio.Task[None] | None = None
 
     async def add_token(self, agent_id: str, token: str) -> str | None:
-        """Takes one token.
+        """Take one token.
 
         Returns:
-            The text that was let through; `None` if there is none. Two chunks are joined.
+            The text that was let through, two chunks joined; `None` if nothing was.
         """
         seq = next(self._numbers[agent_id])
         flushes = self._core.add(agent_id, token, seq=seq, now=self._clock())
@@ -319,7 +319,7 @@ class TokenGate:
         return self._hand_out(flushes)
 
     async def flush(self, agent_id: str) -> str | None:
-        """Lets through whatever an agent has said.
+        """Let through the text that is held for an agent.
 
         Returns:
             The text; `None` if nothing is held for this agent.
@@ -328,10 +328,10 @@ class TokenGate:
         return flush.text if flush else None
 
     async def check_timers(self, agent_id: str) -> str | None:
-        """Lets through the text of an agent if its timer has expired.
+        """Let through the text of an agent if its timer has expired.
 
         Returns:
-            The text; `None` if there is none or `on_flush` was given it.
+            The text; `None` if nothing was let through or it went to `on_flush`.
         """
         flush = self._core.check_agent(agent_id, self._clock())
         return self._hand_out([flush]) if flush else None
@@ -362,7 +362,7 @@ class TokenGate:
                 self._token_came.clear()
                 await self._token_came.wait()
             elif (seconds := deadline - self._clock()) > 0:
-                # No token can bring the next deadline nearer (see `deadline`), so none interrupts.
+                # No token can make the next deadline earlier (see `deadline`), so this can sleep.
                 await self._sleep(seconds)
             else:
                 self._hand_out(self._core.check(self._clock()))

@@ -1,4 +1,4 @@
-"""The bus on which the turns of a case are published while agents speak."""
+"""The bus on which the turns of a case are published while they are under way."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Subscriber = Callable[[TraceEvent], None]
 
 
 class TraceBus:
-    """Numbers the events of one case and hands them to whoever watches, in one global order.
+    """Numbers the events of one case and passes them to its subscribers, in one global order.
 
     Publishing returns at once and never raises: a subscriber must not await, and one that raises
     is not called again.
 
     Args:
         now_ms: Time in ms since 1970 UTC.
-        on_failure: Told of a subscriber's error.
+        on_failure: Called with a subscriber's error.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class TraceBus:
         self._seqs = count()
         self._turns = count(1)
         self.wants_text = False
-        """Whether somebody watches the words as they come, so that replies should be streamed."""
+        """Whether a subscriber follows the words as they come, so that replies are streamed."""
 
     def subscribe(self, subscriber: Subscriber, *, wants_text: bool = False) -> None:
         """Call `subscriber` with each event from now on."""
@@ -42,7 +42,7 @@ class TraceBus:
         self.wants_text = self.wants_text or wants_text
 
     def start_turn(self, agent_id: str) -> Turn:
-        """An agent begins to speak."""
+        """Publish the start of an agent's turn."""
         turn = Turn(self, next(self._turns), agent_id)
         self._publish(turn, EventKind.START)
         return turn
@@ -52,7 +52,7 @@ class TraceBus:
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber(event)
-            except Exception as error:  # noqa: BLE001 - who watches must not disturb who speaks
+            except Exception as error:  # noqa: BLE001 - an observer must not disturb the agents
                 self._subscribers = [one for one in self._subscribers if one is not subscriber]
                 with suppress(Exception):
                     self._on_failure(error)
@@ -62,9 +62,9 @@ class Turn:
     """A turn under way.
 
     Args:
-        bus: Where it is published.
+        bus: The bus on which it is published.
         number: From 1, unique in the case.
-        agent_id: Who speaks.
+        agent_id: The agent whose turn it is.
     """
 
     def __init__(self, bus: TraceBus, number: int, agent_id: str) -> None:
@@ -78,5 +78,5 @@ class Turn:
             self._bus._publish(self, EventKind.DELTA, text)
 
     def end(self) -> None:
-        """The turn is over, or has failed."""
+        """Publish that the turn is over, or has failed."""
         self._bus._publish(self, EventKind.END)

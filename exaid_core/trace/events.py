@@ -1,4 +1,4 @@
-"""What happens on the bus of a case."""
+"""The events on the bus of a case."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class EventKind(StrEnum):
-    """What happens in a turn."""
+    """The kinds of events in a turn."""
 
     START = "start"
     DELTA = "delta"
@@ -24,8 +24,8 @@ class TraceEvent(NamedTuple):
     turn_id: int
     """From 1."""
     agent_id: str
-    """Who speaks in the turn."""
+    """The agent whose turn it is."""
     kind: EventKind
-    """What happens."""
+    """Start, delta or end."""
     text: str
     """Of a delta; empty for the others."""

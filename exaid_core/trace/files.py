@@ -1,4 +1,4 @@
-"""Files of records: how they are written, byte for byte the same each time, and read back."""
+"""Files of records: written with equal bytes for equal records, and read back."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ T = TypeVar("T")
 class RecordError(BenchError):
     """A file of records that cannot be read as such.
 
-    The message is one printable line: file, number of the line, what is wrong with it.
+    The message is one printable line: file, number of the line, what is wrong there.
 
     Args:
         path: The file.
         line: Number of the line, from 1; the line that was expected next when the file ends early.
-        what: What is wrong; anything in it that is taken from the file is made printable.
+        what: What is wrong; any text from the file in it is made printable.
     """
 
     def __init__(self, path: Path, line: int, what: str) -> None:
@@ -52,9 +52,9 @@ class RecordError(BenchError):
 
 
 def dump_line(record: Mapping[str, Any] | BaseModel) -> bytes:
-    """A record as one line of JSON, line break included: keys sorted, no spaces, UTF-8.
+    """Return a record as one line of JSON, line break included: keys sorted, no spaces, UTF-8.
 
-    Fields of a model that nobody set are left out. Lone surrogates become U+FFFD.
+    Fields of a model that were not set are left out. Lone surrogates become U+FFFD.
 
     Raises:
         ValueError: A number is NaN or infinite.
@@ -71,11 +71,11 @@ def dump_line(record: Mapping[str, Any] | BaseModel) -> bytes:
 def write_gz(path: Path, lines: Iterable[bytes]) -> None:
     """Write `lines`, given with their line breaks, as a gzip file. Equal lines give equal bytes.
 
-    The file, and its folder, are made if they are not there. A reader sees the file that was there
-    before or the whole new one, never a part.
+    The folder is made if it is not there. A reader sees the earlier file or the whole new one,
+    never a part.
 
     Raises:
-        StorageError: It cannot be written; a file that was there before is kept.
+        StorageError: The file cannot be written; an earlier one is kept.
     """
     try:
         with (
@@ -96,7 +96,7 @@ def write_gz(path: Path, lines: Iterable[bytes]) -> None:
 def read_records(
     path: Path, *, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number of the line from 1, object) of each line; blank lines are passed over.
+    """Yield (number of the line from 1, object) of each line; blank lines are skipped.
 
     Memory does not grow with the file, nor with its longest line.
 
@@ -106,7 +106,7 @@ def read_records(
 
     Raises:
         RecordError: The file cannot be read, is cut short or damaged, or a line is not a JSON
-            object in UTF-8. What comes before that line has been given by then.
+            object in UTF-8. Earlier lines have been yielded by then.
     """
     number = 0
     try:
@@ -147,10 +147,10 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def validated(adapter: TypeAdapter[T], path: Path, number: int, content: Mapping[str, Any]) -> T:
-    """A record that `read_records` gave, as what `adapter` makes of it.
+    """Validate a record from `read_records` with `adapter`.
 
     Raises:
-        RecordError: It is not such a record; the first thing that is wrong with it.
+        RecordError: The record does not validate; the message names the first problem.
     """
     try:
         return adapter.validate_python(content)

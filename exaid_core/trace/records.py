@@ -1,7 +1,7 @@
-"""Records of a trace file: exaid.trace 2.0.0 (design/evals.md, seed 002).
+"""Records of a trace file: exaid.trace 2.0.0 (docs/evals.md).
 
-What the schema's table leaves open is taken from published traces of the same version:
-`content_hash_input`, and the wording of `t0_definition`.
+`content_hash_input` and the wording of `t0_definition` are those of published traces of the same
+version.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ LAST_MS = 253_402_300_799_999
 
 
 def content_hash(deltas: Iterable[str]) -> str:
-    """Hash of the UTF-8 text of `deltas` joined with nothing.
+    """Return the hash of the UTF-8 text of `deltas`, concatenated.
 
-    A delta that is not well formed counts as it is written: see `well_formed`.
+    A delta that is not well formed counts in its written form: see `well_formed`.
     """
     digest = hashlib.sha256()
     for delta in deltas:
@@ -58,10 +58,10 @@ class Boundary(StrEnum):
 
 
 class Record(BaseModel):
-    """Base of all that is written to trace files and run logs, and of the parts of records.
+    """Base of all records of trace files and run logs, and of the parts of records.
 
-    A field that is None because nobody set it is left out of the file; one that was set to None is
-    written as null (see `exaid_core.trace.files.dump_line`).
+    A field that was not set is left out of the file; one that was set to None is written as null
+    (see `exaid_core.trace.files.dump_line`).
     """
 
     model_config = ConfigDict(
@@ -80,13 +80,13 @@ class Decoding(Record):
     top_p: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
     """Nucleus sampling; null for the provider's default."""
     max_tokens: Count | None = None
-    """Limit on the tokens of one reply; null for none."""
+    """Limit on the tokens of one reply; null for no limit."""
     seed: Annotated[int, Field(strict=True)] | None = None
-    """Seed that was asked for; null for none."""
+    """Random seed of the request; null without one."""
 
 
 class TraceMeta(Record):
-    """What a trace is of. The first record of its file."""
+    """Origin and size of a trace. The first record of its file."""
 
     record_type: Literal["trace_meta"]
     """Tells the records of a file apart."""
@@ -126,7 +126,7 @@ class _TurnEvent(Record):
     turn_id: Annotated[int, Field(strict=True, ge=1)]
     """The agent turn, unique in the case."""
     agent_id: str
-    """Who speaks in that turn."""
+    """The agent whose turn it is."""
     t_rel_ms: Annotated[int, Field(strict=True, ge=-LAST_MS, le=LAST_MS)]
     """Milliseconds after `t0_emitted_ms`; negative for what came before the first delta."""
 
@@ -137,7 +137,7 @@ class StreamDelta(_TurnEvent):
     record_type: Literal["stream_delta"]
     """Tells the records of a file apart."""
     delta_text: Text
-    """The piece. The pieces of a turn are joined with nothing."""
+    """The piece. The text of a turn is its pieces, concatenated."""
     t_emitted_ms: EpochMs
     """When it came, in ms since 1970 UTC."""
 

@@ -1,11 +1,9 @@
-"""Records of a run log: exaid.run 1.5.0, what EXAID did with a case (design/evals.md, seed 002).
+"""Records of a run log: exaid.run 1.5.0, what EXAID did with a case (docs/evals.md).
 
-Where design/evals.md names no fields, those of the seed's examples are taken: the parts of
-`concept_extractor`, `stoplists_provenance`, `timestamp_derivation`, `determinism`, `llm_usage` and
-`summary_content`. Decided here, because neither says it:
+Decided here, because the format leaves it open:
 
 - A live run has no frozen trace, no data set of traces and no terminology: `trace_file_hash`,
-  `trace_dataset_hash` and `terminology_hash` must be there but may be null, and
+  `trace_dataset_hash` and `terminology_hash` are required but may be null, and
   `stoplists_provenance` may be empty.
 - `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, as the cost metrics
   need them.
@@ -37,17 +35,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decision_id(case_id: str, variant_id: str, index: int) -> str:
-    """Id of the buffer decision number `index`, counted from 0, such as `case-7-V0-bd-000`."""
+    """Return the id of buffer decision `index`, counted from 0, such as `case-7-V0-bd-000`."""
     return f"{case_id}-{variant_id}-bd-{index:03d}"
 
 
 def event_id(case_id: str, variant_id: str, index: int) -> str:
-    """Id of the summary event number `index`, counted from 0, such as `case-7-V0-se-000`."""
+    """Return the id of summary event `index`, counted from 0, such as `case-7-V0-se-000`."""
     return f"{case_id}-{variant_id}-se-{index:03d}"
 
 
 def timestamp_of(ms: int) -> str:
-    """ISO 8601 with milliseconds, such as `2025-12-21T10:30:01.234Z`.
+    """Return ISO 8601 with milliseconds, such as `2025-12-21T10:30:01.234Z`.
 
     Args:
         ms: Milliseconds since 1970 UTC, 0 to `LAST_MS`: a `t_emitted_ms`, so that timestamps of a
@@ -66,7 +64,7 @@ class TriggerType(StrEnum):
 
 
 class BufferAction(StrEnum):
-    """What is done with the segments under judgement."""
+    """What EXAID does with the segments under judgement."""
 
     SUMMARIZE = "summarize"
     BUFFER = "buffer"
@@ -74,7 +72,7 @@ class BufferAction(StrEnum):
 
 
 class SummaryFailure(StrEnum):
-    """Why there is no summary that keeps the contract."""
+    """What failed in an attempt at a summary."""
 
     LENGTH_LIMIT_VIOLATION = "length_limit_violation"
     SCHEMA_VALIDATION_ERROR = "schema_validation_error"
@@ -84,16 +82,16 @@ class SummaryFailure(StrEnum):
 class ConceptExtractorInfo(Record):
     """How concepts were found in text.
 
-    The fields after `terminology_hash` are those of scispaCy and its UMLS linker, as seed 002 names
-    them, and are set when that extractor is used.
+    The fields after `terminology_hash` are those of scispaCy and its UMLS linker, and are set when
+    that extractor is used.
     """
 
     name: str
-    """Which extractor; `none` in a live run."""
+    """Name of the extractor; `none` in a live run."""
     version: str
     """Its version."""
     terminology_hash: Hash | None
-    """Of its terminology table; null when it has none."""
+    """Of its terminology table; null without a table."""
     spacy_version: str | None = None
     """Version of spaCy."""
     scispacy_version: str | None = None
@@ -103,7 +101,7 @@ class ConceptExtractorInfo(Record):
     linker_name: str | None = None
     """Its knowledge base, such as `umls`."""
     linker_kb_version: str | None = None
-    """Snapshot of that, such as `2023AB`."""
+    """Release of that knowledge base, such as `2023AB`."""
     linker_resolve_abbreviations: StrictBool | None = None
     """Whether abbreviations are linked as their long forms."""
     linker_max_entities_per_mention: Count | None = None
@@ -117,9 +115,9 @@ class ConceptExtractorInfo(Record):
     min_entity_len: Count | None = None
     """Least length of a mention, in characters."""
     concept_representation: str | None = None
-    """What stands for a concept, such as `cui`."""
+    """The representation of a concept, such as `cui`."""
     cui_normalization: str | None = None
-    """How that is written, such as `uppercase`."""
+    """How the CUI is written, such as `uppercase`."""
 
 
 class StoplistsProvenance(Record):
@@ -141,7 +139,7 @@ class TimestampDerivation(Record):
     method: str
     """`trace_t_emitted_ms`."""
     fallback_method: str | None = None
-    """For records without that, such as `run_start_time_plus_seq`."""
+    """For records without it, such as `run_start_time_plus_seq`."""
     derived_from_t_emitted: Count | None = None
     """Timestamps made by `method`."""
     derived_from_fallback: Count | None = None
@@ -151,7 +149,7 @@ class TimestampDerivation(Record):
 
 
 class Determinism(Record):
-    """What makes equal records equal bytes."""
+    """Settings by which equal records give equal bytes."""
 
     gzip_mtime: Count
     """Modification time in the gzip header."""
@@ -173,7 +171,7 @@ class RunMeta(Record):
     created_at: Timestamp
     """When the run began; in a replay derived from the trace."""
     case_id: CaseId
-    """The case that was followed."""
+    """The case that EXAID followed."""
     variant_id: VariantId
     """V0 to V4."""
     mas_run_id: MasRunId
@@ -201,7 +199,7 @@ class RunMeta(Record):
 
 
 class LlmUsage(Record):
-    """What a step cost. Several calls (a repair, say) are added up; without a call it is zero."""
+    """The cost of a step, summed over its calls (a repair is one); 0 without a call."""
 
     prompt_ctu: Count
     """CTU of the prompts: `ceil(len(text) / 4)`."""
@@ -223,7 +221,7 @@ class FilterResults(Record):
     value_passed: StrictBool
     """Whether they matter to a clinician."""
     novelty_passed: StrictBool | None = None
-    """Whether they say what no summary has said; null when it is not judged (V4)."""
+    """Whether they add to the summaries so far; null when it is not judged (V4)."""
 
 
 class _CaseRecord(Record):
@@ -291,20 +289,20 @@ class BufferDecision(_CaseRecord):
 
 
 class SummaryContent(Record):
-    """The six fields of a summary, as they were shown."""
+    """The six fields of a summary, as shown."""
 
     status_action: Text
     """What is going on."""
     key_findings: Text
     """Findings that matter now."""
     differential_rationale: Text
-    """What is thought of, and why."""
+    """Diagnoses that are considered, and why."""
     uncertainty_confidence: Text
     """How sure the agents are."""
     recommendation_next_step: Text
     """What they recommend."""
     agent_contributions: Text
-    """Who said what; not part of `summary_semantics_text`."""
+    """Which agent contributed what; not part of `summary_semantics_text`."""
 
 
 class SummaryEvent(_CaseRecord):
@@ -323,21 +321,21 @@ class SummaryEvent(_CaseRecord):
     source_seqs: tuple[Count, ...] | None = None
     """Exactly the events of the trace whose text is summarised."""
     trigger_type: TriggerType
-    """What asked for it."""
+    """What triggered it."""
     summary_history_event_ids: tuple[EventId, ...]
     """Earlier summaries in the prompt, oldest first, without the latest."""
     latest_summary_event_id: EventId | None = None
-    """The latest summary in the prompt; null for none."""
+    """The latest summary in the prompt; null for the first summary."""
     summarizer_input_hash: Hash
     """Hash of the UTF-8 text of the prompt."""
     limits_ok: StrictBool
     """Whether every field came within its limit of characters."""
     failure_mode: SummaryFailure | None
-    """What failed; null for nothing."""
+    """What failed; null if nothing did."""
     schema_ok: StrictBool
     """Whether the reply was a summary."""
     schema_error: Text | None = None
-    """Why it was not."""
+    """Why the reply was not a summary."""
     summary_semantics_text: Text
     """The five fields for clinicians, without `agent_contributions`."""
     summary_ctu: Count

@@ -1,4 +1,4 @@
-"""Traces: what the agents of a case said, event by event, as files and read back."""
+"""Traces: the text of the agents of a case, event by event, written to files and read back."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one agent said in one go."""
+    """One turn of one agent."""
 
     turn_id: int
     """From 1."""
     agent_id: str
-    """Who speaks."""
+    """The agent whose turn it is."""
     start_ms: int
     """When it began, in ms since 1970 UTC."""
     end_ms: int
@@ -53,7 +53,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """All that was said: the deltas joined with nothing."""
+        """The text of the turn: its deltas, concatenated."""
         return "".join(delta.text for delta in self.deltas)
 
 
@@ -62,7 +62,7 @@ class Trace:
     """A trace file that has been read and is consistent."""
 
     meta: TraceMeta
-    """What it is of."""
+    """Its first record."""
     events: tuple[TraceEvent, ...]
     """All of them in seq order, for a replay."""
     turns: tuple[Turn, ...]
@@ -73,9 +73,9 @@ def read_trace(path: Path) -> Trace:
     """Read a trace file of any program that writes exaid.trace 2.0.0.
 
     Raises:
-        RecordError: It cannot be read, is of another version, or contradicts itself: records of two
-            cases, out of order, outside of a turn, with a time or a hash that is not theirs, or
-            fewer than `trace_meta` counts.
+        RecordError: The file cannot be read, is of another version, or contradicts itself: records
+            of two cases, out of order, outside of a turn, with a wrong time or hash, or fewer than
+            `trace_meta` counts.
     """
     records = read_records(path)
     first, content = next(records, (1, {}))
@@ -105,7 +105,7 @@ class _ContradictionError(Exception):
 
 
 class _Assembly:
-    """Puts the records of a trace together, as long as they agree."""
+    """Puts the records of a trace together and checks that they agree."""
 
     def __init__(self, meta: TraceMeta) -> None:
         self._meta = meta
@@ -201,7 +201,7 @@ def write_trace(
         path: The file.
         events: Of one case, in any order; `seq` decides. A turn that failed is started and ended
             like any other, and its hash covers the deltas that came before it failed.
-        case_id: This and what follows are fields of `TraceMeta`; None leaves a field out.
+        case_id: This and the following are fields of `TraceMeta`; None leaves a field out.
         mas_run_id: See there.
         mac_commit: See there.
         model: See there.
@@ -211,7 +211,7 @@ def write_trace(
         stub_mode: See there.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The file cannot be written.
         pydantic.ValidationError: An argument does not have the form that `TraceMeta` asks for.
     """
     events = sorted(map(_well_formed, events))
@@ -239,7 +239,7 @@ def write_trace(
 
 
 def said_in(events: Iterable[TraceEvent]) -> list[tuple[str, str]]:
-    """(agent, text) of each turn in which something was said, as a trace file would hold it."""
+    """Return (agent, text) of each turn that has text, as a trace file would hold it."""
     texts: dict[tuple[int, str], list[str]] = {}
     for event in map(_well_formed, events):
         if event.kind is EventKind.DELTA:
@@ -262,7 +262,7 @@ def _t0_definition(t0: TraceEvent | None) -> str | None:
 
 
 def _trace_lines(meta: TraceMeta, events: Iterable[TraceEvent]) -> Iterator[bytes]:
-    """The records are built by hand: a model for each delta would take most of the time."""
+    """Yield lines made without pydantic: a model for each delta would take most of the time."""
     yield dump_line(meta)
     texts: dict[int, list[str]] = {}
     for event in events:

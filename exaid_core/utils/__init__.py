@@ -1,1 +1,1 @@
-"""Keeps the paths of seed 000 importable."""
+"""Further import paths of parts of EXAID."""

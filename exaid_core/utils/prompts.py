@@ -1,4 +1,4 @@
-"""The prompts by the path that seed 000 names; they live in `exaid_core.prompts`."""
+"""A second import path of `exaid_core.prompts`."""
 
 from exaid_core.prompts import PROMPTS
 

@@ -1,1 +1,1 @@
-"""What is read from and written to files and streams, whatever it is about."""
+"""Reading and writing files and streams, whatever their content."""

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: parsed, or refused in one line that says what is wrong."""
+"""JSON from outside: parsed, or refused in one line that says what is wrong."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _ODD = re.compile("[\x00\ud800-\udfff]")
 
 
 def load_json(raw: bytes | str, where: str) -> Any:
-    """Parse JSON; a byte order mark before it is read over.
+    """Parse JSON; a byte order mark before it is ignored.
 
-    What can be parsed and not used is refused as well: half a surrogate pair, which no file can
-    hold; a NUL character, at which other programs cut a text off; a name that an object has twice,
-    of which one value would be lost.
+    Text that can be parsed but not used is refused as well: half a surrogate pair, which no file
+    can hold; a NUL character, at which other programs cut a text off; a name that occurs twice in
+    an object, of which one value would be lost.
 
     Args:
         raw: The text, or its bytes in UTF-8.
-        where: What an error calls it: a file, and the line or record if it has several.
+        where: Its name in an error: a file, and the line or record if it has several.
 
     Raises:
-        ConfigError: Names the field if there is one.
+        ConfigError: The text is not usable JSON; the message names the field, if any.
     """
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
@@ -47,7 +47,7 @@ def load_json(raw: bytes | str, where: str) -> Any:
         raise ConfigError(
             f"{where} has a whole number of more than {sys.get_int_max_str_digits()} digits"
         ) from None
-    # Both are rare enough that looking at every value is only worth it when they are possible.
+    # Both are rare: every value is looked at only when one of them is possible.
     if text.count("{") + text.count("[") > DEEPEST or _ODD_ESCAPE.search(text):
         _check(value, where)
     return value
@@ -72,7 +72,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _check(value: Any, where: str) -> None:
-    """Look at every value, without recursion: how deep it is, and for characters of no use."""
+    """Check depth and characters of every value, without recursion."""
     waiting: list[tuple[Any, str, int]] = [(value, "", 1)]
     while waiting:
         value, field, depth = waiting.pop()

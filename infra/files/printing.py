@@ -1,4 +1,4 @@
-"""Prints on stdout and stderr, whoever may have closed them."""
+"""Prints on stdout and stderr, which may have been closed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TextIO
 
 
 def print_result(text: str) -> bool:
-    """Print on stdout; False if it could not be written.
+    """Print on stdout and return whether that was possible.
 
-    When nobody reads it any more, that ends the printing and nothing else.
+    A closed pipe ends the printing and nothing else.
     """
     error = _print(text, sys.stdout)
     if error is None or isinstance(error, BrokenPipeError):
@@ -30,7 +30,7 @@ def _print(text: str, stream: TextIO | None) -> OSError | None:
     try:
         print(text, file=stream, flush=True)
     except OSError as error:
-        # What is left in the buffer would be tried again, and fail again, when Python ends.
+        # The rest of the buffer would be written again, and fail again, when Python ends.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)

@@ -1,6 +1,6 @@
 """Prompts as text files beside the code that uses them, filled with `string.Template`.
 
-Values are put in once and never parsed again, so that a `$` or a brace in a question is just text.
+Values are filled in once and never parsed, so that a `$` or a brace in a question is just text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PromptFiles:
         self._templates: dict[str, Template] = {}
 
     def render(self, name: str, **fields: object) -> str:
-        """Text of the prompt file `name` with `fields` filled in.
+        """Return the text of the prompt file `name` with `fields` filled in.
 
         Raises:
             KeyError: The file has a field that is not given.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def well_formed(text: str) -> str:
-    """`text` with each lone surrogate, which JSON can hold and UTF-8 cannot, made U+FFFD.
+    """Return `text` with U+FFFD for each lone surrogate, which JSON can hold and UTF-8 cannot.
 
     Raises:
-        AttributeError: It is no text.
+        AttributeError: `text` is not a string.
     """
     try:
         text.encode()

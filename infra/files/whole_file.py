@@ -11,15 +11,15 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(path: Path, *, sync: bool = False) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of the one at `path` when the block ends well.
+    """Open a file that takes the place of the one at `path` when the block ends without an error.
 
     Args:
-        path: The folder of it is made if it is not there.
+        path: The file; its folder is made if it is not there.
         sync: Whether it is on the disk, not only with the operating system, by then.
 
     Raises:
-        OSError: It cannot be written. Whatever the block ends with, an earlier file is kept and no
-            part of a new one is left.
+        OSError: The file cannot be written. After any error an earlier file is kept and no part of
+            a new one is left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")

@@ -1,1 +1,1 @@
-"""What lies between a caller and a provider: each layer is a `ChatModel` around another one."""
+"""The layers between a caller and a provider: each is a `ChatModel` around another one."""

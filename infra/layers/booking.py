@@ -19,11 +19,11 @@ OUTCOMES = {
 
 
 class Booking:
-    """Books a row for each attempt, whatever becomes of it.
+    """Books a row for each attempt, whatever its outcome.
 
     Args:
         inner: The provider.
-        ledger: Where the rows go.
+        ledger: The ledger that takes the rows.
         provider: Name of the provider, for the row.
         model: The model that is asked for, for the row.
         price: Of that model, or None when it is not known.
@@ -51,7 +51,7 @@ class Booking:
         self._log_prompts = log_prompts
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; the reply carries the latency of this attempt."""
+        """See `ChatModel.generate`; the reply has the latency of this attempt."""
         started_at = self._clock.timestamp()
         started = self._clock.monotonic()
         try:
@@ -60,7 +60,7 @@ class Booking:
             self._book(request, error.kind.value, started_at, started)
             raise
         except BaseException:
-            # Who stops a call must not meet a full disk instead: it would not know it has stopped.
+            # A full disk must not hide the cancellation from the code that asked for it.
             with contextlib.suppress(StorageError):
                 self._book(request, "aborted", started_at, started)
             raise
@@ -75,7 +75,7 @@ class Booking:
         started: float,
         reply: ChatReply | None = None,
     ) -> float:
-        """Add the row of an attempt that ends now, and give its latency in seconds."""
+        """Add the row of an attempt that ends now, and return its latency in seconds."""
         latency = self._clock.monotonic() - started
         usage = TokenUsage() if reply is None else reply.usage
         prompt, text = None, None

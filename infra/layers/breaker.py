@@ -8,7 +8,7 @@ from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import EndpointDown, ErrorKind, ProviderError
 
 FATAL = frozenset({ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA})
-"""Errors that every further attempt at the same model would meet too."""
+"""Errors that every further attempt at the same model would have too."""
 
 _IN_A_ROW = 3
 
@@ -22,7 +22,7 @@ class Breaker:
     Args:
         inner: The model that is called.
         name: The model, for the message.
-        is_background: Whether nobody waits for calls with this role; they end no run.
+        is_background: Whether calls with this role are background calls, which end no run.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Breaker:
         """See `ChatModel.generate`.
 
         Raises:
-            EndpointDown: The model is given up.
+            EndpointDown: The model can only fail.
         """
         try:
             reply = await self._inner.generate(request, on_text)

@@ -47,14 +47,14 @@ class ReplyStore:
     """Replies in an SQLite file in WAL mode, written by this process alone.
 
     The first reply to a request stays, also when two processes ask at the same time. A truncated
-    one and the error in which a request ended are kept for replays only, so that these end as the
-    run did: a live run asks again, and what it gets takes their place.
+    reply and the error in which a request ended are kept for replays only, so that these end as the
+    run did: a live run asks again, and the new reply takes their place.
 
     Args:
         path: The file; made, with its folder, if it is not there.
 
     Raises:
-        ConfigError: It cannot be opened, or another process writes to it.
+        ConfigError: The file cannot be opened, or another process writes to it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ class ReplyStore:
             raise ConfigError(f"the cache {path} cannot be opened: {error}; see --cache") from error
 
     def get(self, key: str, *, truncated_too: bool) -> ChatReply | None:
-        """The reply that was kept under `key`; truncated ones and errors only if they are wanted.
+        """Return the reply kept under `key`; truncated ones and errors only if they are wanted.
 
         Raises:
             ProviderError: The error that was kept.
@@ -88,19 +88,19 @@ class ReplyStore:
         self.is_used = True
         content = json.loads(row[0])
         if "error" in content:
-            kind = ErrorKind(content.get("kind", ErrorKind.CONTEXT_LENGTH))  # once the only one
+            kind = ErrorKind(content.get("kind", ErrorKind.CONTEXT_LENGTH))  # of older files
             raise ProviderError(str(content["error"]), kind=kind)
         return _reply(content)
 
     def is_empty(self) -> bool:
-        """Whether nothing was ever kept."""
+        """Return whether no reply was ever kept."""
         return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
 
     def put(self, key: str, reply: ChatReply) -> None:
-        """Keep a reply; it is safe from a kill of this process when this returns.
+        """Keep a reply; once this returns, a kill of this process cannot lose it.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The reply cannot be written.
         """
         content = {
             "version": _SCHEMA_VERSION,
@@ -113,10 +113,10 @@ class ReplyStore:
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
 
     def put_error(self, key: str, error: ProviderError) -> None:
-        """Keep how a request ended.
+        """Keep the error in which a request ended.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The error cannot be written.
         """
         content = {"version": _SCHEMA_VERSION, "error": str(error), "kind": error.kind.value}
         self._put(key, content, for_replays_only=True)
@@ -151,7 +151,7 @@ def _reply(content: dict[str, object]) -> ChatReply:
 
 
 class Replay:
-    """A model that is made of kept replies alone; each one that is used has a row in the ledger.
+    """A model that gives kept replies only; each one that is used has a row in the ledger.
 
     Args:
         store: The replies.
@@ -159,7 +159,7 @@ class Replay:
         provider: Name of the provider, for the row.
         model: Identity of the model: the same name at two endpoints is two models.
         name: The model that was asked for, for the row.
-        price: Of the model, for what a reply stands for.
+        price: Of the model, for the cost of a reply.
         clock: For the row.
     """
 
@@ -186,9 +186,9 @@ class Replay:
         """See `ChatModel.generate`.
 
         Raises:
-            ProviderError: `cache_miss`: there is no reply to this request; or the error in which it
-                ended when it was made.
-            NothingRecorded: There is none to the first request either, in no form of it.
+            ProviderError: `cache_miss`: no reply to this request is kept; or the error in which the
+                request ended when it was made.
+            NothingRecorded: No reply to the first request is kept, with or without a schema.
         """
         reply = self.find(self.key(request), request, on_text, truncated_too=True)
         if reply is None:
@@ -200,13 +200,13 @@ class Replay:
         return reply
 
     def key(self, request: ChatRequest) -> str:
-        """Under which the reply to `request` is kept."""
+        """Return the key under which the reply to `request` is kept."""
         return cache_key(self._model, request)
 
     def find(
         self, key: str, request: ChatRequest, on_text: OnText | None, *, truncated_too: bool
     ) -> ChatReply | None:
-        """The kept reply, booked and given to `on_text` as one delta; None if there is none."""
+        """Return the kept reply, booked and given to `on_text` as one delta, or None."""
         reply = self.store.get(key, truncated_too=truncated_too)
         if reply is None:
             return None
@@ -235,7 +235,7 @@ class Replay:
 
 
 class Cache:
-    """Answers from the kept replies where it can, asks and keeps the reply where it cannot.
+    """Answers from the kept replies where it can; else asks the model and keeps its reply.
 
     Args:
         inner: The model that is asked.
@@ -262,9 +262,9 @@ class Cache:
 
 
 def cache_key(model: str, request: ChatRequest) -> str:
-    """SHA-256 over everything that a reply depends on: model, parameters, messages, schema, repeat.
+    """Hash all that a reply depends on (SHA-256): model, parameters, messages, schema, repeat.
 
-    Labels are not in it: the same question asked by another run has the same reply.
+    Labels are left out: the same question asked by another run has the same reply.
     """
     content = [
         model,

@@ -12,19 +12,19 @@ from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import ErrorKind, ProviderError
 
 _OVERLOAD = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED})
-_WINDOW = 30  # replies that are looked back on; of 10, a 429 here and there makes 5 by chance
-_STORM = _WINDOW // 2  # of them, as overload: a storm, which concerns all
+_WINDOW = 30  # latest replies that count; of 10, 5 can be a 429 by chance
+_STORM = _WINDOW // 2  # overload errors among them from which all calls are slowed down
 _COOL_DOWN = 1.0  # seconds, when the endpoint does not say how long
 _CHARS_PER_TOKEN = 4  # of a prompt, before the endpoint has counted
 _BURST = 1.0  # seconds of a rate limit that may be used up at once
 
 
-_TEAM_IN_A_ROW = 4  # calls of a team that are let in for each that nobody waits for
+_TEAM_IN_A_ROW = 4  # calls of a team that are let in for each background call
 
 _Turn = asyncio.Future[None]
 
 Urgency = Callable[[], tuple[float, ...]]
-"""Tells how urgent a background call is now; the smallest goes first."""
+"""Gives the urgency of a background call now; the smallest goes first."""
 
 
 class Rate:
@@ -39,11 +39,11 @@ class Rate:
         self._paid_until = float("-inf")
 
     def wait(self, now: float) -> float:
-        """Seconds until something may be sent."""
+        """Return the seconds until something may be sent."""
         return max(0.0, self._paid_until - _BURST - now)
 
     def use(self, amount: float, now: float) -> None:
-        """Count `amount` as sent; a negative one gives back what was counted too much."""
+        """Count `amount` as sent; a negative amount corrects an overcount."""
         self._paid_until = max(self._paid_until, now) + amount * self._seconds_each
 
 
@@ -55,11 +55,11 @@ class Connections:
     once per round trip and never under a quarter of the ceiling; each success lets it grow again
     (additive increase, multiplicative decrease). A single 429 delays its own call only, in `Retry`.
 
-    Background calls, for which nobody waits, get every fifth connection that falls free while calls
-    of a team wait too, as long as they hold no more than a fifth, however long they take; and every
-    one that no such call waits for. Where all calls share one machine an idle connection is none to
-    give away, since whoever uses it slows the others down: there they get every fifth as long as a
-    call of a team is under way.
+    Background calls, for which nobody waits, get every fifth connection that becomes free while
+    calls of a team wait too, as long as they hold no more than a fifth, however long they take, and
+    every connection when no call of a team waits. Where all calls share one machine, even a call on
+    an idle connection slows the others down: there background calls get every fifth connection as
+    long as a call of a team is under way.
 
     Args:
         limit: Calls under way at once at the most.
@@ -107,17 +107,17 @@ class Connections:
         return len(self._team) + len(self._background)
 
     def cooling(self) -> float:
-        """Seconds for which the endpoint still cools down for all; 0 when it does not."""
+        """Return the seconds for which the endpoint still cools down for all, 0 or more."""
         return max(0.0, self._cool_until - self._monotonic())
 
     async def acquire(self, *, background: bool, urgency: Urgency | None = None) -> None:
-        """Wait for a connection; whoever gets one gives it back by `release` or `give_back`.
+        """Wait for a connection, which the caller gives back by `release` or `give_back`.
 
         Args:
-            background: A call that nobody waits for.
-            urgency: Of a background call, looked at whenever one is let in; None goes before all
-                others. Calls of a team, and background calls that are equally urgent, are served in
-                the order in which they came.
+            background: Whether nobody waits for the call.
+            urgency: Of a background call, read whenever one is let in; None goes before all others.
+                Calls of a team, and background calls of equal urgency, are served in the order in
+                which they came.
         """
         turn: _Turn = asyncio.get_running_loop().create_future()
         if background:
@@ -135,9 +135,9 @@ class Connections:
             raise
 
     def reserve(self, urgency: Urgency) -> Reservation:
-        """A connection for the next background call of whoever enters the context.
+        """Hold a connection for the next background call within the context.
 
-        So that a call can be made up when it is about to be sent, and not before it is queued.
+        So a call can be composed when it is about to be sent, and not before it is queued.
 
         Args:
             urgency: See `acquire`.
@@ -151,23 +151,23 @@ class Connections:
         self._admit()
 
     def give_back(self, *, background: bool) -> None:
-        """Give a connection back over which nothing was sent."""
+        """Give back a connection over which nothing was sent."""
         if self._requests is not None:
             self._requests.use(-1, self._monotonic())
         self.release(background=background)
 
     def count(self, tokens: int) -> None:
-        """Count the estimate of what a call will use, for the limit per minute."""
+        """Count the estimated tokens of a call, for the limit per minute."""
         if self._tokens is not None:
             self._tokens.use(tokens, self._monotonic())
 
     def correct(self, estimated: int, used: int) -> None:
-        """Replace an estimate of tokens by what the endpoint counted."""
+        """Replace an estimate of tokens by the endpoint's count."""
         if self._tokens is not None:
             self._tokens.use(used - estimated, self._monotonic())
 
     def note(self, error: ProviderError | None, started: float) -> None:
-        """Learn from a reply, or from an error that the endpoint sent.
+        """Adapt the limit to a reply, or to an error that the endpoint sent.
 
         Args:
             error: None for a reply.
@@ -177,7 +177,7 @@ class Connections:
         if error is None:
             self._allowed = min(float(self.limit), self._allowed + 1 / self._allowed)
         if started < self._halved_at:
-            return  # it was sent before the endpoint was spared, and says nothing about that
+            return  # sent before the limit was halved, so it says nothing about the new limit
         overloaded = error is not None and error.kind in _OVERLOAD
         self._recent.append(overloaded)
         if overloaded and sum(self._recent) >= _STORM:
@@ -188,7 +188,7 @@ class Connections:
             self._cool_until = now + (_COOL_DOWN if asked_for is None else asked_for)
 
     def _admit(self) -> None:
-        """Let waiting calls in while there is room, and come back when time alone makes room."""
+        """Let waiting calls in while there is room; if only time can make room, set a timer."""
         while self.in_flight < self.allowed:
             turn = self._next()
             if turn is None:
@@ -210,7 +210,7 @@ class Connections:
             turn.set_result(None)
 
     def _next(self) -> _Turn | None:
-        """Whose turn it is. Who was cancelled and does not know it yet is passed over."""
+        """Return the call whose turn it is; calls that have been cancelled are skipped."""
         team = next((turn for turn in self._team if not turn.done()), None)
         is_team_at_work = self._share_one_machine and self.in_flight > self._background_in_flight
         if team is not None or is_team_at_work:
@@ -239,10 +239,10 @@ _reserved: ContextVar[Reservation | None] = ContextVar("_reserved", default=None
 
 
 class Reservation:
-    """A connection that is held before the call is made up that will use it.
+    """A connection that is held before the call that will use it is composed.
 
-    The first background call within the context takes it over, later ones wait like any other. What
-    is not taken, because nothing is sent or to another endpoint, goes back.
+    The first background call within the context takes it over, later ones wait like any other. It
+    is given back if no call is made, or one to another endpoint.
 
     Args:
         connections: Of the endpoint.
@@ -264,7 +264,7 @@ class Reservation:
         self._give_back()
 
     def take_over(self, connections: Connections) -> bool:
-        """Whether the call that asks has a connection to `connections` by this."""
+        """Return whether the calling request gets the reserved connection of `connections`."""
         if self._is_held and connections is self._connections:
             self._is_held = False
             return True
@@ -284,9 +284,9 @@ class Gate:
         inner: The model that is called.
         connections: Those of the endpoint.
         monotonic: Clock in seconds, the same as that of `connections`.
-        is_background: Whether nobody waits for calls with this role.
-        may_send: Raises when nothing may be sent any more; asked when a call has its connection,
-            since what was queued before a limit may get it after.
+        is_background: Whether calls with this role are background calls.
+        may_send: Raises when nothing may be sent any more; called when a call has its connection,
+            since a limit may be reached while it is queued.
     """
 
     def __init__(

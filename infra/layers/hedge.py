@@ -1,13 +1,13 @@
-"""Sends a second attempt beside one that is slow, and takes whichever replies first.
+"""Sends a second attempt beside a slow one, and takes the first reply.
 
     Hedge( Gate( Started( … )))
 
 `Hedge` lies outside the gate, so that the second attempt waits for a connection of its own and
 counts against every limit like any other. But time in the gate's queue must not trigger it: when a
-queue is long, a second attempt only makes it longer. So `Started`, just inside the gate, tells when
-an attempt got its connection, and the delay counts from there. (Were `Hedge` inside the gate, a
-first attempt that has failed would keep its connection while the second waits for one: with every
-connection held like that, none would ever be free.)
+queue is long, a second attempt only makes it longer. So `Started`, just inside the gate, reports
+when an attempt got its connection, and the delay counts from there. (If `Hedge` were inside the
+gate, a first attempt that has failed would keep its connection while the second waits for one: with
+every connection held like that, none would ever become free.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _started: ContextVar[asyncio.Event] = ContextVar("_started")
 
 
 class Started:
-    """Tells the `Hedge` around it, if there is one, that an attempt got its connection.
+    """Reports to the `Hedge` around it, if any, that an attempt got its connection.
 
     Args:
         inner: The model that is called.
@@ -41,22 +41,22 @@ class Started:
 
 
 class Hedge:
-    """Makes an attempt twice, side by side, when the first has shown no sign of life for a while.
+    """Makes a second attempt beside the first when that has sent nothing for a while.
 
     The technique is that of hedged requests (Dean and Barroso, "The Tail at Scale", CACM 56(2),
-    2013): it overtakes the few calls that hang, at the price of their tokens twice. What the
-    cancelled attempt used is unknown; its row in the ledger is `aborted`.
+    2013): it overtakes the few calls that hang, at the price of their tokens twice. The usage of
+    the cancelled attempt is unknown; its row in the ledger is `aborted`.
 
-    - The first text or the first reply takes the lead; the other attempt is cancelled at that
+    - The attempt with the first text or the first reply wins; the other is cancelled at that
       moment, and nothing of it reaches the caller.
     - When one fails, the other goes on if it was sent. A second attempt that is still to be sent is
-      given up: what to do after a failure is for `Retry` to say.
-    - When both fail, the error is that of the first, and asks for the longer of the two pauses.
+      cancelled: `Retry` decides what to do after a failure.
+    - When both fail, the error is that of the first, with the longer of the two pauses.
 
     Args:
         inner: The model that is called, with a `Started` where an attempt has its connection.
-        seconds: Without text or reply, from there, after which the second attempt is made.
-        is_background: Whether nobody waits for calls with this role; those are made once.
+        seconds: Time from there without text or reply after which the second attempt is made.
+        is_background: Whether calls with this role are background calls, which are made once.
         sleep: Awaited for the delay, in seconds.
     """
 
@@ -106,7 +106,7 @@ class _Attempt:
 
 
 class _Race:
-    """Two attempts at one request, one of which is heard at the most."""
+    """Two attempts at one request, of which at most one reaches the caller."""
 
     def __init__(self, model: ChatModel, request: ChatRequest, on_text: OnText | None) -> None:
         self.first = _Attempt()

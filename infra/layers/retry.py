@@ -15,14 +15,14 @@ from infra.errors import EndpointDown, ErrorKind, ProviderError
 from infra.layers.breaker import FATAL
 
 _FORBIDDEN = 403
-_MOST_DOUBLINGS = 20  # of a pause, which then has long been at its longest
+_MOST_DOUBLINGS = 20  # of a pause, which reaches its cap long before
 
 OnWait = Callable[["Wait"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A pause before the next attempt, for whoever shows it."""
+    """A pause before the next attempt, for a display."""
 
     seconds: float
     attempt: int
@@ -35,9 +35,9 @@ class RetryPolicy:
     """How often and how patiently a call is made again."""
 
     max_retries: int = 5
-    """Further attempts after failures. Coming back when the endpoint asked for it is none: a rate
-    limit that names a pause, and an endpoint that has replied before and cannot be reached now,
-    delay a call and are bounded by `timeout` alone."""
+    """Further attempts after failures. Two cases do not count and are bounded by `timeout` alone: a
+    rate limit that names a pause, and an endpoint that has replied before and cannot be reached
+    now."""
     timeout: float = 600.0
     """Seconds of a call, its queue left out, after which no further attempt is made."""
     base: float = 0.25
@@ -50,9 +50,9 @@ class RetryPolicy:
 
 
 class Retry:
-    """Waits and calls again when that may help, and says when an endpoint is out of reach.
+    """Waits and calls again when that may help, and raises when an endpoint is out of reach.
 
-    The pause is what the endpoint asked for (with up to a tenth on top, so that calls that were
+    The pause is the one that the endpoint asked for (plus up to a tenth, so that calls that were
     turned away together do not come back together), else exponential backoff with full jitter
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 
@@ -61,7 +61,7 @@ class Retry:
         policy: How often and how long.
         name: The model, for a message.
         rng: Source of the jitter.
-        on_wait: Told of each pause before it starts.
+        on_wait: Called with each pause before it starts.
         sleep: Awaited for each pause, in seconds.
     """
 
@@ -149,8 +149,8 @@ def _is_retryable(error: BaseException) -> bool:
     if not isinstance(error, ProviderError):
         return False
     if error.kind in FATAL and error.has_replied_before:
-        # A 403 can be of the request (a filter in front of the endpoint). What is of the model ends
-        # at `Breaker`, unless it was a bad moment, and then no call is lost to that.
+        # A 403 can be about the request (a filter in front of the endpoint). If it is about the
+        # model, `Breaker` ends the run, unless it was transient, and then no call is lost.
         return error.status != _FORBIDDEN
     return error.retryable
 

@@ -1,4 +1,4 @@
-"""Turns a reply's text into the pydantic model that was asked for."""
+"""Parses a reply's text into the pydantic model that was asked for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a reply that ran away must not doub
 class Structured:
     """Asks with a schema, validates, repairs locally, and asks once more if that is not enough.
 
-    A reply that was cut off or refused is never repaired: half a reply can validate by accident.
+    A truncated or refused reply is never repaired: half a reply can validate by accident.
 
     Args:
         inner: The model that is called.
-        native: Whether to try the endpoint's own schema support first. An endpoint that refuses it
-            once is asked in the prompt from then on.
+        native: Whether to try the endpoint's own schema support first. Once an endpoint refuses it,
+            the schema goes into the prompt from then on.
     """
 
     def __init__(self, inner: ChatModel, *, native: bool = True) -> None:
@@ -30,7 +30,7 @@ class Structured:
         self._native = native
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; with a schema the reply has `parsed`, and usage of both asks.
+        """See `ChatModel.generate`; with a schema the reply has `parsed` and usage of both asks.
 
         Raises:
             StructuredOutputError: Neither the reply nor its re-ask validates.
@@ -101,7 +101,7 @@ def _re_ask(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest
 
 
 def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, str]:
-    """The validated reply, or None and what is wrong with it."""
+    """Return the validated reply, or None and what is wrong with it."""
     if reply.stop_reason is StopReason.REFUSAL:
         return None, "the model refused to reply"
     if reply.stop_reason is StopReason.LENGTH:
@@ -118,7 +118,7 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
 
 
 def _repaired(text: str) -> object:
-    """JSON out of code fences, prose around it, trailing commas, single quotes; None if unclear."""
+    """Repair JSON in code fences or prose, trailing commas, single quotes; None if ambiguous."""
     # Imported here: it costs start-up time and most runs never need it.
     import json_repair
 
@@ -130,7 +130,7 @@ def _repaired(text: str) -> object:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError:
         return json_repair.loads(text[start:])
-    # Two objects would be two replies: choosing one would be guessing.
+    # Two objects are two replies: choosing one would be a guess.
     return None if "{" in text[end:] else value
 
 

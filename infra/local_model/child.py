@@ -2,8 +2,8 @@
 
 Run as a script, never imported: one JSON line of settings comes in on stdin, one JSON line
 `{"url": "http://127.0.0.1:PORT"}` goes out on stdout once the server listens. The end of stdin is
-the order to stop: the kernel closes the pipe however the parent dies, by SIGKILL too.
-What keeps the model from loading stands on stderr, which the parent reads.
+the order to stop: the kernel closes the pipe however the parent dies, also by SIGKILL.
+An error of loading the model goes to stderr, which the parent reads.
 """
 
 import json
@@ -14,10 +14,10 @@ import sys
 
 def main() -> None:
     """Serve until stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     settings = json.loads(sys.stdin.buffer.readline())
 
-    # Nothing but our one line may reach the parent on stdout, whatever native code prints.
+    # Only our one line may reach the parent on stdout, whatever native code prints.
     reply = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -51,7 +51,7 @@ def main() -> None:
         reply.write("\n")
 
     sys.stdin.buffer.read()
-    os._exit(0)  # at once: a tidy end would wait for replies that nobody reads any more
+    os._exit(0)  # at once: an orderly end would wait for replies that nobody reads any more
 
 
 if __name__ == "__main__":

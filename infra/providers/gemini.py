@@ -45,8 +45,8 @@ class GeminiClient:
     """
 
     def __init__(self, base_url: str, api_key: str, *, attempt_timeout: float) -> None:
-        # Given clients keep the SDK off aiohttp, which it takes wherever it finds it and which
-        # sends a call a second time after a lost connection without telling anybody.
+        # With clients passed in, the SDK does not use aiohttp, which it takes wherever it is
+        # installed and which silently sends a call again after a lost connection.
         self._http = httpx2.AsyncClient(
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS), follow_redirects=True
         )
@@ -79,8 +79,8 @@ class GeminiChat:
 
     Args:
         client: Shared by all models.
-        model: Name as Google knows it.
-        info: What is particular about the model.
+        model: Google's name for it.
+        info: Properties of the model.
     """
 
     def __init__(self, client: GeminiClient, model: str, info: ModelInfo) -> None:
@@ -124,7 +124,7 @@ class GeminiChat:
         except httpx2.HTTPError as error:
             message = f"connection to Gemini failed: {one_line(str(error)) or type(error).__name__}"
             raise ProviderError(message, kind=ErrorKind.CONNECTION) from None
-        except ValueError as error:  # JSON that is none, a body of another shape
+        except ValueError as error:  # not JSON, or a body of another shape
             message = f"Gemini sent a body that is not a reply ({type(error).__name__})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
@@ -137,9 +137,9 @@ class GeminiChat:
             max_output_tokens=min(request.max_tokens + self._info.reasoning_headroom, _MAX_OUTPUT),
             seed=request.seed if self._info.takes_seed else None,
             response_mime_type="application/json" if schema else None,
-            # As it is, and in its order: `response_schema` would rewrite it into Google's dialect.
+            # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
-            automatic_continuation=False,  # it would send, and bill, calls that nobody books
+            automatic_continuation=False,  # it would send, and bill, calls that are not booked
         )
 
     async def _read_stream(
@@ -157,7 +157,7 @@ class GeminiChat:
         return self._reply(last, "".join(texts))
 
     def _reply(self, last: types.GenerateContentResponse, text: str) -> ChatReply:
-        """The reply, from its text and the chunk (or the body) that ends it."""
+        """Return the reply, from its text and the chunk (or the body) that ends it."""
         return ChatReply(
             text=well_formed(text),
             usage=_usage(last.usage_metadata),
@@ -167,7 +167,7 @@ class GeminiChat:
 
 
 def _text_of(reply: types.GenerateContentResponse) -> str:
-    """The visible text; `reply.text` would warn about parts that are not text."""
+    """Return the visible text; `reply.text` would warn about parts that are not text."""
     content = reply.candidates[0].content if reply.candidates else None
     parts = (content.parts if content else None) or []
     return "".join(part.text for part in parts if part.text and not part.thought)
@@ -175,7 +175,7 @@ def _text_of(reply: types.GenerateContentResponse) -> str:
 
 def _stop_reason(reply: types.GenerateContentResponse) -> StopReason:
     if not reply.candidates:
-        # Without a reason it is an empty reply: its tokens were used, so it is one to be booked.
+        # Without a reason it is an empty reply, booked since its tokens were used.
         feedback = reply.prompt_feedback
         return StopReason.REFUSAL if feedback and feedback.block_reason else StopReason.STOP
     finish = reply.candidates[0].finish_reason
@@ -184,7 +184,7 @@ def _stop_reason(reply: types.GenerateContentResponse) -> StopReason:
     name = finish.value
     if name in _LENGTH:
         return StopReason.LENGTH
-    # All others say that Google held the reply back: safety, recitation, a blocklist, …
+    # With all others Google withheld the reply: safety, recitation, a blocklist, …
     return StopReason.STOP if name in _STOP else StopReason.REFUSAL
 
 

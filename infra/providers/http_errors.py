@@ -1,4 +1,4 @@
-"""What an HTTP error of a model endpoint means, for all providers."""
+"""The meaning of an HTTP error of a model endpoint, for all providers."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def status_error(
     retry_after: float | None = None,
     asked_with_schema: bool = False,
 ) -> ProviderError:
-    """The `ProviderError` for an HTTP status that is not 2xx.
+    """Return the `ProviderError` for an HTTP status that is not 2xx.
 
     Args:
-        host: Who answered, for the message.
+        host: Of the endpoint, for the message.
         status: HTTP status.
         message: The endpoint's own words; keys in it are masked, and it is shortened.
         code: The endpoint's machine-readable code and type, if any.
         retry_after: Seconds that the endpoint asked to wait.
-        asked_with_schema: Whether the request used native schema support, so that a complaint
-            about a schema means that the endpoint has none.
+        asked_with_schema: Whether the request used native schema support, so that an error
+            about a schema means that the endpoint does not support it.
     """
     words = f"{code} {message}".lower()
     return ProviderError(
@@ -99,13 +99,13 @@ def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
 
 
 def one_line(message: str) -> str:
-    """An endpoint's message on one line, shortened, without anything that looks like a key."""
+    """Return an endpoint's message on one line, shortened, with anything like a key masked."""
     masked = _KEY.sub(r"\1***", " ".join(message.split()))
     return masked if len(masked) <= _LONGEST_MESSAGE else masked[: _LONGEST_MESSAGE - 1] + "…"
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by `retry-after-ms`, else `Retry-After` (seconds or a date), else None."""
+    """Return the seconds of `retry-after-ms`, else `Retry-After` (seconds or date), else None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -132,5 +132,5 @@ def _number(value: object) -> float | None:
 
 
 def seconds_of_duration(value: object) -> float | None:
-    """Seconds of Google's `google.protobuf.Duration` in JSON, such as `34.07s`; else None."""
+    """Read Google's `google.protobuf.Duration` in JSON, such as `34.07s`, in seconds; else None."""
     return _number(str(value).removesuffix("s")) if value is not None else None

@@ -27,11 +27,11 @@ _DEATHS_ALLOWED = 1
 
 
 class LocalServer:
-    """The server of one GGUF file: started by the first call, once, and closed by its owner.
+    """The server of one GGUF file: started once, by the first call, and closed by its owner.
 
     Args:
-        find_weights: Gives the file; may fetch it, so it is called in a thread.
-        connect: Makes the model that speaks to a started server.
+        find_weights: Returns the file; may download it, so it is called in a thread.
+        connect: Makes the model that calls a started server.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class LocalServer:
         self._deaths = 0
 
     async def model(self) -> ChatModel:
-        """The model behind the server, which runs from now on.
+        """Return the model behind the server, which is started if it does not run yet.
 
         Raises:
-            ConfigError: The weights are not there, or cannot be loaded.
+            ConfigError: The weights are missing, or cannot be loaded.
         """
         async with self._starting:
             if self._server is not None and self._server.has_ended:
@@ -90,7 +90,7 @@ class LocalChat:
 
 
 def grammar(schema: type[BaseModel]) -> Mapping[str, object]:
-    """Body fields that hold the model to `schema`, without white space to run on in."""
+    """Return body fields that hold the model to `schema`, without white space."""
     return {"grammar": _grammar(schema)}
 
 
@@ -102,9 +102,9 @@ def _grammar(schema: type[BaseModel]) -> str:
 
 
 def _with_room(request: ChatRequest) -> ChatRequest:
-    """The grammar bounds the reply already: a limit on its tokens could only cut it.
+    """Double the token limit: the grammar bounds the reply, so a tight limit could only cut it.
 
-    A character can take more than one token, written as an escape or as bytes: hence the double.
+    A character can take more than one token, written as an escape or as bytes.
     """
     if request.schema is None:
         return request

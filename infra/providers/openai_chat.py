@@ -1,8 +1,8 @@
 """Chat completions over the `openai` SDK: OpenAI, Groq, the embedded model, any compatible server.
 
 The SDK sends, pools and names errors; its typed layer is left out, since building and checking
-its models costs more than the rest of a call together. It sends by way of aiohttp, whose pool does
-not look at every connection for every request as that of httpcore2 does.
+its models costs more than the rest of a call together. It sends by aiohttp, whose pool does not
+look at every connection for every request as that of httpcore2 does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from infra.model_configs import ModelInfo
 
 OpenAIClient = AsyncOpenAI
-"""What `make_client` gives; others need not know the SDK."""
+"""The type that `make_client` returns; other modules need not import the SDK."""
 
 _PATH = "/chat/completions"
 _SHORTEST_KEY = 8  # characters
@@ -45,15 +45,15 @@ _MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
 _OPENAI = "https://api.openai.com/"
 _ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
-# json.JSONDecodeError is a ValueError; the others come of reading a body of another shape.
+# json.JSONDecodeError is a ValueError; a body of another shape raises the others.
 _OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
-"""Gives the body fields that ask an endpoint for a schema."""
+"""Returns the body fields that ask an endpoint for a schema."""
 
 
 def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
-    """OpenAI's structured outputs: https://platform.openai.com/docs/guides/structured-outputs."""
+    """Ask as OpenAI's guide does: https://platform.openai.com/docs/guides/structured-outputs."""
     return {
         "response_format": {
             "type": "json_schema",
@@ -74,17 +74,17 @@ def make_client(
     keep_alive: float = _KEEP_ALIVE,
     many_at_once: bool = True,
 ) -> AsyncOpenAI:
-    """A client for one endpoint, to be shared by all models behind it. It never retries itself.
+    """Make a client for one endpoint, shared by all models behind it, that never retries itself.
 
     Args:
         base_url: Of the endpoint.
         api_key: Its key.
         attempt_timeout: Seconds for one attempt.
         keep_alive: Seconds for which an idle connection may be used again.
-        many_at_once: Whether to send by way of aiohttp. Without it httpx2 does, which may be left
-            open at the end.
+        many_at_once: Whether to send by aiohttp. Otherwise httpx2 is used, which may be left open
+            at the end.
     """
-    # The SDK reads these from the environment and would show them to endpoints that are not OpenAI.
+    # The SDK reads these from the environment and would send them to endpoints other than OpenAI.
     # (`omit` works as a value here, although the SDK's type says str.)
     omitted: Any = dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)
     limits = httpx2.Limits(
@@ -110,8 +110,8 @@ class OpenAIChat:
 
     Args:
         client: Of the endpoint, with SDK retries off.
-        model: Name as the endpoint knows it.
-        info: What is particular about the model.
+        model: The endpoint's name for it.
+        info: Properties of the model.
         schema_fields: How this endpoint is asked for a schema.
     """
 
@@ -176,7 +176,7 @@ class OpenAIChat:
     async def _complete(self, body: dict[str, object]) -> ChatReply:
         response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
         raw: dict[str, Any] = json.loads(response.content)
-        # No choice at all is an empty reply: its tokens were used, so it is one to be booked.
+        # No choice at all is an empty reply, booked since its tokens were used.
         choices: list[Any] = raw["choices"]
         choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
         message = choice.get("message") or {}
@@ -223,7 +223,7 @@ class OpenAIChat:
 
     def _without_key(self, message: str) -> str:
         key = self._client.api_key
-        # What a server of one's own is given as a key (`x`, `none`) is no secret, but often a word.
+        # The key for a local server (`x`, `none`) is no secret, but often a word.
         return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
 
     def _refused_or_raise(
@@ -272,21 +272,21 @@ def _is_unreachable(error: openai.APIConnectionError) -> bool:
     raised = error.__cause__
     if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return False
-    # The aiohttp transport says so too of a connection that was there and was lost.
+    # The aiohttp transport raises this also for a connection that was made and then lost.
     return getattr(raised.__cause__, "errno", None) not in _LOST
 
 
 def _why_unreachable(error: openai.APIConnectionError) -> str:
     raised = error.__cause__
     inner = raised.__cause__ if raised is not None else None
-    inner = getattr(inner, "os_error", inner)  # of aiohttp, which says much else around it
+    inner = getattr(inner, "os_error", inner)  # of aiohttp, whose own message is long
     if isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
         return os.strerror(inner.errno)
     return (isinstance(inner, OSError) and inner.strerror) or _cause(error)
 
 
 def _is_timeout(error: openai.APIConnectionError) -> bool:
-    # The aiohttp transport also calls a connection that was reset a timeout; its cause is not one.
+    # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
     raised = error.__cause__
     return isinstance(error, openai.APITimeoutError) and (
         raised is None or isinstance(raised.__cause__, TimeoutError)

@@ -1,4 +1,4 @@
-"""Every benchmark runs and prints its table. How fast things are is not asserted anywhere."""
+"""Every benchmark runs and prints its table. No test asserts a speed."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_the_run_holds_all_that_runs_hold(tmp_path: Path) -> None:
     assert {row.status for row in rows} == set(Status)
     assert {row.difficulty for row in rows} == set(Difficulty)
     assert 0.5 < sum(row.correct for row in rows) / len(rows) < 1
-    # What the text says is what the record says: the parser is at work, and finds an answer.
+    # Text and record agree: the parser is at work, and finds an answer.
     assert not any(row.disagrees for row in rows)
     assert any(row.first_opinions != row.last_opinions for row in rows)
 

@@ -20,7 +20,7 @@ REAL = SHARED / "medqa" / "test.jsonl"
 
 LEVELS = ("basic", "intermediate", "advanced")
 COPIED_RUN = 12
-"""So many consecutive words that two questions share are taken for copying."""
+"""Consecutive words shared by two questions that count as copying."""
 
 Words = tuple[str, ...]
 
@@ -44,7 +44,7 @@ class SampleRecord(BaseModel):
 
 
 class RealQuestion(BaseModel):
-    """What is needed of a line of the real test set."""
+    """The part of a line of the real test set that the tests need."""
 
     question: str
 

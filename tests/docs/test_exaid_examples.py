@@ -1,4 +1,4 @@
-"""The examples of docs/exaid.md, those of seed 000, run as they stand there."""
+"""The examples of docs/exaid.md run as they are printed there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TO_BE_KEPT = TO_BE_SUMMARISED | {"stream_state": "SAME_TOPIC_CONTINUING", "final
 
 Run = Callable[[int], list[str]]
 
-# The seed's examples close nothing: their connections end with the process.
+# These examples close nothing: their connections end with the process.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
@@ -51,7 +51,7 @@ def run(
 
     def run_example(number: int) -> list[str]:
         exec(compile(EXAMPLES[number], f"docs/exaid.md, example {number}", "exec"), {})
-        gc.collect()  # what was not closed, while its warnings are ignored
+        gc.collect()  # finalise what was not closed while its warnings are ignored
         return capsys.readouterr().out.splitlines()
 
     return run_example
@@ -62,7 +62,7 @@ def _is_for(field: str, request: SeenRequest) -> bool:
 
 
 def script(provider: FakeProvider, *, due_at: str) -> None:
-    """Let the text `due_at` be what makes a summary due."""
+    """Let the text `due_at` make a summary due."""
 
     def judge(request: SeenRequest) -> dict[str, Any]:
         return TO_BE_SUMMARISED if due_at in request.text.rpartition("New:")[2] else TO_BE_KEPT

@@ -1,4 +1,4 @@
-"""The concept extractor: what it finds, how sure that is, how fast, and always the same."""
+"""The concept extractor: what it finds, how fast, and that results are reproducible."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def only(extractor: TermExtractor, text: str) -> Concept:
     return concept
 
 
-# What it finds
+# Concepts found
 
 
 def test_precision_and_recall_on_annotated_sentences(extractor: TermExtractor) -> None:

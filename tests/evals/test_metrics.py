@@ -190,7 +190,7 @@ def test_m5_unsupported(measures: CaseMeasures) -> None:
 
 def test_m6_unsupported_by_window(measures: CaseMeasures) -> None:
     # Windows {c1-c4}, {c5 c6}, {c7 c8 c9}: 1/3 (x1), 2/3 (c1 c2), 1/3 (c1). With the latest
-    # summary as well: 1/3 (there is none yet), 0, 0. The failed event is left out.
+    # summary as well: 1/3 (no summary yet), 0, 0. The failed event is left out.
     record = measures.record
     assert record.m6a_mean == pytest.approx(4 / 9)
     assert record.m6b_mean == pytest.approx(1 / 9)
@@ -202,7 +202,7 @@ def test_m6_unsupported_by_window(measures: CaseMeasures) -> None:
 
 
 def test_m6_of_an_empty_summary_is_not_perfect(trace: TraceText) -> None:
-    # 1/3 as before, and 1 for the one that says nothing.
+    # 1/3 as before, and 1 for the summary without concepts.
     log = make_log()
     empty = log.events[1].model_copy(update={"summary_semantics_text": "None reported."})
     record = measure(replace(log, events=(log.events[0], empty)), trace, Letters()).record

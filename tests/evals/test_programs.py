@@ -1,4 +1,4 @@
-"""From a run's traces to metrics and figures, and what each program says of itself."""
+"""From a run's traces to metrics and figures, and the help of each program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay: virtual time, variants, recorded replies, and what is not a measurement."""
+"""Replay: virtual time, variants, recorded replies, and cases that cannot be measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema files are those of the models, and say the same."""
+"""The JSON Schema files are those of the models, and accept the same records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models for EXAID that are made of functions, and what they have been told."""
+"""Models for EXAID that are made of functions, and the prompts that they got."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def analysis(
     novel: bool = True,
     final: bool = False,
 ) -> BufferAnalysis:
-    """What a model makes of new segments."""
+    """A model's judgement of new segments."""
     return BufferAnalysis(
         reasoning="as told",
         stream_state=state,
@@ -49,11 +49,11 @@ def analysis(
 SHIFT = analysis("TOPIC_SHIFT", final=True)
 """A summary is due."""
 WAIT = analysis()
-"""None is due."""
+"""No summary is due."""
 NO_ALARM = analysis(relevant=False, novel=False)
 """Nothing of this matters."""
 STABLE = SummaryDraft(status_action="Under review.")
-"""A summary that claims nothing that a test would have to support."""
+"""A summary without claims that a test would have to support."""
 
 
 def reply(parsed: BaseModel) -> ChatReply:
@@ -107,7 +107,7 @@ def make_exaid(judge: ChatModel, write: ChatModel, **more: Any) -> EXAID:
 
 
 def watched_bus(exaid: EXAID) -> TraceBus:
-    """A bus that EXAID watches."""
+    """A bus that EXAID follows."""
     bus = TraceBus(now_ms, on_failure=traceback.print_exception)
     bus.subscribe(exaid.on_event, wants_text=True)
     return bus
@@ -120,7 +120,7 @@ _OPENING = re.compile(r"<trace ([0-9a-f]{16})>")
 
 
 def data_blocks(request: ChatRequest) -> list[list[Said]]:
-    """The blocks of trace text in a prompt, read by the letter.
+    """The blocks of trace text in a prompt, read strictly.
 
     What looks like a delimiter is one, and what is between delimiters must be one object a line.
     """
@@ -148,5 +148,5 @@ def data_blocks(request: ChatRequest) -> list[list[Said]]:
 
 
 def newest_block(request: ChatRequest) -> list[Said]:
-    """What a prompt calls new."""
+    """The new text in a prompt."""
     return data_blocks(request)[-1]

@@ -1,4 +1,4 @@
-"""When the buffer agent finds that a summary is due."""
+"""When the buffer agent decides that a summary is due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trace text reaches a prompt as data, whatever is in it."""
+"""Trace text reaches a prompt as data, whatever its content."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ from tests.support.medical_prose import SENTENCES
         ("potassium level was found to be 7.4", "potassium level was found to be 7.4"),
         ("sats in the 70s", "sats in the 70"),
         ("arterial pH 6.9", "arterial pH 6.9"),
-        # what looks like a denial and is none
+        # looks like a denial but is not one
         ("not only anaphylaxis but also asthma", "anaphylaxis"),
         ("There is no doubt: septic shock", "septic shock"),
         ("No response to adrenaline, asystole persists", "asystole"),

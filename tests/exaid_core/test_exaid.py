@@ -1,4 +1,4 @@
-"""EXAID by its public methods, as seed 000 names them."""
+"""EXAID by its public methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.exaid_core.virtual_time import virtual_time
 WORDS = GateProfile(min_words=4, max_words=6, silence_timer=1.0, max_wait_timeout=4.0)
 
 
-# What the seed documents
+# Documented behaviour
 
 
 @virtual_time
@@ -176,7 +176,7 @@ async def test_summaries_are_shown_as_they_come() -> None:
         assert shown == exaid.summaries
 
 
-# What a summary says of itself
+# Provenance of a summary
 
 
 async def summary_of(draft: SummaryDraft, *said: Said) -> AgentSummary:
@@ -261,7 +261,7 @@ async def test_disagreement_that_is_not_told_is_flagged() -> None:
     assert not (await summary_of(STABLE, *said, persuaded)).dissent_missing
 
 
-# What a prompt holds of the past
+# The past in prompts
 
 
 def section(request: ChatRequest, title: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Agents speak at once and models take their time: nothing is lost, doubled or out of order."""
+"""With concurrent agents and slow models no text is lost, doubled or out of order."""
 
 from __future__ import annotations
 

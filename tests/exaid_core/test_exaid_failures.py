@@ -1,4 +1,4 @@
-"""EXAID when models fail, when those who watch it fail, and when time is up."""
+"""EXAID when models fail, when its observers fail, and when time is up."""
 
 from __future__ import annotations
 

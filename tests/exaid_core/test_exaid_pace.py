@@ -1,4 +1,4 @@
-"""When EXAID makes its calls: beside a team that needs the same connections, and at the end."""
+"""When EXAID makes its calls: with a team on the same connections, and at the end."""
 
 from __future__ import annotations
 

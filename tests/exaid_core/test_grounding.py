@@ -1,4 +1,4 @@
-"""What a summary says beyond its support, and what it keeps silent about."""
+"""Claims of a summary without support, and disagreement that it leaves out."""
 
 from __future__ import annotations
 

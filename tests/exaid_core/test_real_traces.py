@@ -1,4 +1,4 @@
-"""The real traces, followed as they were spoken."""
+"""The real traces, followed in real order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def wordy_summarizer() -> FunctionModel:
 
 
 def publish(bus: TraceBus, turns: dict[int, Turn], event: TraceEvent) -> None:
-    """Let what a trace tells happen on a bus."""
+    """Publish the events of a trace on a bus."""
     match event.kind:
         case EventKind.START:
             turns[event.turn_id] = bus.start_turn(event.agent_id)

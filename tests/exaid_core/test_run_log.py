@@ -64,7 +64,7 @@ TALK = [
 async def logged(
     judge: Sequence[Outcome] = (SHIFT,), write: Sequence[Outcome] = (STABLE,), **settings: Any
 ) -> EXAID:
-    """An EXAID that has watched a short talk to its end."""
+    """An EXAID that has followed a short case to its end."""
     exaid = make_exaid(model(*judge), model(*write), case_id="case-7", gate=GATE, **settings)
     bus = TraceBus(now_ms)
     bus.subscribe(exaid.on_event)

@@ -1,4 +1,4 @@
-"""What is left of a text that is too long must not say something else."""
+"""A text that was cut must not change its meaning."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_a_sequence_number_that_goes_back_is_refused(seq: int) -> None:
         core.add("a", "y", seq=seq, now=9.0)
 
 
-# Whatever is said, however it is cut
+# Any text, in any tokens
 
 AGENTS = ("a", "b", "c")
 GAPS = (0.0, 0.0, 0.25, 0.5, 1.0, 3.0)
@@ -300,7 +300,7 @@ PROFILES = st.builds(
 
 @dataclass
 class Played:
-    """What went into a gate and what came out."""
+    """The tokens of a gate and its flushes."""
 
     profile: GateProfile
     tokens: dict[int, tuple[str, str, float]] = field(default_factory=dict)
@@ -427,7 +427,7 @@ class VirtualTime:
         await woken
 
     async def elapse(self, seconds: float) -> None:
-        """Wakes whoever sleeps no longer than that, at their times."""
+        """Wake the tasks that sleep no longer than that, at their times."""
         end = self.now + seconds
         await self._settle()
         while due := [sleeper for sleeper in self._sleepers if sleeper[0] <= end]:

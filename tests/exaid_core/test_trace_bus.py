@@ -1,4 +1,4 @@
-"""The bus: one order for all who watch, and nobody who speaks is disturbed."""
+"""The bus: one order for all observers, and no agent is disturbed."""
 
 from __future__ import annotations
 

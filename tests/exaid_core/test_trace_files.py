@@ -1,4 +1,4 @@
-"""Files of records, and traces: bytes that do not change, errors that say where and what."""
+"""Files of records, and traces: reproducible bytes, errors that name place and problem."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def written(events: Iterable[TraceEvent], path: Path, **more: Any) -> Path:
 
 
 def two_turns() -> list[TraceEvent]:
-    """Two agents who speak at the same time; the second one fails after a word."""
+    """Two agents with overlapping turns; the second one fails after a word."""
     return [
         starts(1, "doctor-1", 0, 990),
         says(1, "doctor-1", 1, "Fev", 1000),
@@ -256,7 +256,7 @@ def test_damage_and_other_formats_are_named(tmp_path: Path) -> None:
     data[-5] ^= 1
     path.write_bytes(data)
     assert "the compressed file is damaged: CRC check failed" in problem(everything, path)
-    data[10] |= 0b110  # a kind of block that there is not
+    data[10] |= 0b110  # a kind of block that does not exist
     path.write_bytes(data)
     assert "the compressed file is damaged: Error -3" in problem(everything, path)
     path.write_bytes(b'{"a":1}\n')

@@ -1,4 +1,4 @@
-"""The models of trace files and run logs against the design, the seed's examples and real files."""
+"""The models of trace files and run logs against examples and real files."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ SUMMARY_EVENT = OF_RUN | {
     "summary_ctu": 7,
     "llm_usage": USAGE,
 }
-"""Each record with the fields that design/evals.md stars, and no other."""
+"""Each record with its required fields, and no other."""
 
 MINIMAL: list[tuple[TypeAdapter[Any], type[BaseModel], dict[str, Any]]] = [
     (trace_record, TraceMeta, TRACE_META),

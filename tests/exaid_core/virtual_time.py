@@ -1,4 +1,4 @@
-"""An event loop in which nobody waits: when nothing is left to do, the clock jumps ahead."""
+"""An event loop without real waits: when nothing is left to do, the clock jumps ahead."""
 
 from __future__ import annotations
 

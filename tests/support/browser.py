@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-"""The browser; None where there is none."""
+"""The browser; None where no browser is installed."""
 
 _ANSWER_WITHIN = 60.0  # seconds, on a busy machine
 

@@ -33,7 +33,7 @@ class Pace:
 class Exchange:
     """One request for a reply, from its arrival to its entry in the log.
 
-    The entry is made before the last byte is written, so that whoever has the reply finds it, and
+    The entry is made before the last byte is written, so that a client with the reply finds it, and
     the request no longer in flight.
 
     Attributes:

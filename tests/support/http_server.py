@@ -116,7 +116,7 @@ class HttpConnection(asyncio.Protocol):
         self._enqueue(request, keep_alive=self._parser.should_keep_alive())
 
     def _enqueue(self, request: HttpRequest | None, *, keep_alive: bool) -> None:
-        """Let a request, or the refusal of what is none, wait for its turn."""
+        """Queue a request, or the refusal of a malformed one."""
         self._waiting.append((request, keep_alive))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer_waiting())

@@ -195,7 +195,7 @@ class ChatWire(Protocol):
         """
 
     def error_event(self) -> bytes:
-        """Return the event that tells of an error in the middle of a stream."""
+        """Return the event that reports an error in the middle of a stream."""
 
 
 def tokens_in(characters: int) -> int:

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: what is read, and one line for what is not."""
+"""JSON from outside: what is read, and one line for what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept replies: found again for the very same request, never for another."""
+"""Kept replies: found again for the same request, never for another."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ REQUEST = ChatRequest(messages=(ChatMessage("user", "x" * 400),), max_tokens=50)
 
 
 class Seconds:
-    """A clock that a test turns."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0

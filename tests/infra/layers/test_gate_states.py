@@ -34,7 +34,7 @@ class Endpoint:
 
 
 class GateStates(RuleBasedStateMachine):
-    """What is promised of the gate after every step, and at the end."""
+    """The invariants of the gate after every step, and at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class GateStates(RuleBasedStateMachine):
     @precondition(lambda self: self.endpoint.open and self.connections.waiting)
     @rule(data=st.data(), steps=st.integers(0, 3))
     def a_reply_comes_and_waiters_are_cancelled(self, data: st.DataObject, steps: int) -> None:
-        # Also in the moment in which a waiter was let in and has not been told yet.
+        # Also at the moment when a waiter was let in and has not resumed yet.
         chosen = [call for call in self.calls if data.draw(st.booleans())]
 
         async def cancel() -> None:

@@ -90,7 +90,7 @@ class Delay:
 
 @dataclass
 class Bench:
-    """A hedged model, with all that lies between it and its endpoint."""
+    """A hedged model, with all layers between it and its endpoint."""
 
     limit: int = 16
     endpoint: Endpoint = field(default_factory=Endpoint)
@@ -148,7 +148,7 @@ async def settle() -> None:
 
 
 async def ended(call: asyncio.Future[ChatReply]) -> ChatReply:
-    """What a call has come to; one that goes on fails the test, where awaiting it would hang."""
+    """The result of a call; a call that goes on fails the test, where awaiting it would hang."""
     await settle()
     assert call.done()
     return await call

@@ -253,5 +253,5 @@ def _ends_within(pid: int, seconds: float) -> bool:
     while time.monotonic() < deadline:
         if not _is_alive(pid):
             return True
-        time.sleep(0.02)  # polling: nobody tells us when a process that is not ours has ended
+        time.sleep(0.02)  # polling: the end of a process that is not our child is not reported
     return False

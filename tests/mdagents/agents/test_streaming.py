@@ -1,4 +1,4 @@
-"""What is said of a reply is its prose and its answer, however the JSON comes."""
+"""The published text of a reply is its prose and its answer, however the JSON is cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ letters = st.sampled_from("ABCD")
 
 
 class Form(NamedTuple):
-    """A reply model, values of it, and the lines that are said of such a value."""
+    """A reply model, values of it, and the lines that are published of such a value."""
 
     reply: type[BaseModel]
     values: st.SearchStrategy[Value]

@@ -1,4 +1,4 @@
-"""Runs that EXAID watches: what it writes, and that it never changes what the team does."""
+"""Runs with EXAID: what it writes, and that it never changes what the team does."""
 
 from __future__ import annotations
 
