@@ -18,7 +18,7 @@ from evals.metrics_records import (
 )
 from evals.run_logs import Chunk, Decision, Event, RunLogFile
 from evals.trace_text import TraceText
-from exaid_core.buffer_agent.critical_alerts import find_alert
+from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.trace.run_records import BufferAction
 
 BUDGETS = (250, 500, 1000, 2000)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from exaid_core.buffer_agent.critical_alerts import find_alert
+from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.channel import as_data
 from exaid_core.ctu import CHARS_PER_CTU, ctu
-from exaid_core.summarizer_agent.shorten import shorten
+from exaid_core.shorten import shorten
 from exaid_core.token_gate.token_gate import Flush, FlushReason
 
 _ENDS_A_TEXT = frozenset({FlushReason.TURN_END, FlushReason.END_OF_TRACE})

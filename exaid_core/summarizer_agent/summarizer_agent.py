@@ -10,7 +10,7 @@ from exaid_core.model_call import Caller, added
 from exaid_core.prompts import PROMPTS
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess
 from exaid_core.segments import Segment, block, clipped
-from exaid_core.summarizer_agent.shorten import shorten
+from exaid_core.shorten import shorten
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
 from infra.chat import ChatMessage, ChatModel
 from infra.config import LLMRole

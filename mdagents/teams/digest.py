@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from exaid_core.summarizer_agent.shorten import shorten
+from exaid_core.shorten import shorten
 from mdagents.agents.agent import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.teams.decision import Stated

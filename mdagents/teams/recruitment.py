@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from exaid_core.summarizer_agent.shorten import shorten
+from exaid_core.shorten import shorten
 from infra.errors import StructuredOutputError
 from mdagents.agents import replies
 from mdagents.agents.case import Case

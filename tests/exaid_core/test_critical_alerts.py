@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.buffer_agent.critical_alerts import find_alert
+from exaid_core.alerts.critical_alerts import find_alert
 from tests.support.medical_prose import SENTENCES
 
 

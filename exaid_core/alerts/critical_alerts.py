@@ -13,8 +13,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from exaid_core.buffer_agent.assertion import is_affirmed
-from exaid_core.buffer_agent.vital_signs import dangerous_readings
+from exaid_core.alerts.assertion import is_affirmed
+from exaid_core.alerts.vital_signs import dangerous_readings
 from exaid_core.channel import clean
 from exaid_core.term_list import read_terms, with_gaps
 

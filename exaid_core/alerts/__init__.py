@@ -1,0 +1,1 @@
+"""Dangers to life that an agent reports, found by rule."""
