@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import mdagents
 from tests.conftest import CACHE_DIR, REPOSITORY
@@ -67,6 +69,19 @@ def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
     assert others == samples, "and nothing else"
     for ending in (".txt", ".html", ".css", ".js", ".schema.json", ".yaml", ".tsv", ".tsv.gz"):
         assert any(name.endswith(ending) for name in names), ending
+
+
+def test_the_tested_versions_are_within_the_ranges() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    ranges = {r.name: r for r in map(Requirement, project["dependencies"])}
+    lines = (REPOSITORY / "requirements.txt").read_text().splitlines()
+    tested = [Requirement(line.partition("#")[0]) for line in lines if not line.startswith("#")]
+    assert sorted(ranges) == sorted(requirement.name for requirement in tested)
+    for requirement in tested:
+        (pin,) = requirement.specifier
+        assert pin.operator == "=="
+        assert ranges[requirement.name].extras == requirement.extras
+        assert ranges[requirement.name].specifier.contains(pin.version), requirement
 
 
 def test_it_says_what_it_is(wheel: Path, bin_dir: Path) -> None:
