@@ -207,7 +207,7 @@ def test_what_is_no_question_for_us_is_told_from_what_is_broken(
     with pytest.raises(OutOfScopeError) as caught:
         read(record)
     assert reason in caught.value.reason
-    assert str(caught.value).startswith(f"x.jsonl line 4: {caught.value.reason}; python scripts/")
+    assert str(caught.value).startswith(f"x.jsonl line 4: {caught.value.reason}; mdagents data ")
 
 
 def test_options_that_repeat_are_kept() -> None:

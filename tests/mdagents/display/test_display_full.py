@@ -457,7 +457,7 @@ class Faulty(Display):
         self.take_away()
 
 
-METHODS = ("speaking", "summary", "finished", "waiting", "refresh", "say", "take_away")
+METHODS = ("turn_started", "summary", "finished", "waiting", "refresh", "say", "take_away")
 
 
 @pytest.mark.parametrize("method", METHODS)
