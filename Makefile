@@ -9,11 +9,11 @@ help: ## show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/run.stamp ## set up, then answer questions with the embedded model, all three teams
-	$(BIN)/python scripts/fetch_model.py
+	$(BIN)/python -m infra.local_model.weights
 	$(BIN)/python scripts/show_all_teams.py
 
 test: .venv/dev.stamp ## set up, then run all checks and tests
-	$(BIN)/python scripts/fetch_model.py
+	$(BIN)/python -m infra.local_model.weights
 	scripts/check
 	scripts/test
 

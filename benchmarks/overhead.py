@@ -130,8 +130,8 @@ def _ratio(values: Sequence[float], base: Sequence[float]) -> float:
 _LAYERS = (
     ("/mdagents/answers/", "mdagents: answer parser"),
     ("/mdagents/scoring/", "mdagents: report at the end"),
-    ("/mdagents/run_store", "mdagents: run on disk"),
-    ("/mdagents/line_log", "mdagents: run on disk"),
+    ("/mdagents/records/store", "mdagents: run on disk"),
+    ("/mdagents/records/jsonl", "mdagents: run on disk"),
     ("/mdagents/", "mdagents: teams, prompts, records"),
     ("/infra/providers/", "infra: provider"),
     ("/infra/layers/cache", "cache"),

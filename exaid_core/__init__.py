@@ -39,3 +39,8 @@ def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'exaid_core' has no attribute {name!r}")
     return getattr(import_module(f"exaid_core.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion."""
+    return sorted({*globals(), *__all__})

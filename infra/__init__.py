@@ -16,7 +16,15 @@ if TYPE_CHECKING:
         TokenUsage,
     )
     from infra.config import LLMRole
-    from infra.errors import BenchError, ConfigError, ProviderError, StructuredOutputError
+    from infra.errors import (
+        BenchError,
+        ConfigError,
+        EndpointDown,
+        LimitExceeded,
+        ProviderError,
+        StorageError,
+        StructuredOutputError,
+    )
     from infra.llm_registry import get_llm
 
 __all__ = [
@@ -27,9 +35,12 @@ __all__ = [
     "ChatReply",
     "ChatRequest",
     "ConfigError",
+    "EndpointDown",
     "LLMRole",
+    "LimitExceeded",
     "ProviderError",
     "StopReason",
+    "StorageError",
     "StructuredOutputError",
     "TokenUsage",
     "get_llm",
@@ -38,8 +49,11 @@ __all__ = [
 _MODULES = {
     "BenchError": "errors",
     "ConfigError": "errors",
+    "EndpointDown": "errors",
     "LLMRole": "config",
+    "LimitExceeded": "errors",
     "ProviderError": "errors",
+    "StorageError": "errors",
     "StructuredOutputError": "errors",
     "get_llm": "llm_registry",
 }
@@ -50,3 +64,8 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'infra' has no attribute {name!r}")
     return getattr(import_module(f"infra.{_MODULES.get(name, 'chat')}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion."""
+    return sorted({*globals(), *__all__})

@@ -10,15 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 import mdagents
 from infra.files.printing import print_line
 
-# Each program is imported when it is called: scoring does not load what only runs need.
+Main = Callable[[Sequence[str], str], int]
+"""Takes the command line of a program and the name under which the user called it."""
+
+# Each program is imported when it is called: scoring need not wait for what running needs.
 
 
-def _run(argv: Sequence[str], name: str) -> int:
+def _run() -> Main:
     from mdagents.runs.options import env_flag
     from mdagents.runs.program import INSTALLED, main
     from mdagents.settings import Difficulty
 
-    return main(
+    return lambda argv, name: main(
         argv,
         skip=[level for level in Difficulty if env_flag(f"SKIP_{level.upper()}")],
         show_interaction_table=env_flag("SHOW_INTERACTION_TABLE"),
@@ -26,46 +29,43 @@ def _run(argv: Sequence[str], name: str) -> int:
     )
 
 
-def _score(argv: Sequence[str], name: str) -> int:
+def _score() -> Main:
     from mdagents.scoring.cli import main
 
-    return main(argv, program=name)
+    return lambda argv, name: main(argv, program=name)
 
 
-def _download(argv: Sequence[str], name: str) -> int:
+def _download() -> Main:
     from mdagents.data_tools.download import main
 
-    return main(argv, program=name)
+    return lambda argv, name: main(argv, program=name)
 
 
-def _check(argv: Sequence[str], name: str) -> int:
+def _check() -> Main:
     from mdagents.data_tools.check import main
 
-    return main(argv, program=name)
+    return lambda argv, name: main(argv, program=name)
 
 
-def _extract(argv: Sequence[str], name: str) -> int:
+def _extract() -> Main:
     from mdagents.data_tools.subset import main
 
-    return main(argv, program=name)
+    return lambda argv, name: main(argv, program=name)
 
 
-def _split(argv: Sequence[str], name: str) -> int:
+def _split() -> Main:
     from mdagents.scoring.split import main
 
-    return main(argv, program=name)
+    return lambda argv, name: main(argv, program=name)
 
 
-def _export(argv: Sequence[str], name: str) -> int:
+def _export() -> Main:
     from mdagents.export.cli import main
 
-    return main(argv, program=name)
+    return lambda argv, name: main(argv, program=name)
 
 
-Program = Callable[[Sequence[str], str], int]
-"""Takes the command line after its name, and that name; returns the exit status."""
-
-PROGRAMS: Mapping[str, tuple[Program, str]] = {
+PROGRAMS: Mapping[str, tuple[Callable[[], Main], str]] = {
     "run": (_run, "answer questions with teams of agents"),
     "score": (_score, "score runs, or compare them"),
     "data download": (_download, "fetch a data set"),
@@ -74,7 +74,7 @@ PROGRAMS: Mapping[str, tuple[Program, str]] = {
     "data split": (_split, "split a data set by the difficulty a run routed to"),
     "export": (_export, "write a run as a log of Inspect"),
 }
-"""Name -> program, and what it does."""
+"""Name -> what imports the program, and what it does."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,7 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in PROGRAMS:
-            return PROGRAMS[name][0](words[count:], f"mdagents {name}")
+            program = PROGRAMS[name][0]()
+            return program(words[count:], f"mdagents {name}")
     parser = _parser()
     parser.parse_known_args(words)
     print_line(f"error: there is no '{' '.join(words[:2])}'; there are {', '.join(PROGRAMS)}")

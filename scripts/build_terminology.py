@@ -18,7 +18,6 @@ import argparse
 import gzip
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,6 @@ from typing import NamedTuple
 from zipfile import ZipFile
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from evals.normal_form import BREAK, normal_term  # noqa: E402 - run as a script
 from evals.terminology import FOLDER, TERMS, is_abbreviation  # noqa: E402

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from evals.schema_files import FOLDER, SCHEMAS, schema_path, schema_text
 
-from evals.schema_files import FOLDER, SCHEMAS, schema_path, schema_text  # noqa: E402 - a script
+ROOT = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)

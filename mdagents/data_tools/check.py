@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from infra.errors import ConfigError
-from infra.files.printing import print_line, print_result
+from infra.files.printing import fails_in_one_line, print_result
 from mdagents.datasets.dataset import file_counting, find_dataset, read_lines, read_question
 from mdagents.datasets.exemplars import find_train_file
 from mdagents.datasets.medmcqa import Counting
@@ -20,7 +20,7 @@ from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.questions import SourceQuestion
 
-CLEAN, FINDINGS, WRONG_USE = 0, 1, 2
+CLEAN, FINDINGS = 0, 1
 """Exit statuses."""
 
 
@@ -213,6 +213,7 @@ _REFERENCES = [
 ]
 
 
+@fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
     """Check files or data sets and print what was found.
 
@@ -224,13 +225,9 @@ def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
         The exit status: 0, 1 with findings, 2 for wrong use.
     """
     options = _parser(program).parse_args(argv)
-    try:
-        data_dir = Path(options.data_dir)
-        paths = [find_dataset(name, data_dir, options.split)[1] for name in options.names]
-        checked = [check(path, options.train) for path in paths]
-    except ConfigError as error:
-        print_line(f"error: {error}")
-        return WRONG_USE
+    data_dir = Path(options.data_dir)
+    paths = [find_dataset(name, data_dir, options.split)[1] for name in options.names]
+    checked = [check(path, options.train) for path in paths]
     findings = [finding for file in checked for finding in file.findings]
     if options.json:
         print_result(json.dumps(_as_json(checked), ensure_ascii=False, indent=2))
@@ -265,9 +262,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
         epilog="Exit status: 0 nothing found, 1 findings, 2 wrong use.",
     )
     add = parser.add_argument
-    add("names", nargs="+", metavar="FILE_OR_NAME", help="a .jsonl file, or a name as for main.py")
-    add("--split", metavar="NAME", default="test", help="as for main.py")
-    add("--data-dir", metavar="DIR", default="data", help="as for main.py")
+    add("names", nargs="+", metavar="FILE_OR_NAME", help="a .jsonl file, or a name as for a run")
+    add("--split", metavar="NAME", default="test", help="as for a run")
+    add("--data-dir", metavar="DIR", default="data", help="as for a run")
     add("--train", metavar="FILE", type=Path, help="exemplars [train.jsonl beside the file]")
     add("--json", action="store_true", help="print one JSON object and nothing else")
     add("--warn-only", action="store_true", help="exit with 0 whatever was found")

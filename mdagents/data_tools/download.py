@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.errors import ConfigError
-from infra.files.printing import print_line, print_result
+from infra.files.printing import fails_in_one_line, print_result
 from mdagents.data_tools.conversion import rows_by_hand
 from mdagents.data_tools.fetching import fetch, sha256_of
 from mdagents.data_tools.question_files import Made, as_published, make_questions
@@ -361,6 +361,7 @@ def _parser(program: str, catalogue: Mapping[str, tuple[Source, ...]]) -> argpar
     return parser
 
 
+@fails_in_one_line
 def main(
     argv: Sequence[str],
     *,
@@ -380,21 +381,14 @@ def main(
         The exit status: 0, 2 (`ConfigError`) or 130.
     """
     options = _parser(program, catalogue).parse_args(argv)
-    try:
-        download(
-            options.name,
-            options.data_dir,
-            catalogue=catalogue,
-            by_hand=options.by_hand,
-            split=options.split,
-            cop_from=options.cop_from,
-            force=options.force,
-            now=now,
-        )
-    except ConfigError as error:
-        print_line(f"error: {error}")
-        return 2
-    except KeyboardInterrupt:
-        print_line("interrupted; run the same command again")
-        return 130
+    download(
+        options.name,
+        options.data_dir,
+        catalogue=catalogue,
+        by_hand=options.by_hand,
+        split=options.split,
+        cop_from=options.cop_from,
+        force=options.force,
+        now=now,
+    )
     return 0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import ConfigError
-from infra.files.printing import print_line, print_result
+from infra.files.printing import fails_in_one_line, print_result
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.question_records import ID_FIELDS
 
 
+@fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
     """Write the questions with the given ids into one file, or print them.
 
@@ -28,27 +29,25 @@ def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
     parser.add_argument("--output", metavar="FILE", help="JSONL file to write [standard output]")
     options = parser.parse_args(argv)
 
-    def extract() -> None:
-        dataset = open_named(options)
-        by_id = {entry.id: entry for entry in dataset.index}
-        missing = [id_ for id_ in options.ids if id_ not in by_id]
-        if missing:
-            raise ConfigError(f"{dataset.path} has no question with id {', '.join(missing)}")
-        entries = [by_id[id_] for id_ in dict.fromkeys(options.ids)]
-        if options.output:
-            write_questions(dataset, entries, Path(options.output))
-        else:
-            print_result("".join(_line(dataset, entry) for entry in entries).rstrip("\n"))
-
-    return exit_status(extract)
+    dataset = open_named(options)
+    by_id = {entry.id: entry for entry in dataset.index}
+    missing = [id_ for id_ in options.ids if id_ not in by_id]
+    if missing:
+        raise ConfigError(f"{dataset.path} has no question with id {', '.join(missing)}")
+    entries = [by_id[id_] for id_ in dict.fromkeys(options.ids)]
+    if options.output:
+        write_questions(dataset, entries, Path(options.output))
+    else:
+        print_result("".join(_line(dataset, entry) for entry in entries).rstrip("\n"))
+    return 0
 
 
 def data_parser(program: str, description: str) -> argparse.ArgumentParser:
     """Make a parser with the flags that name a data set."""
     parser = argparse.ArgumentParser(prog=program, description=description)
-    parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for main.py")
-    parser.add_argument("--split", metavar="NAME", default="test", help="as for main.py")
-    parser.add_argument("--data-dir", metavar="DIR", default="data", help="as for main.py")
+    parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for a run")
+    parser.add_argument("--split", metavar="NAME", default="test", help="as for a run")
+    parser.add_argument("--data-dir", metavar="DIR", default="data", help="as for a run")
     return parser
 
 
@@ -83,13 +82,3 @@ def write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
     print_result(f"{path}: {len(entries)} questions")
-
-
-def exit_status(work: Callable[[], None]) -> int:
-    """Do some work; return 0, or 2 after one line on stderr for a `ConfigError`."""
-    try:
-        work()
-    except ConfigError as error:
-        print_line(f"error: {error}")
-        return 2
-    return 0

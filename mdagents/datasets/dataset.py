@@ -15,6 +15,9 @@ from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
 
+DATA_DIR = Path("data")
+"""Where data sets are, unless the user names another folder."""
+
 KNOWN = (
     "medqa",
     "medqa_5options",
@@ -101,8 +104,8 @@ class Dataset:
 _SAMPLE = "sample"
 """`meta_info` of the questions that ship with the project."""
 
-_SHIPPED = (Path(__file__).with_name("sample"), Path(__file__).parents[2] / "data" / "medqa")
-"""Where these are: in an installed package, in a clone."""
+_SHIPPED = Path(__file__).with_name("sample")
+"""Where these are; `data/medqa` of a clone points there."""
 
 SAMPLE_NOTICE = (
     "these questions were written for this project in the style of MedQA. They are not MedQA and "
@@ -126,6 +129,11 @@ def open_dataset(name: str, data_dir: Path, split: str = "test") -> Dataset:
     return _index(*find_dataset(name, data_dir, split))
 
 
+def is_shipped(dataset: Dataset) -> bool:
+    """Return whether a data set is the sample inside the installed package."""
+    return dataset.path.parent == _SHIPPED
+
+
 def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, Path]:
     """Return (name for runs, file) of a data set; the arguments are those of `open_dataset`.
 
@@ -142,7 +150,9 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     if path.is_file():
         return (name if split == "test" else f"{name}-{split}"), path
     file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
-    for folder in (data_dir / "medqa", *_SHIPPED):
+    # An installed package brings its sample along, for whoever has no data yet and names none.
+    has_data = data_dir != DATA_DIR or (data_dir / "medqa" / "test.jsonl").is_file()
+    for folder in (data_dir / "medqa", *(() if has_data else (_SHIPPED,))):
         if name == "medqa" and (folder / file).is_file():
             return ("medqa-sample" if split == "test" else f"medqa-sample-{split}"), folder / file
     raise ConfigError(_not_found(name, data_dir, split))

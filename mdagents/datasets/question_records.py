@@ -26,7 +26,12 @@ _NOT_APPLICABLE = re.compile(r"n\s*[/\\.:]\s*a\.?", re.IGNORECASE)
 
 
 def parse_question(
-    record: object, where: str, number: int, cop_from: int | None = None
+    record: object,
+    where: str,
+    number: int,
+    cop_from: int | None = None,
+    *,
+    needs_gold: bool = True,
 ) -> SourceQuestion:
     """Check one record and make a question of it.
 
@@ -37,6 +42,7 @@ def parse_question(
         where: File and line, for the error.
         number: Line number from 1, which names a record without an id.
         cop_from: What MedMCQA's field `cop` calls the first option in this file: 0 or 1.
+        needs_gold: Whether `answer_idx` must be there.
 
     Raises:
         ConfigError: The record is not valid; names file, line and field.
@@ -50,6 +56,8 @@ def parse_question(
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
     gold = record.get("answer_idx")
+    if gold is None and not needs_gold:
+        return SourceQuestion(_id(record, where, number), text.strip(), options, "", hidden)
     if isinstance(gold, str) and gold in hidden:
         raise ConfigError(
             f"{where}: field 'answer_idx' is {gold!r}, and that option is empty or n/a"

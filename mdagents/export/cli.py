@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from infra.errors import BenchError, ConfigError
-from infra.files.printing import print_line, print_result
+from infra.errors import ConfigError
+from infra.files.printing import fails_in_one_line, print_result
 from mdagents.export.export import export_run
 
-WRONG_USE = 2
 
-
+@fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
     """Export a run.
 
@@ -21,18 +20,13 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
         program: Name under which the user called it.
 
     Returns:
-        The exit status: 0, or 2 for wrong use.
+        The exit status: 0, 1 when the log cannot be written, 2 for wrong use.
     """
     options = _parser(program).parse_args(argv)
-    try:
-        output = Path(options.output) if options.output else None
-        if output is not None and output.suffix != ".json":
-            raise ConfigError(f"--output {output}: the log is JSON, so its name must end in .json")
-        written = export_run(Path(options.run), output)
-    except BenchError as error:
-        print_line(f"error: {error}")
-        return WRONG_USE
-    print_result(str(written))
+    output = Path(options.output) if options.output else None
+    if output is not None and output.suffix != ".json":
+        raise ConfigError(f"--output {output}: the log is JSON, so its name must end in .json")
+    print_result(str(export_run(Path(options.run), output)))
     return 0
 
 
@@ -40,7 +34,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program,
         description="Writes a run as a log of Inspect (inspect.aisi.org.uk), for `inspect view`.",
-        epilog="Exit status: 0 written, 2 wrong use or a damaged file.",
+        epilog="Exit status: 0 written, 1 cannot be written, 2 wrong use or a damaged file.",
     )
     add = parser.add_argument
     add("run", metavar="RUN", help="folder of a run, or its JSON array")

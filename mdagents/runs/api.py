@@ -6,25 +6,30 @@ These functions are in `mdagents.__all__`; docs/python.md shows how to use them.
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from infra.clock import Clock
 from infra.config import parse_environment, read_variables
 from infra.errors import ConfigError
+from infra.files.json_text import load_json
 from infra.ledger import Ledger
 from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.question_records import parse_question
-from mdagents.datasets.questions import LETTERS, OptionOrder, present
-from mdagents.records.sample import SampleRecord, make_record
+from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
+from mdagents.display import DISPLAYS
+from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.limits import Limited
 from mdagents.runs.models import check_models, choose_models, make_runtime
-from mdagents.runs.runner import Outcome
 from mdagents.runs.session import RunResult
 from mdagents.runs.session import run as run_session
 from mdagents.runs.solver import Solver
@@ -45,7 +50,7 @@ async def answer(
     gold: str = "",
     config: RunConfig | None = None,
 ) -> SampleRecord:
-    """Answer one question with a team. Nothing is written to disk, and EXAID is off.
+    """Answer one question with a team. No run is written to disk, and EXAID is off.
 
     For many questions `run` is the better way: it shares connections, keeps what is finished, and
     goes on after a stop.
@@ -53,12 +58,12 @@ async def answer(
     Args:
         question: Its text.
         options: Letter -> text, letters consecutive from A; or the texts alone. They are shown in
-            this order.
+            this order; one that is empty or `n/a` is left out, and the letters close up.
         team: `adaptive` (a router decides), a level, or a baseline such as `cot`; None: as `config`
-            says, which is `adaptive`.
+            says, which is `adaptive`. `few_shot` needs a data set, and so a run.
         model: As for `--model`; None: as in `config`, which by default depends on the keys.
         gold: Letter of the right option; empty when it is not known, and `correct` is None then.
-        config: All other settings. Those about data sets, files and EXAID are ignored.
+        config: All other settings. Those about data sets, files, `skip` and EXAID are ignored.
 
     Returns:
         The record, with status, letter, opinions, messages, tokens and cost. An error of the model
@@ -68,11 +73,7 @@ async def answer(
         ConfigError: The question, a setting or a key is not valid.
         EndpointDown: The model cannot reply: a wrong key, an unknown name, an unreachable host.
     """
-    if not isinstance(options, Mapping):
-        options = dict(zip(LETTERS, options, strict=False))
-    # The first letter stands in for an unknown one, so that all else is checked.
-    stated = {"question": question, "options": dict(options), "answer_idx": gold or "A"}
-    source = replace(parse_question(stated, "question", 1), gold=gold)
+    source = _source(question, options, gold)
     config = _for_one_question(config or RunConfig(), team, model)
     environment = parse_environment(read_variables())
     specs = choose_models(config, environment)
@@ -110,6 +111,23 @@ async def answer(
     )
 
 
+def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str) -> SourceQuestion:
+    """Check a question as if it were a line of a data set."""
+    if isinstance(options, str):
+        raise ConfigError("options is one text; give a list of texts, or letter -> text")
+    if not isinstance(options, Mapping):
+        if len(options) > len(LETTERS):
+            raise ConfigError(f"there are {len(options)} options; at most {len(LETTERS)} may be")
+        options = dict(zip(LETTERS, options, strict=False))
+    if gold and gold not in options:
+        raise ConfigError(f"gold is {gold!r} but must be one of {', '.join(options)}")
+    record = {"question": question, "options": dict(options)} | (
+        {"answer_idx": gold} if gold else {}
+    )
+    checked = load_json(json.dumps(record).encode(), "the question")
+    return parse_question(checked, "the question", 1, needs_gold=False)
+
+
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:
     said = config.model_dump(exclude_unset=True)
     if team is not None and team in set(Method):
@@ -121,13 +139,15 @@ def _for_one_question(config: RunConfig, team: str | None, model: str | None) ->
         said |= {"method": Method.MDAGENTS, "difficulty": team}
     if model is not None:
         said["model"] = model
-    return RunConfig(**said | {"exaid": "off", "cache": "off"})
+    roles = {role: of for role, of in config.model_role.items() if role not in EXAID_ROLES}
+    return RunConfig(**said | {"model_role": roles, "skip": (), "exaid": "off", "cache": "off"})
 
 
 def run(config: RunConfig, *, display: str = "none") -> RunResult:
     """Answer the questions of a data set, or go on where an earlier process stopped.
 
     The same as `main.py`, with the same files. In a notebook it blocks its cell, like any function.
+    What a reader must know before a score (that the questions are only a sample, say) is a warning.
 
     Args:
         config: What to run.
@@ -140,43 +160,73 @@ def run(config: RunConfig, *, display: str = "none") -> RunResult:
         ConfigError: A setting, a key or a file is not valid; nothing was written.
         BenchError: Something ended the run early; what is finished is kept, and the same call goes
             on.
-        KeyboardInterrupt: Ctrl-C; what is finished is kept, and the same call goes on.
+        KeyboardInterrupt: Ctrl-C, which stops at once; what is finished is kept, and the same call
+            goes on.
     """
+    if display not in DISPLAYS:
+        raise ConfigError(f"there is no display '{display}'; there are {', '.join(DISPLAYS)}")
     environment = parse_environment(read_variables())
-    result = _complete(run_session(config, environment, Clock(), display=display))
+    work = run_session(config, environment, Clock(), display=display, stops_on_signals=False)
+    result = _complete(work)
+    for notice in filter(None, (result.manifest.dataset_notice, result.manifest.model_notice)):
+        warnings.warn(notice, stacklevel=2)
     if result.error is not None:
         raise result.error
-    if result.outcome is Outcome.INTERRUPTED:
-        raise KeyboardInterrupt
     return result
 
 
 def _complete(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, even inside the event loop of a notebook."""
+    """Run a coroutine to its end, beside the event loop of a notebook if there is one."""
+    if not _is_in_a_loop():
+        return asyncio.run(work)
+    loops: list[asyncio.AbstractEventLoop] = []
+    done: Future[T] = Future()
+
+    async def cancellable() -> T:
+        loops.append(asyncio.get_running_loop())
+        return await work
+
+    def complete() -> None:
+        try:
+            done.set_result(asyncio.run(cancellable()))
+        except BaseException as error:  # noqa: BLE001 - raised by `done.result()`
+            done.set_exception(error)
+
+    with _interruptible():
+        threading.Thread(target=complete, name="mdagents-run").start()
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            for loop in loops:
+                loop.call_soon_threadsafe(_cancel_all, loop)
+            wait([done])  # then what is finished is written, and the run's lock is free
+            raise
+
+
+def _is_in_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
+        return False
+    return True
 
-    def complete() -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(_outcome(task))
 
-    thread = threading.Thread(target=complete, name="mdagents-run")
-    thread.start()
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C interrupt a wait: `asyncio.run` would only tell its loop, which is not running."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        thread.join()
-    except KeyboardInterrupt:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
-    return task.result()
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
-async def _outcome(task: asyncio.Task[Any]) -> None:
-    await asyncio.wait([task])
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
 
 
 def load(run: RunResult | Path | str) -> pd.DataFrame:
@@ -188,7 +238,7 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
 
     Returns:
         One row a question and epoch, with the columns of the CSV (docs/files.md) and `epoch`;
-        `correct` is a truth value.
+        `correct` is a truth value. What was odd in the file is a warning.
 
     Raises:
         ConfigError: There is no such run, or it cannot be read.
@@ -198,7 +248,8 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
     from mdagents.scoring.rows import read_output
     from mdagents.scoring.scored_row import COLUMNS
 
-    path = run.folder if isinstance(run, RunResult) else Path(run)
+    output = read_output(run.folder if isinstance(run, RunResult) else Path(run))
+    for notice in output.notices:
+        warnings.warn(notice, stacklevel=2)
     columns = [*COLUMNS, "epoch"]
-    rows = read_output(path).rows
-    return pd.DataFrame({name: [getattr(row, name) for row in rows] for name in columns})
+    return pd.DataFrame({name: [getattr(row, name) for row in output.rows] for name in columns})

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -28,6 +30,7 @@ from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
 from mdagents.agents.prompts import prompt_hashes
+from mdagents.datasets.dataset import DATA_DIR
 from mdagents.datasets.questions import OptionOrder
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.limits import Limits
@@ -75,19 +78,30 @@ class Selection:
 class RunConfig(BaseModel):
     """One run, specified by the flags of `main.py` (docs/cli.md): a field has its flag's name.
 
-    Everything that can change a result is hashed into `identity`.
+    Flags about one start of the program (`--display`, `--json`, `--dry-run`, `--resume`) are not
+    among them. Everything that can change a result is hashed into `identity`.
 
     Raises:
-        ConfigError: A value is invalid, alone or together with another.
-        pydantic.ValidationError: A value is of another type.
+        ConfigError: A value makes no sense, or not together with another.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __init__(self, **flags: Any) -> None:
+        """Check the flags; see the fields.
+
+        Raises:
+            ConfigError: A value makes no sense, or not together with another.
+        """
+        try:
+            super().__init__(**flags)
+        except ValidationError as error:
+            raise ConfigError(_one_line(error)) from None
+
     dataset: str = "medqa"
     """Folder under `data_dir`, or a `.jsonl` file."""
     split: str = "test"
-    data_dir: Path = Path("data")
+    data_dir: Path = DATA_DIR
     num_samples: int | None = None
     limit: str | None = None
     """`N` or `A-B`, counted from 1, both included."""
@@ -183,7 +197,7 @@ class RunConfig(BaseModel):
     @field_validator("model_role", mode="before")
     @classmethod
     def _roles(cls, value: object) -> object:
-        chosen = {}
+        chosen: dict[str, str] = {}
         for entry, role, model in _pairs(value):
             if role not in MODEL_ROLES or not model:
                 raise ConfigError(
@@ -240,10 +254,10 @@ class RunConfig(BaseModel):
             raise ConfigError(f"{_flag(info)} is {value} but must be at least 1")
         return value
 
-    @field_validator("max_retries", "exaid_wait")
+    @field_validator("max_retries", "exaid_wait", "fail_on_error")
     @classmethod
-    def _0_or_more(cls, value: float, info: ValidationInfo) -> float:
-        if not value >= 0:
+    def _0_or_more(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if value is not None and not value >= 0:
             raise ConfigError(f"{_flag(info)} is {value:g} but must be 0 or more")
         return value
 
@@ -351,8 +365,9 @@ class RunConfig(BaseModel):
 
     def flags(self) -> dict[str, object]:
         """Return the flags that define a run, by name: what `--resume RUN` reads back."""
+        has_comma = any("," in id_ for id_ in self.sample_id)
         return {name: _as_flag(getattr(self, name)) for name in _WHAT_IT_IS} | {
-            "sample_id": ",".join(self.sample_id) or None,
+            "sample_id": list(self.sample_id) if has_comma else ",".join(self.sample_id) or None,
             "skip": ",".join(self.skip),
         }
 
@@ -444,17 +459,33 @@ def _range(limit: str) -> tuple[int, int]:
     return start, stop
 
 
+def _one_line(error: ValidationError) -> str:
+    """Return what is wrong with the first flag that is."""
+    first, *others = error.errors()
+    name = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return f"there is no setting {name}; a RunConfig takes flags of main.py by their names"
+    same = [other for other in others if other["loc"][0] == name]
+    wrong = " or ".join(part["msg"].removeprefix("Value error, ") for part in [first, *same])
+    return f"--{name.replace('_', '-')} is {reprlib.repr(first['input'])}: {wrong}"
+
+
 def _listed(value: object) -> tuple[str, ...]:
     """Return the parts of a text with commas, or of a list."""
-    parts = value.split(",") if isinstance(value, str) else cast(Iterable[object], value)
+    if not isinstance(value, Iterable):
+        raise ValueError("give a text with commas, or a list of texts")
+    parts = value.split(",") if isinstance(value, str) else value
     return tuple(part.strip() for part in map(str, parts) if part.strip())
 
 
 def _pairs(value: object) -> list[tuple[str, str, str]]:
     """Return (entry, name, value) of a mapping, or of a list of `name=value`."""
     if isinstance(value, Mapping):
-        return [(f"{name}={of}", str(name), str(of)) for name, of in value.items()]
-    entries = [str(entry) for entry in cast(Iterable[object], value)]
+        pairs = {str(name): "" if of is None else str(of) for name, of in value.items()}
+        return [(f"{name}={of}", name, of) for name, of in pairs.items()]
+    if not isinstance(value, Iterable):
+        raise ValueError("give NAME -> value, or a list of NAME=VALUE")
+    entries = [value] if isinstance(value, str) else [str(entry) for entry in value]
     return [(entry, *entry.partition("=")[::2]) for entry in entries]
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import configargparse
-from pydantic import ValidationError
 
 import mdagents
 from exaid_core.policy import TriggerPolicy
@@ -59,6 +59,8 @@ class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
 
 
 def _text(value: object) -> str | list[str]:
+    if isinstance(value, dict):
+        return [f"{name}={of}" for name, of in value.items()]
     if isinstance(value, list) and any("=" in str(entry) for entry in value):
         return [str(entry) for entry in value]  # of a flag that may be repeated: role=model
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -138,12 +140,7 @@ def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunCon
     """
     said = {name: getattr(options, name) for name in RunConfig.model_fields}
     said["skip"] = ",".join([options.skip, *skip])
-    try:
-        return RunConfig(**said)
-    except ValidationError as error:  # a run.json that was changed by hand, for example
-        first = error.errors()[0]
-        name = "-".join(map(str, first["loc"][:1])).replace("_", "-")
-        raise ConfigError(f"--{name}: {first['msg']}") from error
+    return RunConfig(**said)
 
 
 def _with_dashes(argument: str) -> str:
@@ -181,6 +178,10 @@ def make_parser(program: str = "python main.py") -> _Parser:
     return parser
 
 
+def _values(closed_set: type[StrEnum]) -> list[str]:
+    return [member.value for member in closed_set]
+
+
 def _add_data_flags(group: Any) -> None:
     add = group.add_argument
     add(
@@ -194,7 +195,7 @@ def _add_data_flags(group: Any) -> None:
     add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")
     add("--sample-id", metavar="ID,…", help="only the questions with these ids")
     add("--sample-shuffle", metavar="SEED", type=int, help="shuffle the questions before the limit")
-    add("--option-order", choices=[*OptionOrder],
+    add("--option-order", choices=_values(OptionOrder),
         help="of the options: another in each epoch, one for all, or the data set's")  # fmt: skip
     add("--seed", metavar="N", type=int, help="of the option order and of every call")
     add("--epochs", metavar="N", type=int, help="answer each question N times")
@@ -212,11 +213,11 @@ def _add_model_flags(group: Any) -> None:
 
 def _add_team_flags(group: Any) -> None:
     add = group.add_argument
-    add("--difficulty", choices=[ADAPTIVE, *Difficulty],
+    add("--difficulty", choices=[ADAPTIVE, *_values(Difficulty)],
         help="adaptive: a router rates each question; else one team answers all")  # fmt: skip
-    add("--method", choices=[*Method],
+    add("--method", choices=_values(Method),
         help="the teams, or a baseline")  # fmt: skip
-    add("--preset", choices=[*Preset], help="numbers of the teams")
+    add("--preset", choices=_values(Preset), help="numbers of the teams")
     add(
         "--num-experts",
         metavar="N",
@@ -288,7 +289,7 @@ def _add_run_flags(group: Any) -> None:
     add("--output-dir", metavar="DIR", help="where runs are written")
     add(
         "--cache",
-        choices=[*CacheMode],
+        choices=_values(CacheMode),
         help="keep replies and use them again; only: replay without network",
     )
     add(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from infra.clock import Clock
 from infra.config import parse_environment, read_variables
-from infra.errors import BenchError, ConfigError, NothingRecorded
+from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result
 from mdagents.records.manifest import read_manifest
 from mdagents.runs.options import read_config, read_options
@@ -94,8 +94,7 @@ class _Program:
         if options.dry_run:
             from mdagents.runs.forecast import forecast  # not needed for runs
 
-            print_result(forecast(config, environment))
-            return FINISHED
+            return FINISHED if self._print(forecast(config, environment)) else STOPPED
         result = asyncio.run(
             run(
                 config,
@@ -106,17 +105,29 @@ class _Program:
                 on_ready=_spare_the_collector,
             )
         )
-        is_printed = print_result(self._shown(result, as_json=options.json))
+        is_printed = self._print(self._shown(result, as_json=options.json))
         print_line(self._ending(result))
         return _status(result) if is_printed else _status(result) or STOPPED
+
+    @staticmethod
+    def _print(text: str) -> bool:
+        """Print what stands on stdout; return whether that was possible."""
+        try:
+            print_result(text)
+        except StorageError as error:
+            print_line(str(error))
+            return False
+        return True
 
     def _options(self) -> argparse.Namespace:
         """Return the command line; for `--resume [RUN]` over the flags that started the run."""
         options = self._read()
         if options.resume is None:
             return options
-        output_dir = Path(options.output_dir)
-        name = Path(options.resume).name.removesuffix(".json")
+        named = Path(options.resume.removesuffix(".json"))
+        name = named.name
+        # NAME is a run below --output-dir, FOLDER/NAME the one in that folder.
+        output_dir = named.parent if len(named.parts) > 1 else Path(options.output_dir)
         folders = [output_dir / name] if name else sorted(
             (file.parent for file in output_dir.glob("*/run.json")),
             key=lambda folder: (folder / "run.json").stat().st_mtime,
@@ -125,7 +136,7 @@ class _Program:
         for folder in folders:
             manifest = read_manifest(folder)
             if manifest is not None and (name or not manifest.finished):
-                return self._read(manifest.options)
+                return self._read(manifest.options | {"output_dir": str(output_dir)})
         what = f"run {name}" if name else "unfinished run"
         raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
 

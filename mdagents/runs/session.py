@@ -64,6 +64,7 @@ async def run(
     display: str = "none",
     show_interaction_table: bool = False,
     on_ready: Callable[[], None] = lambda: None,
+    stops_on_signals: bool = True,
 ) -> RunResult:
     """Answer what a configuration asks for, or go on where an earlier process stopped.
 
@@ -73,6 +74,8 @@ async def run(
         clock: For all times.
         display: One of `DISPLAYS`, on stderr.
         show_interaction_table: Whether the display shows who wrote to whom in a debate.
+        stops_on_signals: Whether the first SIGINT, SIGTERM or SIGHUP lets questions under way
+            finish and the second stops at once; else signals are the caller's.
         on_ready: Called once, when everything that the questions need is loaded.
 
     Raises:
@@ -177,7 +180,8 @@ async def run(
             check_run=check_run,
         )
         stops: list[int] = []
-        _stop_on_signals(runner, shown, stops)
+        if stops_on_signals:
+            _stop_on_signals(runner, shown, stops)
         showing = asyncio.ensure_future(_show(shown, store, registry, exaid, clock))
         opened.callback(showing.cancel)
         workers = config.max_samples or _questions_under_way(registry)
@@ -323,9 +327,8 @@ def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
         # The parent process may have it ignored: nohup does.
         if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
-        # Windows has no such handlers, nor has any thread except the main one: there Python's own
-        # Ctrl-C stops at once.
-        with contextlib.suppress(NotImplementedError, RuntimeError):
+        # Windows has no such handlers: there Python's own Ctrl-C stops at once.
+        with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, on_signal, number)
 
 

@@ -14,8 +14,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NoReturn
 
-from infra.errors import BenchError, ConfigError
-from infra.files.printing import print_line, print_result
+from infra.errors import ConfigError
+from infra.files.printing import fails_in_one_line, print_result
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import RunOutput, newest_output, read_output
 from mdagents.scoring.scored_row import COLUMNS, ScoredRow
@@ -25,6 +25,7 @@ _CORRECT = COLUMNS.index("correct")
 _LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
 
 
+@fails_in_one_line
 def main(
     argv: Sequence[str],
     *,
@@ -43,22 +44,18 @@ def main(
     Returns:
         The exit status: 0, or 2 for wrong use.
     """
-    try:
-        options = make_parser(program).parse_args(argv)
-        if options.output and Path(options.output).suffix == ".html":
-            raise ConfigError(
-                f"--output {options.output} names the CSV, or the JSON of --compare; the page of "
-                "--html goes beside it"
-            )
-        if options.compare is not None:
-            _compare(options)
-            return 0
-        if options.common:
-            raise ConfigError("--common belongs to --compare")
+    options = make_parser(program).parse_args(argv)
+    if options.output and Path(options.output).suffix == ".html":
+        raise ConfigError(
+            f"--output {options.output} names the CSV, or the JSON of --compare; the page of "
+            "--html goes beside it"
+        )
+    if options.compare is not None:
+        _compare(options)
+    elif options.common:
+        raise ConfigError("--common belongs to --compare")
+    else:
         _score_all(options, input_filename, output_filename)
-    except BenchError as error:
-        print_line(f"error: {error}")
-        return 2
     return 0
 
 

@@ -90,7 +90,9 @@ def newest_output(output_dir: Path) -> Path:
         if file.parent.with_name(f"{file.parent.name}.json") not in times:
             times[file.parent] = file.stat().st_mtime
     if not times:
-        raise ConfigError(f"there is no run in {output_dir}; run main.py first, or give --input")
+        raise ConfigError(
+            f"there is no run in {output_dir}; answer some questions first, or give --input"
+        )
     return max(times, key=lambda path: times[path])
 
 

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import ConfigError
-from mdagents.data_tools.subset import data_parser, exit_status, open_named, write_questions
+from infra.files.printing import fails_in_one_line
+from mdagents.data_tools.subset import data_parser, open_named, write_questions
+from mdagents.datasets.dataset import is_shipped
 from mdagents.scoring.rows import newest_output, read_output
 
 
+@fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     """Write the questions of a run into one file for each level they were routed to.
 
@@ -26,20 +29,21 @@ def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     parser.add_argument("--to", metavar="DIR", help="where the parts go [beside the data set]")
     options = parser.parse_args(argv)
 
-    def split() -> None:
-        run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
-        dataset = open_named(options)
-        level_of = {row.question_id: row.difficulty for row in read_output(run).rows}
-        known = {entry.id for entry in dataset.index}
-        missing = [id_ for id_ in level_of if id_ not in known]
-        if missing:
-            raise ConfigError(
-                f"{run} has {len(missing)} questions that are not in {dataset.path} "
-                f"(the first: {missing[0]}); give the --dataset of that run"
-            )
-        folder = Path(options.to) if options.to else dataset.path.parent
-        for level in sorted(set(level_of.values()) - {""}):
-            entries = [entry for entry in dataset.index if level_of.get(entry.id) == level]
-            write_questions(dataset, entries, folder / f"{dataset.path.stem}_{level}.jsonl")
-
-    return exit_status(split)
+    run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
+    dataset = open_named(options)
+    level_of = {row.question_id: row.difficulty for row in read_output(run).rows}
+    known = {entry.id for entry in dataset.index}
+    missing = [id_ for id_ in level_of if id_ not in known]
+    if missing:
+        raise ConfigError(
+            f"{run} has {len(missing)} questions that are not in {dataset.path} "
+            f"(the first: {missing[0]}); give the --dataset of that run"
+        )
+    beside = (
+        Path(options.data_dir) / options.dataset if is_shipped(dataset) else dataset.path.parent
+    )
+    folder = Path(options.to) if options.to else beside
+    for level in sorted(set(level_of.values()) - {""}):
+        entries = [entry for entry in dataset.index if level_of.get(entry.id) == level]
+        write_questions(dataset, entries, folder / f"{dataset.path.stem}_{level}.jsonl")
+    return 0

@@ -17,7 +17,10 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 Run = Callable[[int], str]
 
 # The connections of `get_llm` end with the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:these questions were written:UserWarning"),
+]
 
 
 @pytest.fixture

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -18,7 +22,13 @@ from mdagents.runs.runner import Outcome
 from mdagents.settings import Difficulty, Method
 from tests.support.fake_provider import FakeProvider
 
+# A run on the sample says so.
+pytestmark = pytest.mark.filterwarnings("ignore:these questions were written:UserWarning")
+
 QUESTION = "A 54-year-old sailor has bleeding gums. Which vitamin is lacking?"
+RECORD = json.dumps(
+    {"question_id": "1", "label": "A", "options": {"A": "x", "B": "y"}, "response": "A"}
+)
 OPTIONS = ["Retinol", "Thiamine", "Ascorbic acid", "Calciferol"]
 
 
@@ -68,6 +78,11 @@ async def test_without_a_gold_letter_nobody_is_right_or_wrong() -> None:
     assert record.correct is None
 
 
+async def test_an_option_that_says_nothing_is_left_out() -> None:
+    record = await mdagents.answer(QUESTION, ["n/a", *OPTIONS], team="cot")
+    assert list(record.options.values()) == OPTIONS
+
+
 async def test_an_adaptive_answer_asks_the_router(provider: FakeProvider) -> None:
     provider.when_text("triage officer", {"difficulty": "intermediate"})
     record = await mdagents.answer(QUESTION, OPTIONS)
@@ -86,11 +101,16 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
 @pytest.mark.parametrize(
     ("options", "arguments", "message"),
     [
+        ([f"option {n}" for n in range(12)], {}, "there are 12 options; at most 10 may be"),
+        ("ABCD", {}, "options is one text"),
+        (["n/a", "Iron", "Zinc"], {"gold": "A"}, "that option is empty or n/a"),
+        (["a\ud800", "b"], {}, "half of a surrogate pair"),
+        (["a\0", "b"], {}, "NUL"),
         (OPTIONS, {"team": "easy"}, "there is no team 'easy'; there are adaptive, basic"),
-        (OPTIONS, {"gold": "E"}, "field 'answer_idx' is 'E' but must be one of A, B, C, D"),
-        (OPTIONS[:1], {}, "question: "),
+        (OPTIONS, {"gold": "E"}, "gold is 'E' but must be one of A, B, C, D"),
+        (OPTIONS[:1], {}, "the question: "),
         ([*OPTIONS, ""], {"gold": "E"}, "that option is empty"),
-        ({"B": "x", "C": "y"}, {}, "question: option letters B,C are not consecutive"),
+        ({"B": "x", "C": "y"}, {}, "the question: option letters B,C are not consecutive"),
         (OPTIONS, {"team": "few_shot"}, "few_shot takes its exemplars from a data set"),
         (OPTIONS, {"model": "nobody"}, "unknown model 'nobody'"),
     ],
@@ -107,7 +127,8 @@ def test_a_run_goes_on_and_is_loaded(provider: FakeProvider) -> None:
     result = mdagents.run(config)
     assert result.outcome is Outcome.FINISHED
     calls = len(provider.calls)
-    assert mdagents.run(config).already_finished
+    with pytest.warns(UserWarning, match="were written for this project"):
+        assert mdagents.run(config).already_finished
     assert len(provider.calls) == calls
     frame = mdagents.load(result)
     assert frame["question_id"].tolist() == ["sample-001", "sample-002", "sample-003"]
@@ -116,10 +137,58 @@ def test_a_run_goes_on_and_is_loaded(provider: FakeProvider) -> None:
     pd.testing.assert_frame_equal(frame, mdagents.load(str(result.array_path)))
 
 
+def test_what_is_odd_in_a_file_is_a_warning() -> None:
+    Path("x.jsonl").write_text(RECORD + "\n" + RECORD[:40])
+    with pytest.warns(UserWarning, match="torn"):
+        assert len(mdagents.load("x.jsonl")) == 1
+
+
 async def test_a_run_in_a_notebook_has_a_thread_of_its_own() -> None:
     config = mdagents.RunConfig(num_samples=2, method=Method.ZERO_SHOT)
     assert mdagents.run(config).outcome is Outcome.FINISHED
     assert asyncio.get_running_loop().is_running()
+
+
+@pytest.mark.parametrize("in_a_loop", [True, False])
+def test_ctrl_c_stops_a_run_which_can_go_on_at_once(
+    in_a_loop: bool, provider: FakeProvider
+) -> None:
+    config = mdagents.RunConfig(num_samples=4, method=Method.COT, max_samples=2)
+    hold = provider.hold()
+
+    async def cell() -> None:
+        mdagents.run(config)
+
+    def interrupt() -> None:
+        hold.wait(2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    before = signal.getsignal(signal.SIGINT)
+    call = (lambda: asyncio.run(cell())) if in_a_loop else (lambda: mdagents.run(config))
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is before
+    (file,) = Path("output").glob("*/run.json")
+    ended = json.loads(file.read_text())["invocations"][-1]["ended_at"]
+    assert ended is not None, "all is written when the interrupt is raised"
+    hold.release()
+    assert mdagents.run(config).outcome is Outcome.FINISHED
+
+
+def test_the_signals_of_the_caller_stay_with_it() -> None:
+    def mine(number: int, frame: object) -> None: ...
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, mine) for number in numbers]
+    try:
+        mdagents.run(mdagents.RunConfig(num_samples=1, method=Method.ZERO_SHOT))
+        assert [signal.getsignal(number) for number in numbers] == [mine, mine]
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def test_a_wrong_key_is_raised_and_the_same_call_goes_on(provider: FakeProvider) -> None:
@@ -138,28 +207,38 @@ def test_a_wrong_key_is_raised_and_the_same_call_goes_on(provider: FakeProvider)
         ({"skip": ["easy"]}, "--skip easy: there are only basic, intermediate, advanced"),
         ({"words": {"cot": 2}}, "--words cot=2: write NAME=N"),
         ({"method": "cot", "difficulty": "basic"}, "does not route its questions"),
+        ({"method": "cots"}, "--method is 'cots': Input should be 'mdagents', 'zero_shot'"),
+        ({"difficulty": "hard"}, "--difficulty is 'hard': Input should be .* or .*'adaptive'"),
+        ({"num_samples": "x"}, "--num-samples is 'x': Input should be a valid integer"),
+        ({"num_sample": 3}, "there is no setting num_sample; a RunConfig takes flags"),
+        ({"skip": 5}, "--skip is 5: give a text with commas, or a list"),
+        ({"words": None}, "--words is None: give NAME -> value"),
+        ({"words": "cot=2"}, "--words cot=2: write NAME=N"),
+        ({"model_role": {"router": None}}, "--model-role router=: write ROLE=MODEL"),
+        ({"fail_on_error": -1}, "--fail-on-error is -1 but must be 0 or more"),
     ],
 )
 def test_a_setting_that_makes_no_sense(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        mdagents.RunConfig(**settings)  # type: ignore[arg-type]
+        mdagents.RunConfig(**settings)
 
 
 def test_a_setting_is_said_in_words_or_in_types() -> None:
     by_words = mdagents.RunConfig(
-        sample_id="12, 57",  # type: ignore[arg-type]
-        skip="advanced,basic",  # type: ignore[arg-type]
-        words=["cot=300", "debate-opinion=40"],  # type: ignore[arg-type]
-        model_role=["router=gpt-4o"],  # type: ignore[arg-type]
+        sample_id="12, 57",
+        skip="advanced,basic",
+        words=["cot=300", "debate-opinion=40"],
+        model_role=["router=gpt-4o"],
         limit="20",
     )
     assert by_words == mdagents.RunConfig(
         sample_id=("12", "57"),
-        skip=("basic", "advanced"),  # type: ignore[arg-type]
+        skip=("basic", "advanced"),
         words={"cot": 300, "debate_opinion": 40},
         model_role={"router": "gpt-4o"},
         num_samples=20,
     )
+    assert mdagents.RunConfig(sample_id=["a,b"]).flags()["sample_id"] == ["a,b"]
     again = mdagents.RunConfig(**by_words.model_dump(exclude_unset=True))
     assert again == by_words
     assert again.flags() == by_words.flags()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import sys
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
@@ -49,7 +50,11 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
     case = templates.get_template("case.html")
     packed: list[list[str]] = []
     with tqdm(
-        total=sum(len(run.rows) for run in runs), desc="HTML", unit="q", disable=None, leave=False
+        total=sum(len(run.rows) for run in runs),
+        desc="HTML",
+        unit="q",
+        disable=None if sys.stderr else True,
+        leave=False,
     ) as progress:
         for run in runs:
             texts, of_run = [], []

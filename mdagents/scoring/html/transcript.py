@@ -246,5 +246,5 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
     repairs = record.get("repairs")
     notes += map(str, repairs if isinstance(repairs, list) else [])
     if broken := text_of(object_of(record, "watched"), "error"):
-        notes.append(f"watching broke off: {broken}")
+        notes.append(f"EXAID or its trace broke off: {broken}")
     return notes

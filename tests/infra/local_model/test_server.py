@@ -30,7 +30,9 @@ pytestmark = pytest.mark.embedded
 @pytest.fixture(scope="module")
 def gguf() -> Path:
     path = weights.find(CACHE_DIR)
-    assert path is not None, "make test fetches the model first: python scripts/fetch_model.py"
+    assert path is not None, (
+        "make test fetches the model first: python -m infra.local_model.weights"
+    )
     return path
 
 

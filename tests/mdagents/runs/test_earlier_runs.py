@@ -62,14 +62,14 @@ def manifest() -> dict[str, Any]:
     return loaded
 
 
-def test_a_run_that_was_killed_half_way_is_continued() -> None:
+@pytest.mark.parametrize("arguments", [("--num-samples", "12"), ("--resume",)])
+def test_a_run_that_was_killed_half_way_is_continued(arguments: tuple[str, ...]) -> None:
     unpack("adaptive")
     before, samples = manifest(), only("output/*/samples.jsonl")
     finished = samples.read_bytes()
     assert finished.count(b"\n") == 5
-    provider = FakeProvider(port=PORT)
-    with provider:
-        main("--num-samples", "12")
+    with FakeProvider(port=PORT):
+        main(*arguments)
     after = manifest()
     assert samples.read_bytes().startswith(finished), "what was finished stays as it was"
     assert samples.read_bytes().count(b"\n") == 12
