@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -51,13 +52,19 @@ class Caller:
         self._role = role
         self._case_id = case_id
         self._monotonic = monotonic
+        self._failed: Counter[tuple[ChatMessage, ...]] = Counter()
 
     async def ask(self, messages: tuple[ChatMessage, ...], schema: type[T]) -> Asked[T]:
-        """Ask once, and once more if the reply does not validate."""
+        """Ask once, and once more if the reply does not validate.
+
+        The same messages after a failed call are another request, by its `repeat`: both have an
+        outcome of their own among the recorded replies, so that a replay fails where the run did.
+        """
         request = ChatRequest(
             messages=messages,
             max_tokens=token_limit(schema),
             schema=schema,
+            repeat=self._failed[messages],
             labels=CallLabels(self._case_id, "exaid", self._role.value, self._role.value),
         )
         reply, error, is_malformed, is_too_long = None, "", False, False
@@ -79,6 +86,7 @@ class Caller:
             error = str(caught)
             if isinstance(caught, ProviderError):
                 is_too_long = caught.kind is ErrorKind.CONTEXT_LENGTH
+                self._failed[messages] += not is_too_long
         except Exception as caught:  # noqa: BLE001 - a model is foreign code
             error = f"{type(caught).__name__}: {caught}"
         usage = LlmUsage(

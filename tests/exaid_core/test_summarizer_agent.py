@@ -239,3 +239,12 @@ async def test_a_context_that_is_too_small_for_anything_is_a_failure() -> None:
     result = await SummarizerAgent(write).write([], "", SEGMENTS)
     assert result.failure is SummaryFailure.UNEXPECTED_ERROR
     assert len(write.requests) == 2
+
+
+async def test_the_same_text_after_a_failed_call_is_another_request() -> None:
+    full = draft(**dict.fromkeys(LIMITS, 0))
+    llm = model(DOWN, TOO_LONG, TOO_LONG, full, full)
+    agent = SummarizerAgent(llm, case_id="case-1")
+    for segments in (SEGMENTS, SEGMENTS[:1], SEGMENTS, SEGMENTS[:1]):
+        await agent.write([], "", segments)
+    assert [request.repeat for request in llm.requests] == [0, 0, 0, 1, 0]

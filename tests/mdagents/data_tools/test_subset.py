@@ -71,3 +71,24 @@ def test_extract_names_missing_ids(capsys: pytest.CaptureFixture[str]) -> None:
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert error.rstrip().endswith("no question with id nope")
+
+
+def test_the_parts_of_the_shipped_sample_do_not_go_into_the_package(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_run({"sample-001": "basic", "sample-002": "advanced"})
+    assert split_main([]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "data/medqa/sample_advanced.jsonl: 1 questions",
+        "data/medqa/sample_basic.jsonl: 1 questions",
+    ]
+    assert len(open_dataset("medqa", Path("data"), "basic").index) == 1
+
+
+def test_questions_that_cannot_be_printed_are_not_lost_in_silence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert extract_main(["--dataset", "mine", "one"]) == 1
+    assert "could not be printed: No space left on device" in capsys.readouterr().err

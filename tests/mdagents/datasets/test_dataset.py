@@ -178,3 +178,16 @@ def test_options_that_are_empty_or_not_applicable_are_hidden(tmp_path: Path) -> 
     assert question.options == {"A": "this", "B": "that", "C": "Na", "D": "-"}
     assert question.permutation == {"A": "A", "B": "C", "C": "F", "D": "G"}
     assert question.gold == "B"
+
+
+def test_the_sample_is_there_for_who_has_no_data_and_names_none() -> None:
+    assert open_dataset("medqa", Path("data")).name == "medqa-sample"
+    assert open_dataset("medqa", Path("data"), "train").name == "medqa-sample-train"
+    with pytest.raises(ConfigError, match="'medqa' is not in elsewhere yet"):
+        open_dataset("medqa", Path("elsewhere"))
+    Path("data/medqa").mkdir(parents=True)
+    Path("data/medqa/test.jsonl").write_text(
+        json.dumps({"question": "?", "options": {"A": "x", "B": "y"}, "answer_idx": "A"}) + "\n"
+    )
+    with pytest.raises(ConfigError, match="has no split 'train'"):
+        open_dataset("medqa", Path("data"), "train")

@@ -114,6 +114,21 @@ def test_resume_by_name_and_the_newest_unfinished(provider: FakeProvider, run: R
     assert run("--resume", name)[0] == 0
 
 
+def test_resume_takes_up_the_run_in_the_folder_that_it_names(
+    provider: FakeProvider, run: Run
+) -> None:
+    flags = ("--num-samples", "2", "--difficulty", "basic")
+    run(*flags, "--output-dir", "a", "--token-limit", "1")
+    (there,) = Path("a").glob("*/run.json")
+    name = there.parent.name
+    run(*flags, "--token-limit", "1")
+    assert run("--resume", f"a/{name}")[0] == 0
+    assert RunManifest.model_validate_json(there.read_bytes()).finished
+    assert not manifest().finished, "the run of the same name in output/"
+    status, _, err = run("--resume", f"b/{name}")
+    assert (status, err) == (2, f"error: there is no run {name} in b; see --output-dir\n")
+
+
 def test_epochs_have_replies_of_their_own(provider: FakeProvider, run: Run) -> None:
     run("--num-samples", "2", "--difficulty", "basic", "--epochs", "3")
     found = records()
