@@ -11,7 +11,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -113,8 +113,8 @@ async def answer(
 
 def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str) -> SourceQuestion:
     """Check a question as if it were a line of a data set."""
-    if isinstance(options, str):
-        raise ConfigError("options is one text; give a list of texts, or letter -> text")
+    if isinstance(options, str) or not isinstance(options, Mapping | Sequence):
+        raise ConfigError("options must be a list of texts, or letter -> text")
     if not isinstance(options, Mapping):
         if len(options) > len(LETTERS):
             raise ConfigError(f"there are {len(options)} options; at most {len(LETTERS)} may be")
@@ -179,11 +179,11 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, beside the event loop of a notebook if there is one."""
     if not _is_in_a_loop():
         return asyncio.run(work)
-    loops: list[asyncio.AbstractEventLoop] = []
+    loop: Future[asyncio.AbstractEventLoop] = Future()
     done: Future[T] = Future()
 
     async def cancellable() -> T:
-        loops.append(asyncio.get_running_loop())
+        loop.set_result(asyncio.get_running_loop())
         return await work
 
     def complete() -> None:
@@ -197,8 +197,9 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
         try:
             return done.result()
         except KeyboardInterrupt:
-            for loop in loops:
-                loop.call_soon_threadsafe(_cancel_all, loop)
+            wait([loop, done], return_when=FIRST_COMPLETED)
+            if loop.done():
+                loop.result().call_soon_threadsafe(_cancel_all, loop.result())
             wait([done])  # then what is finished is written, and the run's lock is free
             raise
 

@@ -102,7 +102,8 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
     ("options", "arguments", "message"),
     [
         ([f"option {n}" for n in range(12)], {}, "there are 12 options; at most 10 may be"),
-        ("ABCD", {}, "options is one text"),
+        ("ABCD", {}, "options must be a list of texts"),
+        ({"Iron", "Zinc"}, {}, "options must be a list of texts"),
         (["n/a", "Iron", "Zinc"], {"gold": "A"}, "that option is empty or n/a"),
         (["a\ud800", "b"], {}, "half of a surrogate pair"),
         (["a\0", "b"], {}, "NUL"),
