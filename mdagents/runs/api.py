@@ -197,7 +197,8 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
         try:
             return done.result()
         except KeyboardInterrupt:
-            wait([loop, done], return_when=FIRST_COMPLETED)
+            either: list[Future[Any]] = [loop, done]
+            wait(either, return_when=FIRST_COMPLETED)
             if loop.done():
                 loop.result().call_soon_threadsafe(_cancel_all, loop.result())
             wait([done])  # then what is finished is written, and the run's lock is free

@@ -243,7 +243,7 @@ class Workspace:
         return self.execute(self.command(sources, *flags))
 
     def run_real(self, name: str, *flags: str) -> subprocess.CompletedProcess[str]:
-        script = [sys.executable, "-W", "error", "scripts/download_data.py", name]
+        script = [sys.executable, "-W", "error", "-m", "mdagents.cli", "data", "download", name]
         return self.execute([*script, "--data-dir", str(self.data), *flags])
 
     def execute(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:

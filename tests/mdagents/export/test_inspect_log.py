@@ -19,7 +19,6 @@ from mdagents.export import export_run
 from mdagents.export.cli import main
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
-from tests.conftest import REPOSITORY
 from tests.mdagents.runs.test_run import Run, records, run
 from tests.support.fake_provider import FakeProvider
 
@@ -533,9 +532,9 @@ def test_a_log_that_cannot_be_written(run: Run) -> None:
 
 def test_the_script(run: Run) -> None:
     run("--num-samples", "1", "--difficulty", "basic")
-    script = REPOSITORY / "scripts" / "export_inspect.py"
+    program = [sys.executable, "-m", "mdagents.cli", "export"]
     done = subprocess.run(
-        [sys.executable, str(script), str(folder()), "--output", "made/log.json"],
+        [*program, str(folder()), "--output", "made/log.json"],
         capture_output=True,
         text=True,
         check=True,
