@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from infra.chat import TokenUsage
@@ -77,6 +78,11 @@ REPLIED = frozenset({"ok", "truncated", "refused"})
 """Outcomes of attempts that had a reply."""
 
 
+def add_costs(some: float | None, more: float | None) -> float | None:
+    """Return the sum of two costs in USD; None when one of them is not known."""
+    return None if some is None or more is None else some + more
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """A sum over ledger rows."""
@@ -90,12 +96,11 @@ class Totals:
     """None as soon as one reply came from a model without a known price."""
 
     def __add__(self, other: Totals) -> Totals:
-        known = self.cost_usd is not None and other.cost_usd is not None
         return Totals(
             self.calls + other.calls,
             self.failed_attempts + other.failed_attempts,
             self.usage + other.usage,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            add_costs(self.cost_usd, other.cost_usd),
         )
 
     @classmethod
@@ -133,19 +138,24 @@ class CaseBook:
 
 
 class Ledger:
-    """Books rows and keeps sums: over the run, and for each case that is open.
+    """Books rows, and keeps the sums of each case that is open.
 
     Args:
-        sink: Called with each row as it is booked, for example to write it to `calls.jsonl`.
+        subscribers: Called with each row as it is booked.
     """
 
-    def __init__(self, sink: Callable[[CallRow], None] | None = None) -> None:
-        self._sink = sink
+    def __init__(self, *subscribers: Callable[[CallRow], None]) -> None:
+        self._subscribers = list(subscribers)
         self._by_case: dict[str, CaseBook] = {}
-        self.spent = Totals()
-        """What this process sent and paid, over all cases."""
-        self.cached_calls = 0
-        """Replies that came from the cache."""
+
+    @contextmanager
+    def subscribed(self, subscriber: Callable[[CallRow], None]) -> Iterator[None]:
+        """Call `subscriber` with each row that is booked meanwhile."""
+        self._subscribers.append(subscriber)
+        try:
+            yield
+        finally:
+            self._subscribers.remove(subscriber)
 
     def book_of(self, case_id: str) -> CaseBook:
         """Return the sums of an open case so far."""
@@ -158,20 +168,15 @@ class Ledger:
         self._by_case[case_id] = CaseBook()
 
     def close_case(self, case_id: str) -> CaseBook:
-        """Forget a case and return its sums. Rows that come later count for the run only."""
+        """Forget a case and return its sums. Rows that come later are for subscribers only."""
         return self._by_case.pop(case_id)
 
     def add(self, row: CallRow) -> None:
         """Book a row."""
-        totals = Totals.of(row)
-        if row.cached:
-            self.cached_calls += 1
-        else:
-            self.spent += totals
         book = self._by_case.get(row.case_id)
         if book is not None:
-            book.by_role[row.role] = book.by_role.get(row.role, Totals()) + totals
+            book.by_role[row.role] = book.by_role.get(row.role, Totals()) + Totals.of(row)
             if row.model and (row.role, row.model) not in book.served:
                 book.served.append((row.role, row.model))
-        if self._sink is not None:
-            self._sink(row)
+        for subscriber in self._subscribers:
+            subscriber(row)

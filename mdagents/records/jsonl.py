@@ -1,10 +1,10 @@
-"""A file of lines that is only ever appended to, and never shows half a line."""
+"""Files of lines that are only ever appended to, and never show half a line."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _BLOCK = 65_536  # bytes
@@ -48,24 +48,39 @@ class LineLog:
             raise
         self._size += len(data)
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (offset in bytes, line) of all lines so far."""
-        offset = 0
-        with self.path.open("rb") as file:
-            for line in file:
-                yield offset, line
-                offset += len(line)
-
-    def lines_at(self, offsets: Iterator[int]) -> Iterator[bytes]:
-        """Yield the lines that begin at `offsets`, in that order."""
-        with self.path.open("rb") as file:
-            for offset in offsets:
-                file.seek(offset)
-                yield file.readline()
-
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset in bytes, line with its line break) of a file; none when it is missing.
+
+    A torn last line, left by a kill, is left out.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    if not path.is_file():
+        return
+    offset = 0
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield offset, line
+            offset += len(line)
+
+
+def lines_at(path: Path, offsets: Iterable[int]) -> Iterator[bytes]:
+    """Yield the lines that begin at `offsets`, in that order.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        for offset in offsets:
+            file.seek(offset)
+            yield file.readline()
 
 
 def _end_of_last_line(file: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from infra.errors import ConfigError
-from infra.ledger import REPLIED
+from infra.ledger import CallRow, add_costs
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.settings import Status
 
@@ -83,8 +83,7 @@ class RunTotals(BaseModel):
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.total_tokens += usage.total_tokens
-        known = self.cost_usd is not None and usage.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0) + (usage.cost_usd or 0) if known else None
+        self.cost_usd = add_costs(self.cost_usd, usage.cost_usd)
         self.exaid_tokens += record.exaid.token_usage.total_tokens
 
     @property
@@ -128,19 +127,17 @@ class Spent(BaseModel):
         """Input plus output."""
         return self.input_tokens + self.output_tokens
 
-    def add(self, row: dict[str, object]) -> None:
-        """Count one line of `calls.jsonl`."""
-        if row["cached"]:
+    def add(self, row: CallRow) -> None:
+        """Count one more row of the ledger."""
+        if row.cached:
             self.cached_calls += 1
-        elif row["outcome"] not in REPLIED:
+        elif not row.replied:
             self.failed_attempts += 1
         else:
             self.calls += 1
-            self.input_tokens += int(str(row["input_tokens"]))
-            self.output_tokens += int(str(row["output_tokens"]))
-            cost = row["cost_usd"]
-            known = self.cost_usd is not None and cost is not None
-            self.cost_usd = (self.cost_usd or 0.0) + float(str(cost)) if known else None
+            self.input_tokens += row.usage.input_tokens
+            self.output_tokens += row.usage.output_tokens
+            self.cost_usd = add_costs(self.cost_usd, row.cost_usd)
 
 
 class Invocation(BaseModel):

@@ -22,8 +22,9 @@ from pydantic_core import to_json
 from infra.errors import ConfigError, StorageError
 from infra.files.whole_file import whole_file
 from infra.ledger import CallRow
+from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
-from mdagents.records.jsonl import LineLog
+from mdagents.records.jsonl import LineLog, lines_at, whole_lines
 from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey, SummariesFile
@@ -152,9 +153,8 @@ class RunStore:
         Raises:
             StorageError: It cannot be written.
         """
-        content = row.as_dict()
-        self._write(self._calls, json.dumps(content).encode())
-        self.manifest.spent.add(content)
+        self._write(self._calls, json.dumps(row.as_dict()).encode())
+        self.manifest.spent.add(row)
 
     def finish(self, *, finished: bool, ended_at: str) -> None:
         """Write `run.json` and the JSON array.
@@ -214,20 +214,20 @@ class RunStore:
                 self.manifest.totals.add_summaries(CaseSummaries.model_validate_json(line))
             elif with_exaid and record.schema_version != _WITH_EXAIDS_PART:
                 self.unsummarised.append(item)
-        for _, row in self._calls.lines():
-            self.manifest.spent.add(json.loads(row))
+        for _, row in read_calls(self._calls.path):
+            self.manifest.spent.add(row)
 
     def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
         """Yield (question, which answer, record) of those that count, in the order written."""
         places = sorted(self._places().items(), key=lambda entry: entry[1])
-        lines = self._samples.lines_at(offset for _, (offset, _) in places)
+        lines = lines_at(self._samples.path, (offset for _, (offset, _) in places))
         for (item, (_, attempt)), line in zip(places, lines, strict=True):
             yield item, attempt, SampleRecord.model_validate_json(line)
 
     def _places(self) -> dict[ItemKey, tuple[int, int]]:
         """Return where the last record of each question begins, and which answer it is."""
         places: dict[ItemKey, tuple[int, int]] = {}
-        for number, (offset, line) in enumerate(self._samples.lines(), start=1):
+        for number, (offset, line) in enumerate(whole_lines(self._samples.path), start=1):
             try:
                 record = json.loads(line)
                 item = record["question_id"], record["epoch"]
@@ -251,9 +251,8 @@ class RunStore:
         items = sorted(places, key=lambda item: (item[1], order[item[0]]))
         summaries = SummariesFile(self._summaries_path)
         yield b"["
-        for number, (item, line) in enumerate(
-            zip(items, self._samples.lines_at(places[item][0] for item in items), strict=True)
-        ):
+        lines = lines_at(self._samples.path, (places[item][0] for item in items))
+        for number, (item, line) in enumerate(zip(items, lines, strict=True)):
             attempt = places[item][1]
             if summaries.has(item, attempt):
                 line = to_json(summaries.put_into(json.loads(line), attempt))

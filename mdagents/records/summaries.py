@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
+from mdagents.records.jsonl import lines_at, whole_lines
 
 ItemKey = tuple[str, int]
 """(question_id, epoch)"""
@@ -35,22 +36,13 @@ class SummariesFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offsets: dict[tuple[str, int, int], int] = {}
-        if not path.is_file():
-            return
-        offset = 0
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.endswith(b"\n"):
-                    self._add(line, number, offset)
-                offset += len(line)
-
-    def _add(self, line: bytes, number: int, offset: int) -> None:
-        try:
-            content = json.loads(line)
-            key = content["question_id"], content["epoch"], content["attempt"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{self._path} line {number} is damaged") from error
-        self._offsets[key] = offset
+        for number, (offset, line) in enumerate(whole_lines(path), start=1):
+            try:
+                content = json.loads(line)
+                key = content["question_id"], content["epoch"], content["attempt"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise ConfigError(f"{path} line {number} is damaged") from error
+            self._offsets[key] = offset
 
     def has(self, item: ItemKey, attempt: int) -> bool:
         """Return whether EXAID has finished with an answer.
@@ -64,11 +56,7 @@ class SummariesFile:
     def line_of(self, item: ItemKey, attempt: int) -> bytes | None:
         """Return the line of an answer; None when EXAID has not finished with it, or was off."""
         offset = self._offsets.get((*item, attempt))
-        if offset is None:
-            return None
-        with self._path.open("rb") as file:
-            file.seek(offset)
-            return file.readline()
+        return None if offset is None else next(lines_at(self._path, [offset]))
 
     def put_into(self, record: Mapping[str, Any], attempt: int) -> Mapping[str, Any]:
         """Return the record with EXAID's part, if there is one.

@@ -24,11 +24,14 @@ from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.config import Environment, LLMRole
 from infra.json_schema import longest_reply, reply_schema
+from infra.ledger import add_costs
 from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.case import Case
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present
+from mdagents.records.calls import read_calls
+from mdagents.records.jsonl import whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.runs.models import choose_models
@@ -66,12 +69,12 @@ class _Estimate:
     """Those of all tokens that are EXAID's."""
 
     def plus(self, other: _Estimate, weight: float = 1.0) -> _Estimate:
-        known = self.cost is not None and other.cost is not None
+        cost = None if other.cost is None else weight * other.cost
         return _Estimate(
             self.calls + weight * other.calls,
             self.input_tokens + weight * other.input_tokens,
             self.output_tokens + weight * other.output_tokens,
-            (self.cost or 0) + weight * (other.cost or 0) if known else None,
+            add_costs(self.cost, cost),
             self.exaid_tokens + weight * other.exaid_tokens,
         )
 
@@ -218,11 +221,12 @@ def read_history(output_dir: Path, models: Mapping[str, str], method: Method) ->
         if run.get("models") != models or run.get("options", {}).get("method") != method:
             continue
         runs += 1
-        for row in _json_lines(file.with_name("calls.jsonl")):
-            if row["outcome"] == "ok" and not row["cached"]:
-                tokens[row["role"]].append(row["output_tokens"])
-                latencies.append(row["latency"])
-        for record in _json_lines(file.with_name("samples.jsonl")):
+        for _, row in read_calls(file.with_name("calls.jsonl")):
+            if row.outcome == "ok" and not row.cached:
+                tokens[row.role].append(row.usage.output_tokens)
+                latencies.append(row.latency)
+        for _, line in whole_lines(file.with_name("samples.jsonl")):
+            record = json.loads(line)
             if record["routed_by"] == "router":
                 routing[record["difficulty"]] += 1
     return History(
@@ -231,13 +235,6 @@ def read_history(output_dir: Path, models: Mapping[str, str], method: Method) ->
         routing=routing,
         runs=runs,
     )
-
-
-def _json_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    whole_lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # a torn one has no end
-    return [json.loads(line) for line in whole_lines]
 
 
 def _table(

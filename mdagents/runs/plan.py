@@ -1,4 +1,4 @@
-"""What a run is: its questions, its models, its name, and everything that identifies it."""
+"""What is to be done in a run: its questions, its models, and everything that identifies it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,106 @@ import random
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import mdagents
 from infra.clock import Clock
-from infra.config import Provider
+from infra.config import Environment, Provider
 from infra.errors import ConfigError
 from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
-from mdagents.datasets.dataset import Dataset, IndexEntry
+from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.exemplars import exemplars_hash
+from mdagents.records.folder import earlier_run
 from mdagents.records.manifest import Invocation, RunManifest, run_name
+from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
-from mdagents.settings import Method, TeamRole
+from mdagents.runs.models import choose_models
+from mdagents.runs.solver import Solver
+from mdagents.settings import Method, Status, TeamRole
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "
     "that the program works, nothing else."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question to answer, and its epoch."""
+
+    entry: IndexEntry
+    epoch: int = 1
+    """Counted from 1."""
+
+    @property
+    def key(self) -> ItemKey:
+        """(question_id, epoch)."""
+        return self.entry.id, self.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done in a run."""
+
+    config: RunConfig
+    dataset: Dataset
+    solver: Solver
+    items: list[Item]
+    """All of the run, also those that an earlier process has finished."""
+    specs: Mapping[str, ModelSpec]
+    """Role -> model."""
+    manifest: RunManifest
+    earlier: RunManifest | None
+    """Of the same run, when an earlier process has started it."""
+    again: frozenset[Status]
+    """Questions that ended in one of these are answered again."""
+
+    @property
+    def finished(self) -> RunManifest | None:
+        """The run, when an earlier process has left nothing to do."""
+        earlier = self.earlier
+        if earlier is None or not earlier.finished:
+            return None
+        return None if self.again & earlier.totals.status_counts.keys() else earlier
+
+    def check_spent(self) -> None:
+        """Compare what the run has spent, in all processes, with its limits.
+
+        Raises:
+            LimitExceeded: A limit of the run is reached.
+        """
+        spent = self.manifest.spent
+        self.config.limits.check_run(spent.total_tokens, spent.cost_usd)
+
+
+def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan:
+    """Find out what a configuration asks for. Nothing is written.
+
+    Raises:
+        ConfigError: A setting, a key or a file is not valid.
+    """
+    dataset = open_dataset(config.dataset, config.data_dir, config.split)
+    entries = select(dataset, config)
+    specs = choose_models(config, environment)
+    manifest = make_manifest(config, dataset, entries, specs, clock)
+    earlier = None if config.fresh else earlier_run(config.output_dir, manifest)
+    again = {Status.LIMIT}
+    if config.retry_errors or (earlier is not None and earlier.totals.could_not_work):
+        again.add(Status.API_ERROR)
+    return Plan(
+        config,
+        dataset,
+        Solver(config, dataset),
+        [Item(entry, epoch) for epoch in range(1, config.epochs + 1) for entry in entries],
+        specs,
+        manifest,
+        earlier,
+        frozenset(again),
+    )
 
 
 def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:

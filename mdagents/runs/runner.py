@@ -14,14 +14,13 @@ from infra.clock import Clock
 from infra.errors import LimitExceeded
 from infra.ledger import Ledger
 from mdagents.agents.case import Case, first_of, make_case_id
-from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.questions import present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
-from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.limits import Limited
 from mdagents.runs.observers import CaseObservers, RunObservers
-from mdagents.runs.solver import Solved, Solver
+from mdagents.runs.plan import Item, Plan
+from mdagents.runs.solver import Solved
 from mdagents.settings import TeamRole
 
 GRACE = 10.0
@@ -38,20 +37,6 @@ class Outcome(StrEnum):
     TOO_MANY_ERRORS = "too_many_errors"
     COULD_NOT_WORK = "could_not_work"
     """No reply came, or more than half of the questions ended in `api_error`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A question to answer, and its epoch."""
-
-    entry: IndexEntry
-    epoch: int = 1
-    """Counted from 1."""
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """(question_id, epoch)."""
-        return self.entry.id, self.epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,54 +66,44 @@ class Runner:
     finishes with that one in parallel.
 
     Args:
-        config: What is asked for.
-        dataset: Where the questions are.
-        solver: Chooses who answers a question.
+        plan: What is to be done.
         models: Role -> model.
         ledger: Where the models book their calls.
         clock: For the wall time of a question.
         observers: Opens the observers of a case.
         exaid: Takes over the EXAID of decided cases.
         on_record: Called with each record as its question is decided.
-        check_run: Raises LimitExceeded when a limit of the run is reached.
     """
 
     def __init__(
         self,
-        config: RunConfig,
-        dataset: Dataset,
-        solver: Solver,
+        plan: Plan,
         models: Mapping[TeamRole, ChatModel],
         ledger: Ledger,
         clock: Clock,
         observers: RunObservers,
         exaid: ExaidQueue,
-        *,
         on_record: Callable[[SampleRecord], Recorded],
-        check_run: Callable[[], None] = lambda: None,
     ) -> None:
-        self._config = config
-        self._dataset = dataset
-        self._solver = solver
+        self._plan = plan
+        self._config = plan.config
         self._models = models
         self._ledger = ledger
         self._clock = clock
         self._observers = observers
         self._exaid = exaid
         self._on_record = on_record
-        self._check_run = check_run
         self._outcome = Outcome.FINISHED
         self._stopping = asyncio.Event()
         self._aborting = asyncio.Event()
         self._grace_ends = float("inf")
 
-    async def run(self, items: Sequence[Item], workers: int, planned: int) -> Outcome:
+    async def run(self, items: Sequence[Item], workers: int) -> Outcome:
         """Answer items, and let EXAID finish.
 
         Args:
             items: What is left to answer.
             workers: How many at a time.
-            planned: Number of questions of the run.
 
         Raises:
             EndpointDown: A model cannot reply; what was decided before has been recorded.
@@ -136,7 +111,7 @@ class Runner:
         """
         self._exaid.start()
         try:
-            left = await self._until_stopped(self._answer_all(items, workers, planned))
+            left = await self._until_stopped(self._answer_all(items, workers))
             if self._outcome is not Outcome.FINISHED:
                 return self._outcome
             if left:
@@ -197,26 +172,26 @@ class Runner:
             self._grace_ends = self._clock.monotonic() + GRACE
             self._stopping.set()
 
-    async def _answer_all(self, items: Sequence[Item], workers: int, planned: int) -> bool:
+    async def _answer_all(self, items: Sequence[Item], workers: int) -> bool:
         """Answer the items; return True if some are left."""
         queue = deque(items)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(workers, len(items))):
-                    group.create_task(self._work(queue, planned))
+                    group.create_task(self._work(queue))
         except BaseExceptionGroup as errors:
             raise first_of(errors) from None
         return bool(queue)
 
-    async def _work(self, queue: deque[Item], planned: int) -> None:
+    async def _work(self, queue: deque[Item]) -> None:
         while queue and not self._stopping.is_set():
             if self._outcome is not Outcome.FINISHED or self._is_over_budget():
                 return
-            await self._keep(await self._answer(queue.popleft()), planned)
+            await self._keep(await self._answer(queue.popleft()))
             # A question may end without ever yielding to others: from the cache, for example.
             await asyncio.sleep(0)
 
-    async def _keep(self, answered: Answered, planned: int) -> None:
+    async def _keep(self, answered: Answered) -> None:
         """Write the decision, even while the run is being stopped, and hand EXAID over."""
         try:
             await answered.observers.keep_trace()
@@ -232,7 +207,7 @@ class Runner:
                 self._exaid.add(answered.item.key, recorded.attempt, answered.observers)
         allowed = self._config.fail_on_error
         if allowed is not None:
-            most = allowed if allowed >= 1 else allowed * planned
+            most = allowed if allowed >= 1 else allowed * len(self._plan.items)
             if recorded.api_errors > most:
                 self._outcome = Outcome.TOO_MANY_ERRORS
 
@@ -267,7 +242,7 @@ class Runner:
 
     def _check_budget(self) -> None:
         try:
-            self._check_run()
+            self._plan.check_spent()
         except LimitExceeded:
             self._outcome = Outcome.LIMIT
             raise
@@ -275,7 +250,7 @@ class Runner:
     async def _answer(self, item: Item) -> Answered:
         """Answer one item. An error of a model call becomes the status of its record."""
         config = self._config
-        source = self._dataset.load(item.entry)
+        source = self._plan.dataset.load(item.entry)
         case_id = make_case_id(source.id, item.epoch)
         observers = self._observers.open(case_id)
         case = Case(
@@ -292,7 +267,7 @@ class Runner:
         )
         self._ledger.open_case(case.id)
         try:
-            solved = await self._solver.solve(case, self._clock)
+            solved = await self._plan.solver.solve(case, self._clock)
         except BaseException:
             await self._close(case.id, observers)
             raise

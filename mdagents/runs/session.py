@@ -5,8 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    aclosing,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+)
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,22 +21,20 @@ from infra.config import Environment, LLMRole, Provider
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.layers.gate import Urgency
-from infra.ledger import CallRow, Ledger
+from infra.ledger import Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec
-from mdagents.datasets.dataset import open_dataset
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
-from mdagents.records.folder import earlier_run, recorded_run
+from mdagents.records.folder import recorded_run
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
 from mdagents.records.store import RunStore, is_full
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
-from mdagents.runs.models import check_models, choose_models, exaid_roles, make_runtime
+from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.observers import ExaidModels, RunObservers
-from mdagents.runs.plan import make_manifest, select
-from mdagents.runs.runner import Item, Outcome, Recorded, Runner
-from mdagents.runs.solver import Solver
+from mdagents.runs.plan import Plan, make_plan
+from mdagents.runs.runner import Outcome, Recorded, Runner
 from mdagents.settings import Method, Status, TeamRole
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
@@ -83,135 +87,131 @@ async def run(
         StorageError: The disk is full.
         NothingRecorded: There is nothing to replay.
     """
-    policy = config.exaid_policy
-    dataset = open_dataset(config.dataset, config.data_dir, config.split)
-    entries = select(dataset, config)
-    specs = choose_models(config, environment)
-    manifest = make_manifest(config, dataset, entries, specs, clock)
-    earlier = None if config.fresh else earlier_run(config.output_dir, manifest)
-    again = {Status.LIMIT}
-    if config.retry_errors or (earlier is not None and earlier.totals.could_not_work):
-        again.add(Status.API_ERROR)
-    if earlier is not None and _is_complete(earlier, again):
-        folder = config.output_dir / earlier.name
-        array_path = config.output_dir / f"{earlier.name}.json"
-        return RunResult(earlier, folder, array_path, Outcome.FINISHED, already_finished=True)
-
-    solver = Solver(config, dataset)
-    check_models(config, environment, specs)
+    plan = make_plan(config, environment, clock)
+    if (finished := plan.finished) is not None:
+        folder = config.output_dir / finished.name
+        array_path = config.output_dir / f"{finished.name}.json"
+        return RunResult(finished, folder, array_path, Outcome.FINISHED, already_finished=True)
+    check_models(config, environment, plan.specs)
     _make_output_dir(config.output_dir)
-    items = [Item(entry, epoch) for epoch in range(1, config.epochs + 1) for entry in entries]
-    async with contextlib.AsyncExitStack() as opened:
-        books: list[RunStore] = []
-
-        def book(row: CallRow) -> None:
-            for opened_store in books:
-                opened_store.book(row)
-
-        ledger = Ledger(book)
-        shown = make_display(display, len(items), with_summaries=policy is not None)
-
-        def check_run() -> None:
-            for opened_store in books:
-                spent = opened_store.manifest.spent
-                config.limits.check_run(spent.total_tokens, spent.cost_usd)
-
-        registry = ModelRegistry(
-            make_runtime(
-                config,
-                environment,
-                ledger,
-                clock,
-                replies=_replies(config, opened),
-                on_wait=shown.waiting,
-                may_send=check_run,
-            )
-        )
-        opened.push_async_callback(registry.aclose)
-        models = {role: registry.model(specs[role.value]) for role in TeamRole}
-        exaid_models = _exaid_models(config, registry, specs)
+    ledger = Ledger()
+    shown = make_display(display, len(plan.items), with_summaries=config.exaid_policy is not None)
+    async with _registry(plan, environment, ledger, clock, shown) as registry:
+        models = {role: registry.model(plan.specs[role.value]) for role in TeamRole}
+        exaid_models = _exaid_models(config, registry, plan.specs)
         await registry.prepare()
         on_ready()
+        with _store(plan, ledger, clock) as store, shown:
+            observers = _observers(plan, exaid_models, store, shown, clock)
+            kept = [(item, store.attempts[item]) for item in store.unsummarised if observers.policy]
+            exaid = ExaidQueue(observers, ledger, store.append_summaries, kept)
+            record = _recorder(store, shown, show_interaction_table)
+            runner = Runner(plan, models, ledger, clock, observers, exaid, record)
+            _show_banner(shown, store, plan, len(kept))
+            if config.exaid_policy is not None and observers.policy is None:
+                shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
+            stops = _stop_on_signals(runner, shown) if stops_on_signals else []
+            showing = asyncio.ensure_future(_show(shown, store, registry, exaid, clock))
+            try:
+                return await _execute(plan, store, runner, _workers(config, registry), clock, stops)
+            finally:
+                showing.cancel()
 
-        store = RunStore(
-            config.output_dir,
-            manifest,
-            clock.now(),
-            fresh=config.fresh,
-            again=again,
-            with_exaid=policy is not None,
-        )
-        opened.callback(store.close)
-        books.append(store)
-        opened.callback(books.clear)  # a row that comes after the end is dropped
-        todo = [item for item in items if item.key not in store.done]
-        opened.enter_context(shown)
-        is_replay = config.cache is CacheMode.ONLY
-        recorded = recorded_run(config.output_dir, manifest) if is_replay else None
-        can_watch = policy is not None and (recorded is not None or not is_replay)
-        kept = [(item, store.attempts[item]) for item in store.unsummarised if can_watch]
-        _show_banner(shown, store, config, len(items) - len(todo), len(kept))
-        if policy is not None and not can_watch:
-            shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
 
-        observers = RunObservers(
-            folder=store.folder,
-            run_name=manifest.name,
-            model=manifest.models[TeamRole.EXPERT.value],
-            revision=manifest.git_revision,
-            clock=clock,
-            display=shown,
-            policy=policy if can_watch else None,
-            models=exaid_models,
-            check_run=check_run,
-            recorded=recorded,
-        )
-        exaid = ExaidQueue(observers, ledger, store.append_summaries, kept)
-        runner = Runner(
-            config,
-            dataset,
-            solver,
-            models,
+@asynccontextmanager
+async def _registry(
+    plan: Plan, environment: Environment, ledger: Ledger, clock: Clock, shown: Display
+) -> AsyncIterator[ModelRegistry]:
+    """Open what makes the models of a run, with the kept replies of all runs if they are used."""
+    with contextlib.ExitStack() as opened:
+        replies = None
+        if plan.config.cache is not CacheMode.OFF:
+            replies = opened.enter_context(closing(ReplyStore(plan.config.output_dir / CACHE_FILE)))
+            if plan.config.cache is CacheMode.ONLY and replies.is_empty():
+                raise NothingRecorded(NOTHING_RECORDED)
+        runtime = make_runtime(
+            plan.config,
+            environment,
             ledger,
             clock,
-            observers,
-            exaid,
-            on_record=_recorder(store, shown, show_interaction_table),
-            check_run=check_run,
+            replies=replies,
+            on_wait=shown.waiting,
+            may_send=plan.check_spent,
         )
-        stops: list[int] = []
-        if stops_on_signals:
-            _stop_on_signals(runner, shown, stops)
-        showing = asyncio.ensure_future(_show(shown, store, registry, exaid, clock))
-        opened.callback(showing.cancel)
-        workers = config.max_samples or _questions_under_way(registry)
-        outcome, error = Outcome.INTERRUPTED, None
+        async with aclosing(ModelRegistry(runtime)) as registry:
+            yield registry
+
+
+@contextmanager
+def _store(plan: Plan, ledger: Ledger, clock: Clock) -> Iterator[RunStore]:
+    """Open the files of a run. Rows of the ledger go there; after the end they are dropped."""
+    store = RunStore(
+        plan.config.output_dir,
+        plan.manifest,
+        clock.now(),
+        fresh=plan.config.fresh,
+        again=plan.again,
+        with_exaid=plan.config.exaid_policy is not None,
+    )
+    with closing(store), ledger.subscribed(store.book):
+        yield store
+
+
+def _observers(
+    plan: Plan, models: ExaidModels | None, store: RunStore, shown: Display, clock: Clock
+) -> RunObservers:
+    """Return what observes the cases; EXAID is left out of a replay that has none to follow."""
+    config, manifest = plan.config, plan.manifest
+    policy, recorded = config.exaid_policy, None
+    if config.cache is CacheMode.ONLY:
+        recorded = recorded_run(config.output_dir, manifest)
+        policy = policy if recorded is not None else None
+    return RunObservers(
+        folder=store.folder,
+        run_name=manifest.name,
+        model=manifest.models[TeamRole.EXPERT.value],
+        revision=manifest.git_revision,
+        clock=clock,
+        display=shown,
+        policy=policy,
+        models=models,
+        check_run=plan.check_spent,
+        recorded=recorded,
+    )
+
+
+async def _execute(
+    plan: Plan, store: RunStore, runner: Runner, workers: int, clock: Clock, stops: Sequence[int]
+) -> RunResult:
+    """Answer what is left, and write the results in whatever way that ends."""
+    outcome, error = Outcome.INTERRUPTED, None
+    try:
+        todo = [item for item in plan.items if item.key not in store.done]
+        outcome = await runner.run(todo, workers)
+    except ConfigError:
+        raise
+    except BenchError as stopped:
+        error = stopped
+    finally:
+        error = error or store.error
+        causes = store.recount()
+        if outcome is Outcome.FINISHED and store.manifest.totals.could_not_work:
+            outcome = Outcome.COULD_NOT_WORK
+        finished = outcome is Outcome.FINISHED and error is None
         try:
-            outcome = await runner.run(todo, workers, planned=len(items))
-        except ConfigError:
-            raise
-        except BenchError as stopped:
-            error = stopped
-        finally:
-            error = error or store.error
-            causes = store.recount()
-            if outcome is Outcome.FINISHED and store.manifest.totals.could_not_work:
-                outcome = Outcome.COULD_NOT_WORK
-            finished = outcome is Outcome.FINISHED and error is None
-            try:
-                store.finish(finished=finished, ended_at=clock.timestamp())
-            except BenchError as unwritten:
-                error = error or unwritten
-        return RunResult(
-            store.manifest,
-            store.folder,
-            store.array_path,
-            outcome,
-            error=error,
-            signal=stops[0] if stops else None,
-            epochs=config.epochs,
-            cause=max(causes, key=causes.__getitem__, default=""),
-        )
+            store.finish(finished=finished, ended_at=clock.timestamp())
+        except BenchError as unwritten:
+            error = error or unwritten
+    return RunResult(
+        store.manifest,
+        store.folder,
+        store.array_path,
+        outcome,
+        error=error,
+        signal=stops[0] if stops else None,
+        epochs=plan.config.epochs,
+        cause=max(causes, key=causes.__getitem__, default=""),
+    )
 
 
 def _exaid_models(
@@ -228,21 +228,6 @@ def _exaid_models(
     return ExaidModels(summarizer=models[0], buffer_agent=models[-1], room=room)
 
 
-def _is_complete(earlier: RunManifest, again: set[Status]) -> bool:
-    return earlier.finished and not any(earlier.totals.status_counts.get(s) for s in again)
-
-
-def _replies(config: RunConfig, opened: contextlib.AsyncExitStack) -> ReplyStore | None:
-    """Open the kept replies of all runs, to be closed with `opened`; None without a cache."""
-    if config.cache is CacheMode.OFF:
-        return None
-    replies = ReplyStore(config.output_dir / CACHE_FILE)
-    opened.callback(replies.close)
-    if config.cache is CacheMode.ONLY and replies.is_empty():
-        raise NothingRecorded(NOTHING_RECORDED)
-    return replies
-
-
 def _make_output_dir(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -254,21 +239,22 @@ def _make_output_dir(path: Path) -> None:
         ) from error
 
 
-def _questions_under_way(registry: ModelRegistry) -> int:
-    """Return the default number: enough to use all connections while calls wait for a retry.
+def _workers(config: RunConfig, registry: ModelRegistry) -> int:
+    """Return how many questions are under way at a time.
 
-    An embedded model gets one for each slot, so that the prompt cache of a slot is used.
+    By default enough to use all connections while calls wait for a retry. An embedded model gets
+    one for each slot, so that the prompt cache of a slot is used.
     """
+    if config.max_samples:
+        return config.max_samples
     limits = registry.connections.items()
     local = f"{Provider.LOCAL}/"
     questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)
     return max(questions, default=1)  # replays have no connections
 
 
-def _show_banner(
-    display: Display, store: RunStore, config: RunConfig, finished: int, unsummarised: int
-) -> None:
-    manifest = store.manifest
+def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: int) -> None:
+    config, manifest, finished = plan.config, store.manifest, len(store.done)
     by_model: dict[str, list[str]] = {}
     for role, model in manifest.models.items():
         by_model.setdefault(model, []).append(role)
@@ -312,8 +298,13 @@ def _recorder(
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
-def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
-    """Let questions under way finish at the first signal, and stop at once at the second."""
+def _stop_on_signals(runner: Runner, display: Display) -> list[int]:
+    """Let questions under way finish at the first signal, and stop at once at the second.
+
+    Returns:
+        The signals so far.
+    """
+    seen: list[int] = []
 
     def on_signal(number: int) -> None:
         if not seen:
@@ -330,6 +321,7 @@ def _stop_on_signals(runner: Runner, display: Display, seen: list[int]) -> None:
         # Windows has no such handlers: there Python's own Ctrl-C stops at once.
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, on_signal, number)
+    return seen
 
 
 async def _show(

@@ -72,8 +72,6 @@ async def test_the_same_request_is_answered_once(cached: Callable[..., ChatModel
     (row,) = rows
     assert row.cached
     assert row.usage == first.usage
-    assert ledger.spent.calls == 0, "a hit costs nothing"
-    assert ledger.cached_calls == 1
     used = ledger.close_case("case-1").by_role[""]
     assert (used.calls, used.usage) == (1, first.usage), "but its tokens were used"
     assert used.cost_usd == pytest.approx(15e-6)
