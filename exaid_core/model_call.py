@@ -65,7 +65,9 @@ class Caller:
             max_tokens=token_limit(schema),
             schema=schema,
             repeat=self._failed[messages],
-            labels=CallLabels(self._case_id, "exaid", self._role.value, self._role.value),
+            labels=CallLabels(
+                self._case_id, "exaid", self._role.value, self._role.value, background=True
+            ),
         )
         reply, error, is_malformed, is_too_long = None, "", False, False
         tokens: tuple[int | None, int | None] = None, None

@@ -73,6 +73,8 @@ class CallLabels:
     """`agent_id` of the agent whose turn it is."""
     role: str = ""
     """The role that chose the model: `router`, `recruiter`, `expert`, `decision`, …"""
+    background: bool = False
+    """Whether no team waits for the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ class ChatRequest:
     """Which attempt at the provider this is, counted from 1; set by `Retry`."""
     waited: float = 0.0
     """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
+    on_sent: Callable[[], None] | None = None
+    """Called by `Gate` when the request has its connection; set by `Hedge`."""
 
 
 @dataclass(frozen=True, slots=True)

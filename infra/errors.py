@@ -104,8 +104,6 @@ class ProviderError(BenchError):
         self.retry_after = retry_after
         self.queued = 0.0
         """Seconds that the attempt had waited for a connection; set by `Gate`."""
-        self.has_replied_before = False
-        """Whether the model has ever replied; set by `Breaker`."""
 
     @property
     def retryable(self) -> bool:

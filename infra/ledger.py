@@ -6,7 +6,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from infra.chat import TokenUsage
+from infra.chat import ChatReply, ChatRequest, StopReason, TokenUsage
+
+OUTCOMES = {
+    StopReason.STOP: "ok",
+    StopReason.LENGTH: "truncated",
+    StopReason.REFUSAL: "refused",
+}
+"""Why a reply ended -> the outcome of its row."""
+
+REPLIED = frozenset(OUTCOMES.values())
+"""Outcomes of attempts that had a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,55 @@ class CallRow:
     reply: str | None = None
     """The text of the reply, likewise."""
 
+    @classmethod
+    def of(
+        cls,
+        request: ChatRequest,
+        reply: ChatReply | None,
+        *,
+        provider: str,
+        model: str,
+        price: Price | None,
+        started_at: str,
+        latency: float = 0.0,
+        failure: str = "",
+        log_prompts: bool = False,
+    ) -> CallRow:
+        """Return the row of an attempt, or of a hit if the reply came from the cache.
+
+        Args:
+            request: As it was sent, with the attempt's number and its wait.
+            reply: None when the attempt failed.
+            provider: Name of the provider.
+            model: The model that is asked for.
+            price: Of that model, or None when it is not known.
+            started_at: ISO 8601, UTC.
+            latency: Seconds.
+            failure: The outcome of an attempt without a reply.
+            log_prompts: Whether the row holds prompt and reply as well.
+        """
+        cached = reply is not None and reply.cached
+        usage = TokenUsage() if reply is None else reply.usage
+        return cls(
+            started_at=started_at,
+            case_id=request.labels.case_id,
+            phase=request.labels.phase,
+            agent=request.labels.agent,
+            role=request.labels.role,
+            provider=provider,
+            model_requested=model,
+            model="" if reply is None else reply.model,
+            attempt=0 if cached else request.attempt,
+            waited=round(request.waited, 4),
+            latency=round(latency, 4),
+            outcome=failure if reply is None else OUTCOMES[reply.stop_reason],
+            usage=usage,
+            cost_usd=None if price is None else price.of(usage),
+            cached=cached,
+            prompt=tuple(m.content for m in request.messages) if log_prompts else None,
+            reply=("" if reply is None else reply.text) if log_prompts else None,
+        )
+
     @property
     def replied(self) -> bool:
         """Whether the attempt had a reply (of any quality) that used tokens."""
@@ -72,10 +131,6 @@ class CallRow:
         row = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         row.pop("usage")
         return {**row, **self.usage.as_dict(), "cost_usd": self.cost_usd}
-
-
-REPLIED = frozenset({"ok", "truncated", "refused"})
-"""Outcomes of attempts that had a reply."""
 
 
 def add_costs(some: float | None, more: float | None) -> float | None:

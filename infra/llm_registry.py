@@ -1,10 +1,10 @@
 """Which model a role gets, and how a model is built from its layers.
 
-    Structured( Cache( Retry( Breaker( Gate( Booking( AttemptTimeout( Provider )))))))
+    Structured( Cache( Retry( Gate( Attempt( Provider )))))
 
 So the ledger has a row for every attempt that reached a provider, the cache replays exactly what a
-provider sent, and a re-ask is a request of its own. With hedging on, `Breaker( Gate(` becomes
-`Breaker( Hedge( Gate( Started(`.
+provider sent, and a re-ask is a request of its own. With hedging on, `Hedge` stands between `Retry`
+and `Gate`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ from infra.config import (
     read_variables,
 )
 from infra.errors import ConfigError
-from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT, AttemptTimeout
-from infra.layers.booking import Booking
-from infra.layers.breaker import Breaker
-from infra.layers.cache import Cache, CacheMode, Replay, ReplyStore
+from infra.layers.attempt import ATTEMPT_TIMEOUT, Attempt
+from infra.layers.cache import Cache, CacheMode, ReplyStore
 from infra.layers.gate import Connections, Gate, Urgency
-from infra.layers.hedge import Hedge, Started
+from infra.layers.hedge import Hedge
 from infra.layers.retry import OnWait, Retry, RetryPolicy
 from infra.layers.structured import Structured
 from infra.ledger import Ledger
@@ -255,7 +253,9 @@ class ModelRegistry:
         info = runtime.configs.info(spec.provider, spec.name)
         if runtime.replies is None:
             return Structured(self._live(spec, info), native=info.native_schema)
-        replay = Replay(
+        is_replay = runtime.cache_mode is CacheMode.ONLY
+        cache = Cache(
+            None if is_replay else self._live(spec, info),
             runtime.replies,
             runtime.ledger,
             provider=spec.provider.value,
@@ -264,9 +264,7 @@ class ModelRegistry:
             price=info.price,
             clock=runtime.clock,
         )
-        if runtime.cache_mode is CacheMode.ONLY:
-            return Structured(replay, native=info.native_schema)
-        return Structured(Cache(self._live(spec, info), replay), native=info.native_schema)
+        return Structured(cache, native=info.native_schema)
 
     def _live(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
         """Build the model behind its endpoint."""
@@ -284,31 +282,21 @@ class ModelRegistry:
             ),
         )
         self._connections_of[spec] = connections
-        model: ChatModel = AttemptTimeout(provider, self._attempt_timeout(spec.provider))
-        model = Booking(
-            model,
+        model: ChatModel = Attempt(
+            provider,
             runtime.ledger,
             provider=spec.provider.value,
             model=spec.name,
             price=info.price,
             clock=runtime.clock,
+            timeout=self._attempt_timeout(spec.provider),
             log_prompts=runtime.log_prompts,
         )
+        model = Gate(model, connections, runtime.clock.monotonic, may_send=runtime.may_send)
         if runtime.hedge_after is not None:
-            model = Started(model)
-        model = Gate(
-            model,
-            connections,
-            runtime.clock.monotonic,
-            is_background=_is_background,
-            may_send=runtime.may_send,
-        )
-        if runtime.hedge_after is not None:
-            model = Hedge(
-                model, runtime.hedge_after, is_background=_is_background, sleep=runtime.sleep
-            )
+            model = Hedge(model, runtime.hedge_after, sleep=runtime.sleep)
         return Retry(
-            Breaker(model, str(spec), is_background=_is_background),
+            model,
             runtime.retry,
             name=str(spec),
             rng=runtime.rng,
@@ -408,10 +396,6 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
 
 def _is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
     return spec.name == configs.providers[Provider.LOCAL].default_model
-
-
-def _is_background(role: str) -> bool:
-    return role in (LLMRole.SUMMARIZER, LLMRole.BUFFER_AGENT)
 
 
 def get_llm(role: LLMRole) -> ChatModel:

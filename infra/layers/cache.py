@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
@@ -19,7 +20,6 @@ from infra.errors import (
     StorageError,
 )
 from infra.json_schema import reply_schema
-from infra.layers.booking import OUTCOMES
 from infra.ledger import CallRow, Ledger, Price
 
 _SCHEMA_VERSION = 1
@@ -150,12 +150,13 @@ def _reply(content: dict[str, object]) -> ChatReply:
     )
 
 
-class Replay:
-    """A model that gives kept replies only; each one that is used has a row in the ledger.
+class Cache:
+    """Answers from the kept replies where it can; else asks the model and keeps its reply.
 
     Args:
+        inner: The model that is asked; None: nobody is, for a replay.
         store: The replies.
-        ledger: Gets a row for each reply.
+        ledger: Gets a row for each kept reply that is used.
         provider: Name of the provider, for the row.
         model: Identity of the model: the same name at two endpoints is two models.
         name: The model that was asked for, for the row.
@@ -165,6 +166,7 @@ class Replay:
 
     def __init__(
         self,
+        inner: ChatModel | None,
         store: ReplyStore,
         ledger: Ledger,
         *,
@@ -174,90 +176,42 @@ class Replay:
         price: Price | None,
         clock: Clock,
     ) -> None:
-        self.store = store
+        self._inner = inner
+        self._store = store
         self._ledger = ledger
-        self._provider = provider
+        self._row = partial(CallRow.of, provider=provider, model=name, price=price)
         self._model = model
-        self._name = name
-        self._price = price
         self._clock = clock
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`.
+        """See `ChatModel.generate`; a kept reply is given to `on_text` as one delta.
 
         Raises:
-            ProviderError: `cache_miss`: no reply to this request is kept; or the error in which the
-                request ended when it was made.
-            NothingRecorded: No reply to the first request is kept, with or without a schema.
+            ProviderError: In a replay, `cache_miss`: no reply to this request is kept; or the error
+                in which the request ended when it was made.
+            NothingRecorded: In a replay, no reply to the first request is kept, with or without a
+                schema.
         """
-        reply = self.find(self.key(request), request, on_text, truncated_too=True)
-        if reply is None:
+        key = cache_key(self._model, request)
+        reply = self._store.get(key, truncated_too=self._inner is None)
+        if reply is not None:
+            if on_text is not None and reply.text:
+                on_text(reply.text)
+            self._ledger.add(self._row(request, reply, started_at=self._clock.timestamp()))
+            return reply
+        if self._inner is None:
             # A run that had to ask for JSON in the prompt is looked for with a schema first.
-            if not self.store.is_used and request.schema is None:
+            if not self._store.is_used and request.schema is None:
                 raise NothingRecorded(NOTHING_RECORDED)
             message = "there is no recorded reply to this request (--cache only)"
             raise ProviderError(message, kind=ErrorKind.CACHE_MISS)
-        return reply
-
-    def key(self, request: ChatRequest) -> str:
-        """Return the key under which the reply to `request` is kept."""
-        return cache_key(self._model, request)
-
-    def find(
-        self, key: str, request: ChatRequest, on_text: OnText | None, *, truncated_too: bool
-    ) -> ChatReply | None:
-        """Return the kept reply, booked and given to `on_text` as one delta, or None."""
-        reply = self.store.get(key, truncated_too=truncated_too)
-        if reply is None:
-            return None
-        if on_text is not None and reply.text:
-            on_text(reply.text)
-        self._ledger.add(
-            CallRow(
-                started_at=self._clock.timestamp(),
-                case_id=request.labels.case_id,
-                phase=request.labels.phase,
-                agent=request.labels.agent,
-                role=request.labels.role,
-                provider=self._provider,
-                model_requested=self._name,
-                model=reply.model,
-                attempt=0,
-                waited=0.0,
-                latency=0.0,
-                outcome=OUTCOMES[reply.stop_reason],
-                usage=reply.usage,
-                cost_usd=None if self._price is None else self._price.of(reply.usage),
-                cached=True,
-            )
-        )
-        return reply
-
-
-class Cache:
-    """Answers from the kept replies where it can; else asks the model and keeps its reply.
-
-    Args:
-        inner: The model that is asked.
-        replay: The kept replies.
-    """
-
-    def __init__(self, inner: ChatModel, replay: Replay) -> None:
-        self._inner = inner
-        self._replay = replay
-
-    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
-        key = self._replay.key(request)
-        reply = self._replay.find(key, request, on_text, truncated_too=False)
-        if reply is None:
-            try:
-                reply = await self._inner.generate(request, on_text)
-            except ProviderError as error:
-                if error.kind in _KEPT_ERRORS:
-                    self._replay.store.put_error(key, error)
-                raise
-            self._replay.store.put(key, reply)
+        try:
+            reply = await self._inner.generate(request, on_text)
+        except ProviderError as error:
+            if error.kind in _KEPT_ERRORS:
+                self._store.put_error(key, error)
+            raise
+        self._store.put(key, reply)
         return reply
 
 

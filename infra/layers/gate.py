@@ -284,7 +284,6 @@ class Gate:
         inner: The model that is called.
         connections: Those of the endpoint.
         monotonic: Clock in seconds, the same as that of `connections`.
-        is_background: Whether calls with this role are background calls.
         may_send: Raises when nothing may be sent any more; called when a call has its connection,
             since a limit may be reached while it is queued.
     """
@@ -295,19 +294,17 @@ class Gate:
         connections: Connections,
         monotonic: Callable[[], float],
         *,
-        is_background: Callable[[str], bool] = lambda role: False,
         may_send: Callable[[], None] = lambda: None,
     ) -> None:
         self._inner = inner
         self._may_send = may_send
         self._connections = connections
         self._monotonic = monotonic
-        self._is_background = is_background
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`."""
         connections = self._connections
-        background = self._is_background(request.labels.role)
+        background = request.labels.background
         estimate = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
         queued = self._monotonic()
         reservation = _reserved.get() if background else None
@@ -321,6 +318,8 @@ class Gate:
         connections.count(estimate)
         started = self._monotonic()
         try:
+            if request.on_sent is not None:
+                request.on_sent()
             waited = request.waited + started - queued
             reply = await self._inner.generate(replace(request, waited=waited), on_text)
         except ProviderError as error:

@@ -1,11 +1,9 @@
 """Sends a second attempt beside a slow one, and takes the first reply.
 
-    Hedge( Gate( Started( … )))
-
 `Hedge` lies outside the gate, so that the second attempt waits for a connection of its own and
 counts against every limit like any other. But time in the gate's queue must not trigger it: when a
-queue is long, a second attempt only makes it longer. So `Started`, just inside the gate, reports
-when an attempt got its connection, and the delay counts from there. (If `Hedge` were inside the
+queue is long, a second attempt only makes it longer. So the gate reports when an attempt got its
+connection (`ChatRequest.on_sent`), and the delay counts from there. (If `Hedge` were inside the
 gate, a first attempt that has failed would keep its connection while the second waits for one: with
 every connection held like that, none would ever become free.)
 """
@@ -14,30 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
+from dataclasses import replace
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import ProviderError
-
-_started: ContextVar[asyncio.Event] = ContextVar("_started")
-
-
-class Started:
-    """Reports to the `Hedge` around it, if any, that an attempt got its connection.
-
-    Args:
-        inner: The model that is called.
-    """
-
-    def __init__(self, inner: ChatModel) -> None:
-        self._inner = inner
-
-    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
-        started = _started.get(None)
-        if started is not None:
-            started.set()
-        return await self._inner.generate(request, on_text)
 
 
 class Hedge:
@@ -54,9 +32,8 @@ class Hedge:
     - When both fail, the error is that of the first, with the longer of the two pauses.
 
     Args:
-        inner: The model that is called, with a `Started` where an attempt has its connection.
-        seconds: Time from there without text or reply after which the second attempt is made.
-        is_background: Whether calls with this role are background calls, which are made once.
+        inner: The model that is called, with its gate. Background calls are made once.
+        seconds: Time on a connection without text or reply after which the second attempt is made.
         sleep: Awaited for the delay, in seconds.
     """
 
@@ -65,17 +42,15 @@ class Hedge:
         inner: ChatModel,
         seconds: float,
         *,
-        is_background: Callable[[str], bool] = lambda role: False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._inner = inner
         self._seconds = seconds
-        self._is_background = is_background
         self._sleep = sleep
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; both attempts have ended when it returns or raises."""
-        if self._is_background(request.labels.role):
+        if request.labels.background:
             return await self._inner.generate(request, on_text)
         race = _Race(self._inner, request, on_text)
         try:
@@ -117,9 +92,9 @@ class _Race:
         self._leader: _Attempt | None = None
 
     async def run(self, attempt: _Attempt) -> None:
-        _started.set(attempt.started)
+        request = replace(self._request, on_sent=attempt.started.set)
         try:
-            reply = await self._model.generate(self._request, self._on_text_of(attempt))
+            reply = await self._model.generate(request, self._on_text_of(attempt))
             if self._leads(attempt):
                 attempt.reply = reply
         except ProviderError as error:

@@ -1,4 +1,4 @@
-"""Makes a failed call again, a finite number of times."""
+"""Makes a failed call again, a finite number of times, and ends a run that can only fail."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import tenacity
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import EndpointDown, ErrorKind, ProviderError
-from infra.layers.breaker import FATAL
 
+FATAL = frozenset({ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA})
+"""Errors that every further attempt at the same model would have too."""
+
+_FATAL_IN_A_ROW = 3
 _FORBIDDEN = 403
 _MOST_DOUBLINGS = 20  # of a pause, which reaches its cap long before
 
@@ -52,6 +55,10 @@ class RetryPolicy:
 class Retry:
     """Waits and calls again when that may help, and raises when an endpoint is out of reach.
 
+    A model that has never replied is given up at its first fatal error (a wrong key, an unknown
+    name, a used-up quota), one that has after three in a row: an endpoint can have a bad moment,
+    during which the call is made again. Background calls end no run.
+
     The pause is the one that the endpoint asked for (plus up to a tenth, so that calls that were
     turned away together do not come back together), else exponential backoff with full jitter
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
@@ -70,7 +77,7 @@ class Retry:
         inner: ChatModel,
         policy: RetryPolicy,
         *,
-        name: str = "the model",
+        name: str,
         rng: random.Random,
         on_wait: OnWait | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -81,28 +88,32 @@ class Retry:
         self._rng = rng
         self._on_wait = on_wait
         self._sleep = sleep
+        self._has_replied = False
+        self._fatal_in_a_row = 0
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; raises the last attempt's error when all have failed.
 
         Raises:
-            EndpointDown: No attempt could be sent.
+            EndpointDown: No attempt could be sent, or the model can only fail.
         """
         try:
-            return await self._generate(request, on_text)
+            return await self._until_it_replies(request, on_text)
         except ProviderError as error:
             if error.kind is ErrorKind.UNREACHABLE:
-                raise EndpointDown(f"{self._name} is out of reach: {error}") from error
+                raise self._down(error) from error
             raise
 
-    async def _generate(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
+    async def _until_it_replies(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         queued, failures = 0.0, 0
 
         def pause(state: tenacity.RetryCallState) -> float:
             nonlocal failures
             error = _error_of(state)
-            failures += not (_is_asked_to_wait(error) or _is_an_outage(error))
-            return self._pause(error, state.attempt_number if _is_an_outage(error) else failures)
+            if self._is_an_outage(error):
+                return self._pause(error, state.attempt_number, self._policy.probe)
+            failures += not _is_asked_to_wait(error)
+            return self._pause(error, failures, self._policy.cap)
 
         def is_over(state: tenacity.RetryCallState) -> bool:
             # Time in the queue is not the endpoint's fault and does not count.
@@ -113,7 +124,7 @@ class Retry:
             return failures > allowed or allowed == 0 or elapsed >= self._policy.timeout
 
         attempts = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(_is_retryable),
+            retry=tenacity.retry_if_exception(self._is_retryable),
             stop=is_over,
             wait=pause,
             before_sleep=partial(self._announce, on_text),
@@ -124,16 +135,42 @@ class Retry:
             with attempt:
                 state = attempt.retry_state
                 number, waited = state.attempt_number, request.waited + state.idle_for + queued
-                reply = await self._inner.generate(
+                reply = await self._attempt(
                     replace(request, attempt=number, waited=waited), on_text
                 )
                 return reply if number == 1 else replace(reply, attempts=number)
         raise AssertionError("tenacity ends with a return or a raise")
 
-    def _pause(self, error: ProviderError, failures: int) -> float:
+    async def _attempt(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
+        try:
+            reply = await self._inner.generate(request, on_text)
+        except ProviderError as error:
+            if error.kind in FATAL and not request.labels.background:
+                self._fatal_in_a_row += 1
+                if not self._has_replied or self._fatal_in_a_row >= _FATAL_IN_A_ROW:
+                    raise self._down(error) from error
+            raise
+        self._has_replied, self._fatal_in_a_row = True, 0
+        return reply
+
+    def _down(self, error: ProviderError) -> EndpointDown:
+        return EndpointDown(f"{self._name} is out of reach: {error}")
+
+    def _is_retryable(self, error: BaseException) -> bool:
+        if not isinstance(error, ProviderError):
+            return False
+        if error.kind in FATAL and self._has_replied:
+            # A 403 can be about the request (a filter in front of the endpoint). If it is about the
+            # model, the third in a row ends the run, and if it was transient no call is lost.
+            return error.status != _FORBIDDEN
+        return error.retryable
+
+    def _is_an_outage(self, error: ProviderError) -> bool:
+        return error.kind is ErrorKind.UNREACHABLE and self._has_replied
+
+    def _pause(self, error: ProviderError, failures: int, cap: float) -> float:
         if error.retry_after is not None:
             return error.retry_after * (1 + 0.1 * self._rng.random())
-        cap = self._policy.probe if _is_an_outage(error) else self._policy.cap
         ceiling = min(cap, self._policy.base * 2 ** min(failures - 1, _MOST_DOUBLINGS))
         return self._rng.uniform(0, ceiling)
 
@@ -143,20 +180,6 @@ class Retry:
         if self._on_wait is not None:
             assert state.next_action is not None
             self._on_wait(Wait(state.next_action.sleep, state.attempt_number, _error_of(state)))
-
-
-def _is_retryable(error: BaseException) -> bool:
-    if not isinstance(error, ProviderError):
-        return False
-    if error.kind in FATAL and error.has_replied_before:
-        # A 403 can be about the request (a filter in front of the endpoint). If it is about the
-        # model, `Breaker` ends the run, unless it was transient, and then no call is lost.
-        return error.status != _FORBIDDEN
-    return error.retryable
-
-
-def _is_an_outage(error: ProviderError) -> bool:
-    return error.kind is ErrorKind.UNREACHABLE and error.has_replied_before
 
 
 def _is_asked_to_wait(error: ProviderError) -> bool:

@@ -26,7 +26,7 @@ from pydantic import (
 from exaid_core.policy import TriggerPolicy
 from infra.config import check_base_url
 from infra.errors import ConfigError
-from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
+from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
 from mdagents.agents.prompts import prompt_hashes

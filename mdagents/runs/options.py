@@ -19,7 +19,7 @@ import mdagents
 from exaid_core.policy import TriggerPolicy
 from infra.config import read_variables
 from infra.errors import ConfigError
-from infra.layers.attempt_timeout import ATTEMPT_TIMEOUT
+from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS

@@ -8,7 +8,7 @@ import pytest
 
 from exaid_core.schema.agent_summary import AgentSummary
 from infra.clock import Clock
-from infra.layers.booking import Booking
+from infra.layers.attempt import Attempt
 from infra.ledger import CallRow, Ledger
 from tests.exaid_core.models import (
     DOWN,
@@ -113,7 +113,7 @@ async def test_closing_in_time_summarises_the_rest() -> None:
 async def test_closing_cancels_what_is_under_way_and_books_it() -> None:
     rows: list[CallRow] = []
     clock = Clock(monotonic=asyncio.get_running_loop().time)
-    write = Booking(
+    write = Attempt(
         Slow(model(STABLE), lambda: 100.0),
         Ledger(rows.append),
         provider="openai",

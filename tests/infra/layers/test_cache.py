@@ -22,7 +22,7 @@ from infra.chat import (
 )
 from infra.clock import Clock
 from infra.errors import ConfigError, ErrorKind, NothingRecorded, ProviderError
-from infra.layers.cache import Cache, Replay, ReplyStore, cache_key
+from infra.layers.cache import Cache, ReplyStore, cache_key
 from infra.layers.structured import Structured
 from infra.ledger import CallRow, Ledger, Price
 from tests.support.function_model import FunctionModel, text_reply
@@ -42,7 +42,8 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
     """Makes a cached (or, without a model, a replaying) model on a file of this test."""
 
     def make(model: ChatModel | None, ledger: Ledger | None = None, name: str = "m") -> ChatModel:
-        replay = Replay(
+        return Cache(
+            model,
             ReplyStore(tmp_path / "deep" / "replies.sqlite"),
             ledger or Ledger(),
             provider="p",
@@ -51,7 +52,6 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
             price=Price(1.0, 1.0),
             clock=Clock(),
         )
-        return replay if model is None else Cache(model, replay)
 
     return make
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from infra.chat import CallLabels, ChatMessage, ChatReply, ChatRequest
 from infra.errors import EndpointDown, ErrorKind, ProviderError
-from infra.layers.breaker import Breaker
 from infra.layers.gate import Connections, Gate, Rate
+from infra.layers.retry import Retry, RetryPolicy
 from tests.support.function_model import FunctionModel, text_reply
 
 REQUEST = ChatRequest(messages=(ChatMessage("user", "x" * 400),), max_tokens=50)
@@ -67,7 +69,8 @@ async def settle() -> None:
 
 
 def asked(gate: Gate, role: str = "expert") -> asyncio.Future[ChatReply]:
-    request = ChatRequest(messages=REQUEST.messages, max_tokens=50, labels=CallLabels(role=role))
+    labels = CallLabels(role=role, background=role == "summarizer")
+    request = replace(REQUEST, labels=labels)
     return asyncio.ensure_future(gate.generate(request))
 
 
@@ -90,10 +93,6 @@ async def test_calls_are_held_back_and_a_cancelled_one_gives_way() -> None:
     assert (connections.in_flight, connections.waiting) == (0, 0)
 
 
-def is_summarizer(role: str) -> bool:
-    return role == "summarizer"
-
-
 async def all_replies(model: Held, calls: list[asyncio.Future[ChatReply]]) -> None:
     while model._replies:
         model.release()
@@ -103,7 +102,7 @@ async def all_replies(model: Held, calls: list[asyncio.Future[ChatReply]]) -> No
 
 async def test_every_fifth_connection_is_for_background_calls_while_a_team_waits() -> None:
     model = Held()
-    gate = Gate(model, Connections(1, Seconds()), Seconds(), is_background=is_summarizer)
+    gate = Gate(model, Connections(1, Seconds()), Seconds())
     calls = [asked(gate) for _ in range(12)] + [asked(gate, "summarizer") for _ in range(4)]
     await settle()
     await all_replies(model, calls)
@@ -114,7 +113,7 @@ async def test_every_fifth_connection_is_for_background_calls_while_a_team_waits
 async def test_background_calls_get_all_that_no_team_waits_for() -> None:
     model = Held()
     connections = Connections(4, Seconds())
-    gate = Gate(model, connections, Seconds(), is_background=is_summarizer)
+    gate = Gate(model, connections, Seconds())
     calls = [asked(gate, "summarizer") for _ in range(3)] + [asked(gate)]
     await settle()
     assert connections.in_flight == 4
@@ -124,7 +123,7 @@ async def test_background_calls_get_all_that_no_team_waits_for() -> None:
 async def test_slow_background_calls_do_not_pile_up_while_a_team_waits() -> None:
     model = Held()
     connections = Connections(10, Seconds())
-    gate = Gate(model, connections, Seconds(), is_background=is_summarizer)
+    gate = Gate(model, connections, Seconds())
     team = [asked(gate) for _ in range(60)]
     slow = [asked(gate, "summarizer") for _ in range(30)]
     await settle()
@@ -143,7 +142,7 @@ async def test_slow_background_calls_do_not_pile_up_while_a_team_waits() -> None
 async def test_an_idle_slot_of_a_shared_machine_is_not_given_away() -> None:
     model = Held()
     connections = Connections(2, Seconds(), share_one_machine=True)
-    gate = Gate(model, connections, Seconds(), is_background=is_summarizer)
+    gate = Gate(model, connections, Seconds())
     summaries = [asked(gate, "summarizer") for _ in range(3)]
     await settle()
     assert model.under_way == ["summarizer"] * 2, "no team is at work"
@@ -171,7 +170,7 @@ async def test_an_idle_slot_of_a_shared_machine_is_not_given_away() -> None:
 async def test_a_connection_is_not_held_for_a_call_to_another_endpoint() -> None:
     one, other = Connections(1, Seconds()), Connections(1, Seconds())
     model = Held()
-    gate = Gate(model, other, Seconds(), is_background=is_summarizer)
+    gate = Gate(model, other, Seconds())
     async with one.reserve(lambda: (0.0,)):
         assert one.in_flight == 1
         call = asked(gate, "summarizer")
@@ -203,7 +202,7 @@ async def test_the_most_urgent_background_call_is_let_in_first() -> None:
 async def test_the_next_background_call_takes_a_reserved_connection_over() -> None:
     model = Held()
     connections = Connections(1, Seconds())
-    gate = Gate(model, connections, Seconds(), is_background=is_summarizer)
+    gate = Gate(model, connections, Seconds())
     async with connections.reserve(lambda: (0.0,)):
         first = asked(gate, "summarizer")
         await settle()
@@ -338,11 +337,12 @@ def failing(*errors: ErrorKind | None) -> FunctionModel:
 
 
 async def outcomes(model: FunctionModel, calls: int) -> list[str]:
-    breaker = Breaker(model, "openai/gpt")
+    once = RetryPolicy(max_retries=0)
+    retry = Retry(model, once, name="openai/gpt", rng=random.Random(0))
     result = []
     for _ in range(calls):
         try:
-            result.append((await breaker.generate(REQUEST)).text)
+            result.append((await retry.generate(REQUEST)).text)
         except EndpointDown as error:
             result.append(str(error))
         except ProviderError:

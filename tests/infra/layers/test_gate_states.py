@@ -57,12 +57,7 @@ class GateStates(RuleBasedStateMachine):
             tokens_per_minute=tokens,
             share_one_machine=shared,
         )
-        self.gate = Gate(
-            self.endpoint,
-            self.connections,
-            self.loop.time,
-            is_background=lambda role: role == BACKGROUND,
-        )
+        self.gate = Gate(self.endpoint, self.connections, self.loop.time)
 
     def settle(self, seconds: float = 0.0) -> None:
         async def pass_time() -> None:
@@ -76,7 +71,8 @@ class GateStates(RuleBasedStateMachine):
         self.calls.append(self.loop.create_task(work))
 
     def ask(self, role: str) -> Any:
-        request = ChatRequest((ChatMessage("user", "x" * 40),), 5, labels=CallLabels(role=role))
+        labels = CallLabels(role=role, background=role == BACKGROUND)
+        request = ChatRequest((ChatMessage("user", "x" * 40),), 5, labels=labels)
         return self.gate.generate(request)
 
     async def reserve(self, urgency: float, *, uses_it: bool) -> None:

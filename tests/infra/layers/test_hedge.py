@@ -11,9 +11,9 @@ import pytest
 from infra.chat import CallLabels, ChatMessage, ChatReply, ChatRequest, OnText, TokenUsage
 from infra.clock import Clock
 from infra.errors import ConfigError, ErrorKind, ProviderError, StorageError
-from infra.layers.booking import Booking
+from infra.layers.attempt import Attempt
 from infra.layers.gate import Connections, Gate
-from infra.layers.hedge import Hedge, Started
+from infra.layers.hedge import Hedge
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
 from mdagents.runs.config import RunConfig
@@ -101,7 +101,7 @@ class Bench:
     def __post_init__(self) -> None:
         clock = Clock()
         self.connections = Connections(self.limit, clock.monotonic)
-        booking = Booking(
+        attempt = Attempt(
             self.endpoint,
             Ledger(self.rows.append),
             provider="p",
@@ -109,15 +109,10 @@ class Bench:
             price=None,
             clock=clock,
         )
-        self.model = Hedge(
-            Gate(Started(booking), self.connections, clock.monotonic),
-            8.0,
-            is_background=lambda role: role == "summarizer",
-            sleep=self.delay,
-        )
+        self.model = Hedge(Gate(attempt, self.connections, clock.monotonic), 8.0, sleep=self.delay)
 
-    async def ask(self, role: str = "expert") -> asyncio.Future[ChatReply]:
-        request = replace(REQUEST, labels=CallLabels(role=role))
+    async def ask(self, *, background: bool = False) -> asyncio.Future[ChatReply]:
+        request = replace(REQUEST, labels=replace(REQUEST.labels, background=background))
         call = asyncio.ensure_future(self.model.generate(request, self.texts.append))
         await settle()
         return call
@@ -364,7 +359,7 @@ async def test_a_second_attempt_in_the_queue_is_given_up_when_the_first_fails() 
 
 
 async def test_a_call_that_nobody_waits_for_is_made_once(bench: Bench) -> None:
-    call = await bench.ask("summarizer")
+    call = await bench.ask(background=True)
     await bench.end_delay()
     assert bench.delay.begun == []
     bench.endpoint.sent[0].stream("done")
@@ -424,15 +419,15 @@ async def test_a_hang_is_overtaken_over_http(
     assert provider.outcomes == {"ok": 1, "client_gone": 1}
 
 
-@pytest.mark.parametrize(("role", "is_hedged"), [("expert", True), ("buffer_agent", False)])
+@pytest.mark.parametrize("background", [False, True])
 async def test_the_registry_hedges_what_somebody_waits_for(
-    make_runtime: Callable[..., Runtime], openai_spec: ModelSpec, role: str, is_hedged: bool
+    make_runtime: Callable[..., Runtime], openai_spec: ModelSpec, background: bool
 ) -> None:
     delay = Delay()
     registry = ModelRegistry(make_runtime(hedge_after=8.0, sleep=delay))
-    request = replace(REQUEST, labels=CallLabels(role=role))
+    request = replace(REQUEST, labels=CallLabels(background=background))
     await registry.model(openai_spec).generate(request)
-    assert delay.begun == ([8.0] if is_hedged else [])
+    assert delay.begun == ([] if background else [8.0])
     await registry.aclose()
 
 

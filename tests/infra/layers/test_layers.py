@@ -24,15 +24,14 @@ from infra.chat import (
 )
 from infra.clock import Clock
 from infra.errors import (
+    BenchError,
     EndpointDown,
     ErrorKind,
     ProviderError,
     StorageError,
     StructuredOutputError,
 )
-from infra.layers.attempt_timeout import AttemptTimeout
-from infra.layers.booking import Booking
-from infra.layers.breaker import Breaker
+from infra.layers.attempt import Attempt
 from infra.layers.retry import Retry, RetryPolicy, Wait
 from infra.layers.structured import Structured
 from infra.ledger import CallRow, Ledger, Price, Totals
@@ -44,6 +43,7 @@ class Choice(BaseModel):
 
 
 REQUEST = ChatRequest(messages=(ChatMessage("user", "A or B?"),), max_tokens=50, schema=Choice)
+TIMEOUT = 0.01  # seconds of an attempt
 
 
 def in_turn(*replies: str | ChatReply | ProviderError) -> FunctionModel:
@@ -125,7 +125,8 @@ def retrying(
         pauses.append(seconds)
 
     settings = RetryPolicy(**policy)  # type: ignore[arg-type]
-    return Retry(model, settings, rng=random.Random(0), on_wait=on_wait, sleep=sleep)
+    rng = random.Random(0)
+    return Retry(model, settings, name="openai/gpt", rng=rng, on_wait=on_wait, sleep=sleep)
 
 
 async def test_a_retry_waits_as_long_as_it_is_told_and_says_so() -> None:
@@ -185,24 +186,44 @@ async def test_time_in_the_queue_does_not_count_against_the_call() -> None:
     assert model.requests[1].waited == pytest.approx(3600.0)
 
 
-@pytest.mark.parametrize("kind", [ErrorKind.AUTH, ErrorKind.QUOTA, ErrorKind.CONTEXT_LENGTH])
-async def test_what_cannot_get_better_is_not_tried_again(kind: ErrorKind) -> None:
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        (ErrorKind.AUTH, EndpointDown),
+        (ErrorKind.QUOTA, EndpointDown),
+        (ErrorKind.CONTEXT_LENGTH, ProviderError),
+    ],
+)
+async def test_what_cannot_get_better_is_not_tried_again(
+    kind: ErrorKind, error: type[BenchError]
+) -> None:
     model = in_turn(ProviderError("no", kind=kind))
-    with pytest.raises(ProviderError):
+    with pytest.raises(error):
         await retrying(model, []).generate(REQUEST)
     assert len(model.requests) == 1
 
 
-async def test_a_hanging_attempt_is_cut() -> None:
-    class Hanging:
-        async def generate(self, request: ChatRequest, on_text: object = None) -> ChatReply:
-            await asyncio.Event().wait()
-            raise AssertionError
+class Hanging:
+    """A model that never replies."""
 
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        await asyncio.Event().wait()
+        raise AssertionError("it never replies")
+
+
+def attempting(model: ChatModel, ledger: Ledger, price: Price | None = None) -> Attempt:
+    return Attempt(
+        model, ledger, provider="p", model="m", price=price, clock=Clock(), timeout=TIMEOUT
+    )
+
+
+async def test_a_hanging_attempt_is_cut_and_booked() -> None:
+    rows: list[CallRow] = []
     with pytest.raises(ProviderError) as caught:
-        await AttemptTimeout(Hanging(), 0.01).generate(REQUEST)
+        await attempting(Hanging(), Ledger(rows.append)).generate(REQUEST)
     assert caught.value.kind is ErrorKind.TIMEOUT
     assert caught.value.retryable
+    assert [row.outcome for row in rows] == ["timeout"]
 
 
 async def test_every_attempt_has_a_row_and_the_sums_equal_the_rows() -> None:
@@ -214,7 +235,7 @@ async def test_every_attempt_has_a_row_and_the_sums_equal_the_rows() -> None:
         replace(text_reply("x"), usage=TokenUsage(100, 20, 40, 5)),
         text_reply("x", StopReason.REFUSAL),
     ]
-    model = Booking(in_turn(*replies), ledger, provider="p", model="m", price=price, clock=Clock())
+    model = attempting(in_turn(*replies), ledger, price)
     ledger.open_case("c")
     labelled = replace(REQUEST, labels=replace(REQUEST.labels, case_id="c", role="expert"))
     with pytest.raises(ProviderError):
@@ -279,24 +300,18 @@ def unreachable() -> ProviderError:
     return ProviderError("x:9 cannot be reached: refused", kind=ErrorKind.UNREACHABLE)
 
 
-def reaching(model: ChatModel, pauses: list[float], *, timeout: float = 600.0) -> Retry:
-    retry = retrying(Breaker(model, "openai/gpt"), pauses, timeout=timeout)
-    retry._name = "openai/gpt"
-    return retry
-
-
 async def test_an_endpoint_that_was_never_reached_ends_the_run_after_the_retries() -> None:
     pauses: list[float] = []
     model = in_turn(*(unreachable() for _ in range(9)))
     with pytest.raises(EndpointDown, match="openai/gpt is out of reach: x:9 cannot be reached"):
-        await reaching(model, pauses).generate(REQUEST)
+        await retrying(model, pauses).generate(REQUEST)
     assert len(model.requests) == 6
 
 
 async def test_an_outage_of_an_endpoint_that_has_replied_costs_no_call() -> None:
     pauses: list[float] = []
     model = in_turn('{"answer": "A"}', *(unreachable() for _ in range(60)), '{"answer": "B"}')
-    retry = reaching(model, pauses)
+    retry = retrying(model, pauses)
     await retry.generate(REQUEST)
     assert (await retry.generate(REQUEST)).text == '{"answer": "B"}'
     assert len(pauses) == 60
@@ -306,7 +321,7 @@ async def test_an_outage_of_an_endpoint_that_has_replied_costs_no_call() -> None
 
 async def test_an_outage_is_waited_for_as_long_as_a_call_may_take() -> None:
     model = in_turn('{"answer": "A"}', *(unreachable() for _ in range(60)))
-    retry = reaching(model, [], timeout=0.0)
+    retry = retrying(model, [], timeout=0.0)
     await retry.generate(REQUEST)
     with pytest.raises(EndpointDown):
         await retry.generate(REQUEST)
@@ -316,7 +331,7 @@ async def test_an_outage_is_waited_for_as_long_as_a_call_may_take() -> None:
 async def test_a_bad_moment_of_a_key_or_a_quota_costs_no_call(kind: ErrorKind) -> None:
     fatal = ProviderError("no", kind=kind, status=401)
     model = in_turn('{"answer": "A"}', fatal, fatal, '{"answer": "B"}', fatal, fatal, fatal)
-    retry = reaching(model, [])
+    retry = retrying(model, [])
     await retry.generate(REQUEST)
     assert (await retry.generate(REQUEST)).attempts == 3
     with pytest.raises(EndpointDown, match="openai/gpt is out of reach: no"):
@@ -326,7 +341,7 @@ async def test_a_bad_moment_of_a_key_or_a_quota_costs_no_call(kind: ErrorKind) -
 async def test_what_an_endpoint_forbids_is_not_asked_again() -> None:
     forbidden = ProviderError("a filter", kind=ErrorKind.AUTH, status=403)
     model = in_turn('{"answer": "A"}', forbidden, '{"answer": "B"}')
-    retry = reaching(model, [])
+    retry = retrying(model, [])
     await retry.generate(REQUEST)
     with pytest.raises(ProviderError, match="a filter"):
         await retry.generate(REQUEST)
@@ -337,13 +352,7 @@ async def test_who_stops_a_call_does_not_meet_a_full_disk_instead() -> None:
     def full(row: CallRow) -> None:
         raise StorageError("no room")
 
-    class Hangs:
-        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-            await asyncio.Event().wait()
-            raise AssertionError("it never replies")
-
-    booking = Booking(Hangs(), Ledger(full), provider="x", model="m", price=None, clock=Clock())
-    call = asyncio.ensure_future(booking.generate(REQUEST))
+    call = asyncio.ensure_future(attempting(Hanging(), Ledger(full)).generate(REQUEST))
     await asyncio.sleep(0)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -12,8 +12,7 @@ from pydantic import BaseModel, Field
 from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest, StopReason
 from infra.config import Environment, Provider
 from infra.errors import EndpointDown, ErrorKind, ProviderError, StructuredOutputError
-from infra.layers.breaker import FATAL
-from infra.layers.retry import RetryPolicy
+from infra.layers.retry import FATAL, RetryPolicy
 from infra.ledger import CallRow
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
 from tests.conftest import CACHE_DIR
