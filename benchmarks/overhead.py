@@ -145,7 +145,6 @@ _LAYERS = (
     ("/sniffio/", "httpcore2, h11, anyio"),
     ("/pydantic/", "pydantic"),
     ("pydantic_core", "pydantic"),
-    ("/tenacity/", "tenacity"),
     ("/asyncio/", "asyncio"),
     ("select.epoll", "waiting for replies"),
     ("_socket", "sockets"),

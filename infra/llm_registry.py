@@ -300,6 +300,7 @@ class ModelRegistry:
             runtime.retry,
             name=str(spec),
             rng=runtime.rng,
+            monotonic=runtime.clock.monotonic,
             on_wait=runtime.on_wait,
             sleep=runtime.sleep,
         )

@@ -6,9 +6,6 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
-
-import tenacity
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import EndpointDown, ErrorKind, ProviderError
@@ -68,6 +65,7 @@ class Retry:
         policy: How often and how long.
         name: The model, for a message.
         rng: Source of the jitter.
+        monotonic: Clock in seconds.
         on_wait: Called with each pause before it starts.
         sleep: Awaited for each pause, in seconds.
     """
@@ -79,6 +77,7 @@ class Retry:
         *,
         name: str,
         rng: random.Random,
+        monotonic: Callable[[], float],
         on_wait: OnWait | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -86,6 +85,7 @@ class Retry:
         self._policy = policy
         self._name = name
         self._rng = rng
+        self._monotonic = monotonic
         self._on_wait = on_wait
         self._sleep = sleep
         self._has_replied = False
@@ -105,41 +105,35 @@ class Retry:
             raise
 
     async def _until_it_replies(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
-        queued, failures = 0.0, 0
-
-        def pause(state: tenacity.RetryCallState) -> float:
-            nonlocal failures
-            error = _error_of(state)
-            if self._is_an_outage(error):
-                return self._pause(error, state.attempt_number, self._policy.probe)
-            failures += not _is_asked_to_wait(error)
-            return self._pause(error, failures, self._policy.cap)
-
-        def is_over(state: tenacity.RetryCallState) -> bool:
-            # Time in the queue is not the endpoint's fault and does not count.
-            nonlocal queued
-            queued += _error_of(state).queued
-            elapsed = (state.seconds_since_start or 0.0) - queued + state.upcoming_sleep
-            allowed = self._policy.max_retries
-            return failures > allowed or allowed == 0 or elapsed >= self._policy.timeout
-
-        attempts = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(self._is_retryable),
-            stop=is_over,
-            wait=pause,
-            before_sleep=partial(self._announce, on_text),
-            sleep=self._sleep,
-            reraise=True,
-        )
-        async for attempt in attempts:
-            with attempt:
-                state = attempt.retry_state
-                number, waited = state.attempt_number, request.waited + state.idle_for + queued
+        started, number = self._monotonic(), 1
+        queued = paused = 0.0
+        failures = 0  # that count
+        while True:
+            waited = request.waited + paused + queued
+            try:
                 reply = await self._attempt(
                     replace(request, attempt=number, waited=waited), on_text
                 )
                 return reply if number == 1 else replace(reply, attempts=number)
-        raise AssertionError("tenacity ends with a return or a raise")
+            except ProviderError as error:
+                if not self._is_retryable(error):
+                    raise
+                is_outage = self._is_an_outage(error)
+                failures += not (is_outage or _is_asked_to_wait(error))
+                pause = self._pause(error, number if is_outage else failures, is_outage=is_outage)
+                # Time in the queue is not the endpoint's fault and does not count.
+                queued += error.queued
+                elapsed = self._monotonic() - started - queued + pause
+                allowed = self._policy.max_retries
+                if failures > allowed or allowed == 0 or elapsed >= self._policy.timeout:
+                    raise
+                if on_text is not None:
+                    on_text(None)
+                if self._on_wait is not None:
+                    self._on_wait(Wait(pause, number, error))
+                await self._sleep(pause)
+            paused += pause
+            number += 1
 
     async def _attempt(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         try:
@@ -168,26 +162,13 @@ class Retry:
     def _is_an_outage(self, error: ProviderError) -> bool:
         return error.kind is ErrorKind.UNREACHABLE and self._has_replied
 
-    def _pause(self, error: ProviderError, failures: int, cap: float) -> float:
+    def _pause(self, error: ProviderError, failures: int, *, is_outage: bool) -> float:
         if error.retry_after is not None:
             return error.retry_after * (1 + 0.1 * self._rng.random())
+        cap = self._policy.probe if is_outage else self._policy.cap
         ceiling = min(cap, self._policy.base * 2 ** min(failures - 1, _MOST_DOUBLINGS))
         return self._rng.uniform(0, ceiling)
-
-    def _announce(self, on_text: OnText | None, state: tenacity.RetryCallState) -> None:
-        if on_text is not None:
-            on_text(None)
-        if self._on_wait is not None:
-            assert state.next_action is not None
-            self._on_wait(Wait(state.next_action.sleep, state.attempt_number, _error_of(state)))
 
 
 def _is_asked_to_wait(error: ProviderError) -> bool:
     return error.kind is ErrorKind.RATE_LIMIT and bool(error.retry_after)
-
-
-def _error_of(state: tenacity.RetryCallState) -> ProviderError:
-    assert state.outcome is not None
-    error = state.outcome.exception()
-    assert isinstance(error, ProviderError)
-    return error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -338,7 +339,7 @@ def failing(*errors: ErrorKind | None) -> FunctionModel:
 
 async def outcomes(model: FunctionModel, calls: int) -> list[str]:
     once = RetryPolicy(max_retries=0)
-    retry = Retry(model, once, name="openai/gpt", rng=random.Random(0))
+    retry = Retry(model, once, name="openai/gpt", rng=random.Random(0), monotonic=time.monotonic)
     result = []
     for _ in range(calls):
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal
@@ -126,7 +127,15 @@ def retrying(
 
     settings = RetryPolicy(**policy)  # type: ignore[arg-type]
     rng = random.Random(0)
-    return Retry(model, settings, name="openai/gpt", rng=rng, on_wait=on_wait, sleep=sleep)
+    return Retry(
+        model,
+        settings,
+        name="openai/gpt",
+        rng=rng,
+        monotonic=time.monotonic,
+        on_wait=on_wait,
+        sleep=sleep,
+    )
 
 
 async def test_a_retry_waits_as_long_as_it_is_told_and_says_so() -> None:
