@@ -7,18 +7,28 @@ difference of the CPU seconds (user and system, of the whole process) over the d
 calls. So start-up does not count, and all work for a question counts as the cost of main.py:
 prompts, schemas, validation, ledger, records on the disk, the array and the report at the end.
 The bare client sends bodies that a run of main.py has sent.
+
+And what the text of a streamed reply costs (`mdagents/agents/streaming.py`) against receiving it:
+the `openai` SDK and our provider, over a transport in this process, so without any network.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
 import pstats
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from time import process_time
+
+import httpx2
+from openai import AsyncOpenAI
 
 from benchmarks.bare_client import AIOHTTP, RAW, TYPED
 from benchmarks.harness import (
@@ -36,6 +46,11 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
+from infra.chat import ChatMessage, ChatRequest
+from infra.model_configs import ModelInfo
+from infra.providers.openai_chat import OpenAIChat
+from mdagents.agents.replies import opinion
+from mdagents.agents.streaming import ReplyStream
 
 AIM = 1.3
 STRETCH = 1.0
@@ -123,6 +138,75 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
 def _ratio(values: Sequence[float], base: Sequence[float]) -> float:
     """Return the median of the ratios within each round."""
     return median(a / b for a, b in zip(values, base, strict=True))
+
+
+# -- the text of a streamed reply -----------------------------------------------------------------
+
+_SIZES = (500, 2_000, 8_000)  # characters
+_DELTAS = 400
+
+
+def measure_streaming(rounds: int) -> None:
+    """Print what a delta of a streamed reply costs to receive, and then to read its text.
+
+    Args:
+        rounds: Replies of each size; medians are shown.
+    """
+    reply = opinion("ABCD", 40)
+    rows = []
+    for size in _SIZES:
+        prose = ("The gums bleed, and vitamin C is what is missing. " * size)[: size - 50]
+        text = json.dumps({"reasoning": prose, "answer": "C", "confidence": 0.9})
+        cuts = [len(text) * index // _DELTAS for index in range(_DELTAS + 1)]
+        deltas = [text[a:b] for a, b in pairwise(cuts)]
+        reading, receiving = [], []
+        for _ in range(rounds):
+            stream = ReplyStream(reply, lambda _: None)
+            started = process_time()
+            for delta in deltas:
+                stream.feed(delta)
+            reading.append(process_time() - started)
+            receiving.append(asyncio.run(_seconds_to_receive(deltas)))
+        own, theirs = median(reading), median(receiving)
+        rows.append(
+            (
+                f"{size:,}",
+                f"{theirs / _DELTAS * 1e6:.1f}",
+                f"{own / _DELTAS * 1e6:.1f}",
+                f"{own * 1000:.2f}",
+                f"{own / theirs:.0%}",
+            )
+        )
+    columns = ("characters", "receiving, us/delta", "reading, us/delta", "ms/reply", "share")
+    show_table(f"The text of a reply that is streamed in {_DELTAS} deltas", columns, rows)
+
+
+async def _seconds_to_receive(deltas: Sequence[str]) -> float:
+    """Return the CPU seconds in which the provider receives a reply."""
+    choices: list[dict[str, object]] = [
+        {"index": 0, "delta": {"content": delta}, "finish_reason": None} for delta in deltas
+    ]
+    choices[-1]["finish_reason"] = "stop"
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+    chunks: list[dict[str, object]] = [{"model": "m", "choices": [choice]} for choice in choices]
+    chunks.append({"model": "m", "choices": [], "usage": usage})
+    body = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]
+
+    async def events() -> AsyncIterator[bytes]:
+        for event in (*body, b"data: [DONE]\n\n"):
+            yield event
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        headers = {"content-type": "text/event-stream"}
+        return httpx2.Response(200, headers=headers, content=events())
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(respond))
+    async with AsyncOpenAI(base_url="http://m/v1", api_key="k", http_client=http) as client:
+        model = OpenAIChat(client, "m", ModelInfo())
+        request = ChatRequest(messages=(ChatMessage("user", "Why?"),), max_tokens=1)
+        started = process_time()
+        await model.generate(request, lambda _: None)
+        return process_time() - started
 
 
 # -- where the time goes --------------------------------------------------------------------------
@@ -215,10 +299,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--few", type=int, default=30, help="questions of the small runs [%(default)s]")
     add("--many", type=int, default=330, help="questions of the large runs [%(default)s]")
     add("--rounds", type=int, default=5, help="runs of each program [%(default)s]")
+    add("--replies", type=int, default=50, help="streamed replies of a size [%(default)s]")
     add("--no-aiohttp", action="store_true", help="leave the aiohttp transport out")
     add("-p", "--profile", action="store_true", help="show where the time of main.py goes as well")
-    options = parse(parser, argv, quick={"few": 5, "many": 45, "rounds": 1})
+    options = parse(parser, argv, quick={"few": 5, "many": 45, "rounds": 1, "replies": 5})
     show_machine("overhead")
+    measure_streaming(options.replies)
     ways = [TYPED, RAW, TYPED + AIOHTTP, RAW + AIOHTTP]
     with workspace(options.many) as place:
         measure(

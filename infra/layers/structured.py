@@ -113,7 +113,7 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     try:
         # By way of JSON text, where pydantic is as strict as it was with the reply itself.
         return schema.model_validate_json(json.dumps(_repaired(reply.text))), ""
-    except ValidationError:
+    except (ValueError, RecursionError):  # it does not validate, or is nested too deeply to repair
         return None, problem
 
 

@@ -55,8 +55,13 @@ pytestmark = pytest.mark.skipif(
         ),
         pytest.param(
             overhead.main,
-            "--few 1 --many 4 --rounds 1 --no-aiohttp --profile",
-            ["main.py / bare client, typed create", "infra: layers", "post(cast_to="],
+            "--few 1 --many 4 --rounds 1 --replies 1 --no-aiohttp --profile",
+            [
+                "The text of a reply that is streamed in 400 deltas",
+                "main.py / bare client, typed create",
+                "infra: layers",
+                "post(cast_to=",
+            ],
             id="overhead",
         ),
         pytest.param(

@@ -79,7 +79,17 @@ async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "I choose B.", '{"answer": "E"}', '{"answer": "A"} {"answer": "B"}', "[]", "null"]
+    "text",
+    [
+        "",
+        "I choose B.",
+        '{"answer": "E"}',
+        '{"answer": "A"} {"answer": "B"}',
+        "[]",
+        "null",
+        '{"answer": ' + "[" * 900,
+        '{"answer": ' + "[" * 30_000,
+    ],
 )
 async def test_what_does_not_validate_is_asked_again_once_with_the_reason(text: str) -> None:
     model = in_turn(text, '{"answer": "A"}')
