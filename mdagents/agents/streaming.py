@@ -51,19 +51,17 @@ class StreamedTurn:
         self._agent_id = agent_id
         self._reply = reply
         self._turn = bus.start_turn(agent_id)
-        self._stream = ReplyStream(reply, self._publish)
-        self._has_text = False
+        self._stream = ReplyStream(reply, self._turn.say)
 
     def take(self, delta: str | None) -> None:
         """Take a piece of the reply; None: the text so far was discarded (see `OnText`)."""
         if delta is not None:
             self._stream.feed(delta)
             return
-        if self._has_text:
+        if self._stream.has_emitted:
             self._turn.end()
             self._turn = self._bus.start_turn(self._agent_id)
-            self._has_text = False
-        self._stream = ReplyStream(self._reply, self._publish)
+        self._stream = ReplyStream(self._reply, self._turn.say)
 
     def end(self, parsed: BaseModel | None = None) -> None:
         """End the turn.
@@ -74,10 +72,6 @@ class StreamedTurn:
         if parsed is not None:
             self._stream.finish(parsed)
         self._turn.end()
-
-    def _publish(self, text: str) -> None:
-        self._has_text = True
-        self._turn.say(text)
 
 
 class ReplyStream:
@@ -98,6 +92,11 @@ class ReplyStream:
         self._emitted = ""
         self._text = ""
         self._is_over = False
+
+    @property
+    def has_emitted(self) -> bool:
+        """Whether any text was emitted."""
+        return bool(self._emitted)
 
     def feed(self, delta: str) -> None:
         """Emit the text that `delta`, the next characters of the reply, settles."""
