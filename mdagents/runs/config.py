@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -75,6 +75,13 @@ class Selection:
     """Shuffled before `start` and `stop` are applied; None: in the order of the file."""
 
 
+AtLeast1 = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=SMALLEST_COUNT, le=LARGEST_COUNT)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+
+
 class RunConfig(BaseModel):
     """One run, specified by the flags of `main.py` (docs/cli.md): a field has its flag's name.
 
@@ -102,7 +109,7 @@ class RunConfig(BaseModel):
     """Folder under `data_dir`, or a `.jsonl` file."""
     split: str = "test"
     data_dir: Path = DATA_DIR
-    num_samples: int | None = None
+    num_samples: AtLeast1 | None = None
     limit: str | None = None
     """`N` or `A-B`, counted from 1, both included."""
     sample_id: tuple[str, ...] = ()
@@ -110,7 +117,7 @@ class RunConfig(BaseModel):
     sample_shuffle: int | None = None
     option_order: OptionOrder = OptionOrder.SHUFFLED
     seed: int = 0
-    epochs: int = 1
+    epochs: AtLeast1 = 1
     skip: tuple[Difficulty, ...] = ()
     """Levels of which questions are left out; also as one text, `basic,advanced`."""
 
@@ -122,40 +129,40 @@ class RunConfig(BaseModel):
     difficulty: Difficulty | Literal["adaptive"] = ADAPTIVE
     method: Method = Method.MDAGENTS
     preset: Preset = Preset.ULTIMATE
-    num_experts: int | None = None
-    num_rounds: int | None = None
-    num_turns: int | None = None
-    num_teams: int | None = None
-    team_size: int | None = None
+    num_experts: Count | None = None
+    num_rounds: Count | None = None
+    num_turns: Count | None = None
+    num_teams: Count | None = None
+    team_size: Count | None = None
     words: Mapping[str, int] = {}
     """Name of a word limit -> words; also as a list of `name=words`."""
-    decision_temperature: float = 0.0
-    expert_temperature: float = 0.7
+    decision_temperature: Temperature = 0.0
+    expert_temperature: Temperature = 0.7
     exaid: TriggerPolicy | Literal["off"] | None = Field(default=None, validate_default=True)
     """None: the default of the method, which is off where agents do not communicate."""
-    exaid_wait: float = 600.0
+    exaid_wait: NotNegative = 600.0
     """Seconds that EXAID may take after the last answer."""
 
-    max_connections: int | None = None
-    max_samples: int | None = None
-    max_retries: int = 5
-    timeout: float = 600.0
+    max_connections: AtLeast1 | None = None
+    max_samples: AtLeast1 | None = None
+    max_retries: Annotated[int, Field(ge=0)] = 5
+    timeout: Positive = 600.0
     """Seconds of a call after which it is not tried again."""
-    attempt_timeout: float | None = None
+    attempt_timeout: Positive | None = None
     """Seconds; None: as the endpoint needs."""
-    hedge_after: float | None = None
+    hedge_after: Positive | None = None
     """Seconds; None: no attempt is made twice."""
-    rpm: float | None = None
+    rpm: Positive | None = None
     """Requests per minute at an endpoint."""
-    tpm: float | None = None
+    tpm: Positive | None = None
     """Tokens per minute at an endpoint."""
-    token_limit: int | None = None
-    cost_limit: float | None = None
+    token_limit: AtLeast1 | None = None
+    cost_limit: Positive | None = None
     """USD."""
-    sample_token_limit: int | None = None
-    sample_time_limit: float | None = None
+    sample_token_limit: AtLeast1 | None = None
+    sample_time_limit: Positive | None = None
     """Seconds."""
-    fail_on_error: float | None = None
+    fail_on_error: NotNegative | None = None
     """Stop at more `api_error` than this: a count, or a fraction of the questions below 1."""
 
     output_dir: Path = Path("output")
@@ -239,58 +246,6 @@ class RunConfig(BaseModel):
                 "run.json; put the key into OPENAI_API_KEY"
             )
         return url
-
-    @field_validator(
-        "num_samples",
-        "max_connections",
-        "max_samples",
-        "epochs",
-        "token_limit",
-        "sample_token_limit",
-    )
-    @classmethod
-    def _at_least_1(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is not None and value < 1:
-            raise ConfigError(f"{_flag(info)} is {value} but must be at least 1")
-        return value
-
-    @field_validator("max_retries", "exaid_wait", "fail_on_error")
-    @classmethod
-    def _0_or_more(cls, value: float | None, info: ValidationInfo) -> float | None:
-        if value is not None and not value >= 0:
-            raise ConfigError(f"{_flag(info)} is {value:g} but must be 0 or more")
-        return value
-
-    @field_validator(
-        "timeout",
-        "attempt_timeout",
-        "hedge_after",
-        "rpm",
-        "tpm",
-        "cost_limit",
-        "sample_time_limit",
-    )
-    @classmethod
-    def _more_than_0(cls, value: float | None, info: ValidationInfo) -> float | None:
-        if value is not None and not value > 0:
-            raise ConfigError(f"{_flag(info)} is {value:g} but must be more than 0")
-        return value
-
-    @field_validator("num_experts", "num_rounds", "num_turns", "num_teams", "team_size")
-    @classmethod
-    def _count(cls, value: int | None, info: ValidationInfo) -> int | None:
-        if value is not None and not SMALLEST_COUNT <= value <= LARGEST_COUNT:
-            raise ConfigError(
-                f"{_flag(info)} is {value} but must be {SMALLEST_COUNT} to {LARGEST_COUNT}"
-            )
-        return value
-
-    @field_validator("decision_temperature", "expert_temperature")
-    @classmethod
-    def _temperature(cls, value: float, info: ValidationInfo) -> float:
-        if not 0 <= value <= 2:
-            raise ConfigError(f"{_flag(info)} must be 0 to 2")
-        return value
 
     @model_validator(mode="after")
     def _fits_together(self) -> RunConfig:
@@ -446,10 +401,6 @@ _IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "metho
 """Flags that a run's name shows by itself."""
 
 
-def _flag(info: ValidationInfo) -> str:
-    return "--" + str(info.field_name).replace("_", "-")
-
-
 def _range(limit: str) -> tuple[int, int]:
     """Return (index of the first question, index after the last one) of `N` or `A-B`."""
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)", limit.strip())
@@ -465,9 +416,32 @@ def _one_line(error: ValidationError) -> str:
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return f"there is no setting {name}; a RunConfig takes flags of main.py by their names"
+    flag = f"--{name.replace('_', '-')}"
+    if first["type"] in _OUT_OF_BOUNDS:
+        given = first["input"]
+        shown = f"{given:g}" if isinstance(given, float) else reprlib.repr(given)
+        return f"{flag} is {shown} but must be {_bounds(name)}"
     same = [other for other in others if other["loc"][0] == name]
     wrong = " or ".join(part["msg"].removeprefix("Value error, ") for part in [first, *same])
-    return f"--{name.replace('_', '-')} is {reprlib.repr(first['input'])}: {wrong}"
+    return f"{flag} is {reprlib.repr(first['input'])}: {wrong}"
+
+
+_OUT_OF_BOUNDS = ("greater_than", "greater_than_equal", "less_than_equal")
+
+
+def _bounds(name: str) -> str:
+    """Return between what a flag's number must be."""
+    schema = RunConfig.model_json_schema()["properties"][name]
+    match schema.get("anyOf", [schema])[0]:
+        case {"minimum": low, "maximum": high}:
+            return f"{low:g} to {high:g}"
+        case {"minimum": 0}:
+            return "0 or more"
+        case {"minimum": low}:
+            return f"at least {low:g}"
+        case {"exclusiveMinimum": low}:
+            return f"more than {low:g}"
+    raise AssertionError("only these bounds are used")
 
 
 def _listed(value: object) -> tuple[str, ...]:

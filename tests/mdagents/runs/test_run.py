@@ -220,7 +220,7 @@ WRONG_USE = [
     (["--num-rounds", "0"], "--num-rounds is 0 but must be 1 to 10"),
     (["--max-connections", "0"], "--max-connections is 0"),
     (["--attempt-timeout", "0"], "--attempt-timeout is 0 but must be more than 0"),
-    (["--expert-temperature", "3"], "--expert-temperature must be 0 to 2"),
+    (["--expert-temperature", "3"], "--expert-temperature is 3 but must be 0 to 2"),
     (["--words", "opinion=none"], "write NAME=N"),
     (["--skip", "easy"], "--skip easy"),
     (["--method", "cot", "--difficulty", "basic"], "does not route its questions; leave --diff"),
