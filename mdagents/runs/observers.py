@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,6 @@ from mdagents.runs.limits import Limited
 if TYPE_CHECKING:
     from exaid_core.exaid import EXAID, RoomFor
     from exaid_core.recording import Recording
-    from exaid_core.schema.agent_summary import AgentSummary
 
 _MOST_AT_ONCE = 2_000  # events of a trace that are written in about 10 ms
 
@@ -105,11 +105,11 @@ class CaseObservers:
         started = run.clock.monotonic()
         self._now_ms = lambda: started_ms + int(1000 * (run.clock.monotonic() - started))
         self._created_at = run.clock.timestamp()
-        self.bus = TraceBus(self._now_ms, self.note)
+        self.bus = TraceBus(self._now_ms, partial(_note, self._errors))
         self._events: list[TraceEvent] = []
         self._recording: Recording | None = None
         self.bus.subscribe(self._events.append)
-        self.bus.subscribe(self._show)
+        self.bus.subscribe(partial(_show_turn, run.display, case_id))
         self.exaid = self._make_exaid()
         if self.exaid is not None:
             # A replay follows the kept replies as streamed, so that the summaries are equal.
@@ -123,7 +123,7 @@ class CaseObservers:
 
     def note(self, error: Exception | str) -> None:
         """Note an error."""
-        self._errors.append(" ".join(str(error).split()) or type(error).__name__)
+        _note(self._errors, error)
 
     async def keep_trace(self) -> None:
         """Write the trace file of a decided case, from which EXAID can be run again."""
@@ -238,16 +238,9 @@ class CaseObservers:
             case_id=self._case_id,
             now_ms=self._now_ms,
             monotonic=run.clock.monotonic,
-            on_summary=self._show_summary,
+            on_summary=partial(run.display.summary, self._case_id),
             room=run.models.room,
         )
-
-    def _show(self, event: TraceEvent) -> None:
-        if event.kind is EventKind.START:
-            self._run.display.turn_started(self._case_id, event.agent_id)
-
-    def _show_summary(self, summary: AgentSummary) -> None:
-        self._run.display.summary(self._case_id, summary)
 
     def _try(self, write: Callable[[], None]) -> None:
         try:
@@ -285,6 +278,19 @@ class CaseObservers:
             eval_run_id=f"eval-live-{run_id.removeprefix('mas_')}",
         )
         write_gz(log_path, lines)
+
+
+# Functions and not methods: observers that their own bus refers to would only be freed by the
+# garbage collector, with all the text of their case.
+
+
+def _note(errors: list[str], error: Exception | str) -> None:
+    errors.append(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _show_turn(display: Display, case_id: str, event: TraceEvent) -> None:
+    if event.kind is EventKind.START:
+        display.turn_started(case_id, event.agent_id)
 
 
 def _ignore(event: TraceEvent) -> None:
