@@ -7,7 +7,6 @@ upwards from the working directory; a variable of the process wins over the file
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values, find_dotenv
+from platformdirs import user_cache_path
 
 from infra.errors import ConfigError
 
@@ -135,26 +135,12 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
             )
             for role in LLMRole
         },
-        cache_dir=default_cache_dir(variables),
+        cache_dir=Path(
+            variables.get("MDAGENTS_CACHE_DIR")
+            or user_cache_path("mdagents", appauthor=False, opinion=False)
+        ),
     )
 
 
 def _present(names: Mapping[Provider, str], variables: Mapping[str, str]) -> dict[Provider, str]:
     return {provider: variables[name] for provider, name in names.items() if variables.get(name)}
-
-
-def default_cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder in which the weights are kept for this user.
-
-    Args:
-        environ: `MDAGENTS_CACHE_DIR` wins; then the platform's own variable.
-        platform: As `sys.platform`.
-    """
-    home = Path(environ.get("HOME") or Path.home())
-    if chosen := environ.get("MDAGENTS_CACHE_DIR"):
-        return Path(chosen)
-    if platform == "darwin":
-        return home / "Library" / "Caches" / "mdagents"
-    if platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "mdagents"
-    return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "mdagents"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import lru_cache
 from typing import Any
 
@@ -63,21 +62,20 @@ def without_string_lengths(model: type[BaseModel]) -> JsonSchema:
     OpenAI's strict mode does not list them among the supported keywords of a string
     (https://platform.openai.com/docs/guides/structured-outputs).
     """
-    schema = copy.deepcopy(reply_schema(model))
-    _drop_keys(schema, ("minLength", "maxLength"))
+    schema: JsonSchema = _without(reply_schema(model), {"minLength", "maxLength"})
     return schema
 
 
-def _drop_keys(node: Any, keys: tuple[str, ...]) -> None:
-    if isinstance(node, dict):
-        for key in keys:
-            if not isinstance(node.get(key), dict):  # a property of that name stays
-                node.pop(key, None)
-        for value in node.values():
-            _drop_keys(value, keys)
-    elif isinstance(node, list):
-        for item in node:
-            _drop_keys(item, keys)
+def _without(node: Any, keys: Set[str]) -> Any:
+    if isinstance(node, list):
+        return [_without(item, keys) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _without(value, keys)
+        for key, value in node.items()
+        if key not in keys or isinstance(value, dict)  # a property of that name stays
+    }
 
 
 @lru_cache(maxsize=512)

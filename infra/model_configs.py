@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from infra.config import LLMRole, Provider
 from infra.ledger import Price
@@ -71,7 +71,9 @@ def load_model_configs() -> ModelConfigs:
     """Read the file beside this module."""
     import yaml
 
-    content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    # libyaml's loader, where PyYAML was built with it, takes a third of the time.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content = yaml.load(_FILE.read_text(encoding="utf-8"), Loader=loader)
     return ModelConfigs(
         providers={
             Provider(name): ProviderInfo(**entry) for name, entry in content["providers"].items()
@@ -86,10 +88,6 @@ def load_model_configs() -> ModelConfigs:
     )
 
 
-def _model_info(entry: Mapping[str, object]) -> ModelInfo:
-    fields = {key: value for key, value in entry.items() if key not in ("price", "source")}
-    price = entry.get("price")
-    return ModelInfo(
-        price=Price(**price) if isinstance(price, dict) else None,
-        **fields,  # type: ignore[arg-type]
-    )
+def _model_info(entry: dict[str, Any]) -> ModelInfo:
+    price = Price(**entry["price"]) if "price" in entry else None
+    return ModelInfo(**(entry | {"price": price}))

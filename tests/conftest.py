@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from infra.clock import Clock
-from infra.config import KEY_NAMES, Environment, Provider, default_cache_dir
+from infra.config import KEY_NAMES, Environment, Provider, parse_environment
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
 from tests.support.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent
-CACHE_DIR = default_cache_dir(os.environ)
+CACHE_DIR = parse_environment(os.environ).cache_dir
 """Where the embedded model is; read before a test's surroundings are cleared."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

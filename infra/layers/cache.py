@@ -89,8 +89,15 @@ class ReplyStore:
         content = json.loads(row[0])
         if "error" in content:
             kind = ErrorKind(content.get("kind", ErrorKind.CONTEXT_LENGTH))  # of older files
-            raise ProviderError(str(content["error"]), kind=kind)
-        return _reply(content)
+            raise ProviderError(content["error"], kind=kind)
+        return ChatReply(
+            text=content["text"],
+            usage=TokenUsage(**content["usage"]),
+            stop_reason=StopReason(content["stop_reason"]),
+            model=content["model"],
+            latency=content["latency"],
+            cached=True,
+        )
 
     def is_empty(self) -> bool:
         """Return whether no reply was ever kept."""
@@ -135,19 +142,6 @@ class ReplyStore:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-
-def _reply(content: dict[str, object]) -> ChatReply:
-    usage = content["usage"]
-    assert isinstance(usage, dict)
-    return ChatReply(
-        text=str(content["text"]),
-        usage=TokenUsage(**usage),
-        stop_reason=StopReason(str(content["stop_reason"])),
-        model=str(content["model"]),
-        latency=float(str(content["latency"])),
-        cached=True,
-    )
 
 
 class Cache:

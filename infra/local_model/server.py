@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -125,17 +125,9 @@ class LlamaServer:
         if stdin is None or stdout is None:
             raise AssertionError("both are pipes")
         # By pipe, not by argument: other users can read a process's arguments.
-        content = {
-            "gguf": str(self.settings.gguf),
-            "model_name": self.model_name,
-            "api_key": self.api_key,
-            "slots": self.settings.slots,
-            "context": self.settings.context,
-            "generation_threads": self.settings.generation_threads,
-            "batch_threads": self.settings.batch_threads,
-        }
+        content = asdict(self.settings) | {"model_name": self.model_name, "api_key": self.api_key}
         with contextlib.suppress(BrokenPipeError):  # a child that has died says why below
-            stdin.write(json.dumps(content).encode() + b"\n")
+            stdin.write(json.dumps(content, default=str).encode() + b"\n")
             stdin.flush()
         line = stdout.readline()
         if not line:

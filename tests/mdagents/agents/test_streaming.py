@@ -325,6 +325,18 @@ def test_a_message_whose_recipient_is_not_known_yet_waits(messages: str) -> None
     )
 
 
+def test_a_recipient_is_not_known_before_its_last_digit() -> None:
+    parts = ('{"reason":"","participate":true,"messages":[{"to":1', '2,"text":"', 'Hi."}]}')
+    assert said_of(PARTICIPATION, *parts) == "To Expert 12: Hi."
+
+
+def test_of_two_values_of_one_name_the_first_is_not_said_if_it_can_be_helped() -> None:
+    first, second = '{"instructions":"Listen."', ',"instructions":"Look."}'
+    parsed = DELEGATION.model_validate_json(first + second)
+    assert said_of(DELEGATION, first + second, parsed=parsed) == "Look."
+    assert said_of(DELEGATION, first, second, parsed=parsed) == "Listen.", "and nothing after it"
+
+
 def test_a_refusal_to_speak_says_its_reason() -> None:
     assert said_of(PARTICIPATION, '{"reason":"No.","participate":false,"messages":[]}') == "No."
 
