@@ -14,7 +14,7 @@ from infra.clock import Clock
 from infra.config import KEY_NAMES, Environment, Provider, default_cache_dir
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent
 CACHE_DIR = default_cache_dir(os.environ)

@@ -17,8 +17,8 @@ import pytest
 from mdagents.records.jsonl import LineLog
 from mdagents.records.manifest import RunManifest
 from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider, FaultPlan
 from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
-from tests.support.fake_provider import FakeProvider, FaultPlan
 
 __all__ = ["run"]  # a fixture
 
@@ -363,8 +363,8 @@ def test_a_replay_ends_as_the_run_did_whatever_had_gone_wrong(
 ) -> None:
     provider.fail_next("context_length", match="Your role: arbitrator")
     provider.faults = FaultPlan(
-        rate_500=0.2, rate_reset=0.05, rate_malformed_json_body=0.05, rate_refusal=0.02,
-        rate_cut_off=0.05, rate_invalid_schema=0.1, rate_fenced=0.1,
+        {"500": 0.2, "reset": 0.05, "malformed_json_body": 0.05, "refusal": 0.02,
+         "cut_off": 0.05, "invalid_schema": 0.1, "fenced": 0.1}
     )  # fmt: skip
     flags = ("--num-samples", "18", "--max-retries", "1", "--exaid", "turn_end")
     run(*flags)
@@ -481,9 +481,10 @@ def test_a_share_of_errors_is_of_the_whole_run_however_often_it_was_started(
 
 def test_storms_lose_nothing(provider: FakeProvider, run: Run) -> None:
     provider.faults = FaultPlan(
-        rate_429=0.2, rate_500=0.05, rate_truncated_body=0.05, rate_reset=0.03, rate_hang=0.02,
-        retry_after=0.01, hang_seconds=60,
-    )  # fmt: skip
+        {"429": 0.2, "500": 0.05, "truncated_body": 0.05, "reset": 0.03, "hang": 0.02},
+        retry_after=0.01,
+        hang_seconds=60,
+    )
     status, _, _ = run(
         "--num-samples",
         "20",

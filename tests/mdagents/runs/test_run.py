@@ -17,7 +17,7 @@ from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
 from mdagents.runs.program import main
 from tests.conftest import REPOSITORY
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 Run = Callable[..., tuple[int, str, str]]
 

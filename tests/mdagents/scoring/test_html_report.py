@@ -15,10 +15,10 @@ import pytest
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import read_trace
 from mdagents.scoring.cli import main
+from tests.fake_provider import FakeProvider
 from tests.mdagents.runs.test_run import SAMPLE, Run, records, run
 from tests.mdagents.scoring.test_scoring import OPTIONS, ours, write
 from tests.support.browser import CHROMIUM, Key, browser_tab
-from tests.support.fake_provider import FakeProvider
 
 __all__ = ["run"]  # a fixture
 

@@ -30,9 +30,9 @@ from mdagents.teams import Decision, basic
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.baselines.voting import by_majority
 from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider, SeenRequest, ServedCall, peak_in_flight
 from tests.mdagents.runs.test_run import Run, records, run
 from tests.mdagents.teams.test_teams import depth
-from tests.support.fake_provider import FakeProvider, SeenRequest, ServedCall, peak_in_flight
 
 __all__ = ["run"]  # a fixture
 

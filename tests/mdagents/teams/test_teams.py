@@ -21,9 +21,8 @@ from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import Difficulty
 from mdagents.teams.digest import DIGEST_WORDS, SENTENCE_WORDS, decisive_sentence
 from mdagents.teams.memory import MEMORY_WORDS, memory
+from tests.fake_provider import CHARACTERS_PER_TOKEN, FakeProvider, SeenRequest, peak_in_flight
 from tests.mdagents.conftest import SCURVY, Solve
-from tests.support.fake_provider import FakeProvider, SeenRequest, peak_in_flight
-from tests.support.wire import CHARACTERS_PER_TOKEN
 
 BASIC, INTERMEDIATE, ADVANCED = Difficulty
 SILENT: dict[str, Any] = {"participate": False, "messages": []}
