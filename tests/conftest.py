@@ -19,6 +19,9 @@ from tests.fake_provider import FakeProvider
 REPOSITORY = Path(__file__).parent.parent
 CACHE_DIR = default_cache_dir(os.environ)
 """Where the embedded model is; read before a test's surroundings are cleared."""
+SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
+"""Data sets and traces from outside the repository; their tests are skipped where they are not."""
+REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

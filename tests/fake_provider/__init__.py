@@ -14,7 +14,7 @@ never on the clock or on the order of requests. Which request a fault of the pla
 the server's seed and the request's arrival number.
 """
 
-from tests.fake_provider.call_log import ServedCall, peak_in_flight
+from tests.fake_provider.call_log import ServedCall, depth, peak_in_flight
 from tests.fake_provider.chat_api import CHARACTERS_PER_TOKEN, SeenRequest, Usage
 from tests.fake_provider.faults import Fault, FaultPlan
 from tests.fake_provider.schema_filler import MISSING, FieldPath, fill
@@ -32,6 +32,7 @@ __all__ = [
     "SeenRequest",
     "ServedCall",
     "Usage",
+    "depth",
     "fill",
     "peak_in_flight",
 ]

@@ -135,3 +135,15 @@ def peak_in_flight(calls: Iterable[ServedCall]) -> int:
         now += step
         peak = max(peak, now)
     return peak
+
+
+def depth(calls: Iterable[ServedCall]) -> int:
+    """Return the length of the longest chain of calls, each begun after the one before ended."""
+    chain: list[int] = []
+    ordered = sorted(calls, key=lambda call: call.started)
+    for call in ordered:
+        before = [
+            n for n, other in zip(chain, ordered, strict=False) if other.ended <= call.started
+        ]
+        chain.append(1 + max(before, default=0))
+    return max(chain)

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from infra.chat import CallLabels, ChatMessage, ChatReply, ChatRequest
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.gate import Connections, Gate
-from tests.exaid_core.virtual_time import VirtualTimeLoop
 from tests.support.function_model import text_reply
+from tests.support.virtual_time import VirtualTimeLoop
 
 TEAM, BACKGROUND = "expert", "summarizer"
 

@@ -32,8 +32,8 @@ from mdagents.records.jsonl import LineLog
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
 from mdagents.runs.session import RunResult, run
-from tests.exaid_core.virtual_time import VirtualTimeLoop
 from tests.fake_provider import fill
+from tests.support.virtual_time import VirtualTimeLoop
 
 QUESTIONS = 60
 MOMENTS = 200

@@ -18,9 +18,7 @@ from mdagents.records.jsonl import LineLog
 from mdagents.records.manifest import RunManifest
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, FaultPlan
-from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
-
-__all__ = ["run"]  # a fixture
+from tests.support.whole_runs import SAMPLE, Run, program, records
 
 BASIC = ("--num-samples", "6", "--difficulty", "basic")
 

@@ -22,9 +22,7 @@ from mdagents.records.store import RunStore
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
-from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
-
-__all__ = ["run"]  # a fixture
+from tests.support.whole_runs import SAMPLE, Run, program, records
 
 POLICIES = ("full_exaid", "turn_end", "no_buffer", "no_tokengate", "no_novelty")
 SIX = ("--num-samples", "6")

@@ -6,7 +6,6 @@ So options, their order, gold letters, parsing and scoring fit together, in ever
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,11 +15,9 @@ import pytest
 
 from mdagents.runs.program import main
 from mdagents.scoring.cli import main as evaluate
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, SHARED
 from tests.fake_provider import MISSING, FakeProvider, FieldPath, SeenRequest
-from tests.mdagents.datasets.test_published_forms import FORMS, MEDMCQA
-
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+from tests.mdagents.datasets.published_records import FORMS, MEDMCQA
 
 Golds = dict[str, str]
 """Text that only one question has -> text of its right option."""

@@ -18,11 +18,9 @@ from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import read_trace
 from mdagents.scoring.cli import main
 from tests.fake_provider import FakeProvider
-from tests.mdagents.runs.test_run import SAMPLE, Run, records, run
-from tests.mdagents.scoring.test_scoring import OPTIONS, ours, write
+from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 from tests.support.browser import CHROMIUM, open_page, problems
-
-__all__ = ["run"]  # a fixture
+from tests.support.whole_runs import SAMPLE, Run, records
 
 LEVELS = ("basic", "intermediate", "advanced")
 
