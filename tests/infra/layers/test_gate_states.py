@@ -190,8 +190,9 @@ class GateStates(RuleBasedStateMachine):
         assert connections.in_flight <= connections.limit
         assert connections.waiting == len(self.calls) - used
         if connections.waiting and connections.in_flight < connections.allowed:
-            waits_for_the_team = self.shared and connections.in_flight and not connections._team
-            assert waits_for_the_team or connections._pause() > 0, "somebody waits for nothing"
+            all_background = not connections.waiting_of_team
+            waits_for_the_team = self.shared and connections.in_flight and all_background
+            assert waits_for_the_team or connections.pause() > 0, "somebody waits for nothing"
         assert self.unhandled == []
 
     def forget_ended_calls(self) -> None:
