@@ -10,7 +10,18 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks import exaid, faults, harness, memory, overhead, scoring, startup, teams, throughput
+from benchmarks import (
+    exaid,
+    faults,
+    harness,
+    memory,
+    overhead,
+    scoring,
+    startup,
+    teams,
+    texts,
+    throughput,
+)
 from benchmarks.harness import (
     BASIC,
     SAMPLE,
@@ -80,6 +91,12 @@ pytestmark = pytest.mark.skipif(
             "--records 300 --rounds 1",
             ["json.loads of each line", "scoring the lines: wall", "scoring the array: peak"],
             id="scoring",
+        ),
+        pytest.param(
+            texts.main,
+            "--length 200 --rounds 1",
+            ["terms", "grounding, of the support", "'no cardiac arrest '", "worst ratio"],
+            id="texts",
         ),
         pytest.param(
             faults.main,
