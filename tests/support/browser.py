@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 
 from playwright.async_api import Page, async_playwright, expect
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+CHROMIUM = next(filter(None, map(shutil.which, _NAMES)), None)
 """The browser; None where no browser is installed."""
 
 _ANSWER_WITHIN = 60_000.0  # ms, on a busy machine
