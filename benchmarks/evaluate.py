@@ -44,7 +44,7 @@ from mdagents.records.sample import ExaidRecord, SampleRecord, make_record
 from mdagents.settings import Difficulty, RoutedBy, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam, Stated
 from mdagents.teams.router import Route
-from tests.support.browser import CHROMIUM, browser_tab
+from tests.support.browser import CHROMIUM, open_page
 from tests.support.medical_prose import SPECIALTIES, prose
 
 WALL_AIM = 2.0  # seconds, for 5,000 questions, to score them and to open the page of them
@@ -226,28 +226,25 @@ def measure(folder: Path, questions: int, rounds: int) -> None:
     (page,) = (folder / "evaluation").glob("*.html")
     results = [
         judged(f"{_SCORING}: wall", wall[_SCORING], WALL_AIM, " s"),
-        _opening(page, folder, rounds),
+        _opening(page, rounds),
         Result(f"{_SCORING}: CPU / that of {_READING}", f"{median(ratios):.2f}"),
     ]
     show_results("Scoring", results)
 
 
-def _opening(page: Path, folder: Path, rounds: int) -> Result:
+def _opening(page: Path, rounds: int) -> Result:
     """Measure how long a browser takes to open the page; each time a new one with empty caches."""
     what = f"{_OPENING} ({page.stat().st_size / 1e6:.0f} MB)"
     if CHROMIUM is None:
         return Result(what, "no Chromium on this machine")
-    took = [
-        asyncio.run(_seconds_to_open(page, folder / f"browser-{number}"))
-        for number in range(rounds)
-    ]
+    took = [asyncio.run(_seconds_to_open(page)) for _ in range(rounds)]
     return judged(f"{what}: wall", median(took), WALL_AIM, " s")
 
 
-async def _seconds_to_open(page: Path, profile: Path) -> float:
-    async with browser_tab(profile) as tab:
+async def _seconds_to_open(report: Path) -> float:
+    async with open_page() as page:
         started = time.perf_counter()
-        await tab.open(page.as_uri())
+        await page.goto(report.as_uri())
         return time.perf_counter() - started
 
 

@@ -45,7 +45,7 @@ from tests.support.medical_prose import SENTENCES
 RATES: Mapping[str, float] = {
     "429": 0.20,
     "500": 0.05,
-    "truncated-body": 0.05,
+    "truncated_body": 0.05,
     "reset": 0.03,
     "hang": 0.02,
 }
@@ -127,7 +127,7 @@ def measure_faults(
         rounds: Runs of each kind; they take turns. Each round draws other faults.
         flags: More flags of main.py, for both kinds.
     """
-    plan = [f"--rate-{fault}={rate}" for fault, rate in RATES.items()]
+    plan = [f"--rate={fault}={rate}" for fault, rate in RATES.items()]
     plan += [f"--retry-after={RETRY_AFTER}", f"--hang-seconds={HANG}"]
     size = ("--num-samples", str(questions), "--attempt-timeout", str(ATTEMPT_TIMEOUT))
     healthy: list[Outcome] = []

@@ -2,14 +2,16 @@
 
     python -m benchmarks.provider --latency 0.2 --debate silent
 
-It takes the flags of ``python -m tests.support.fake_provider``, and ``GET /__stats__`` has more
-keys: when requests arrived, how many prompts were different, and the cost of serving.
+It prints one JSON line with its base URL, and serves until SIGTERM, SIGINT or the end of its
+standard input. `GET /__stats__` tells counts, when requests arrived, how many prompts were
+different, and the cost of serving; `POST /__reset__` clears them; `POST /__fail__/FAULT` lets a
+fault hit all requests.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import dataclasses
 import json
 import os
 import re
@@ -18,21 +20,17 @@ import signal
 import sys
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvloop
+from aiohttp import web
 
 from exaid_core.schema.agent_summary import LIMITS
-from tests.support.fake_provider import MISSING, FakeProvider, Fault, FaultPlan, SeenRequest
-from tests.support.http_server import HttpRequest
-from tests.support.json_schema import Schema
+from tests.fake_provider import MISSING, FakeProvider, Fault, FaultPlan, FieldPath, SeenRequest
 from tests.support.medical_prose import prose
-from tests.support.schema_filler import FieldPath
-from tests.support.standalone import build_parser
-from tests.support.wire import JsonReply
 
 _TASK_OF_A_TURN = "decide whether it helps the panel that you write"
 _TASK_OF_AN_UPDATE = "Say what you think now, in the light of the messages to you"
@@ -47,24 +45,33 @@ _PLACE = re.compile(r"You are expert (\d+) of (\d+)")
 
 
 class MeasuredProvider(FakeProvider):
-    """A fake provider that notes the arrival of each request.
+    """A fake provider that notes the arrival of each request, and answers requests about itself.
+
+    Attributes:
+        latency_spread: Seconds on top of the latency at the most; how many is a matter of the
+            request's messages, so that the same request takes as long each time.
+        latency_by_model: Latency of models that differ.
 
     Args:
+        seed: Decides all that is made up.
+        port: Where it serves; 0 takes a free one.
         count_prompts: Whether to count different prompts, which costs some time and memory.
         bodies: File for the JSON bodies of the first requests, one a line; None for no file.
         bodies_kept: Most bodies in that file.
-        settings: Those of `FakeProvider`.
     """
 
     def __init__(
         self,
+        seed: int,
+        port: int,
         *,
         count_prompts: bool = False,
         bodies: Path | None = None,
         bodies_kept: int = 0,
-        **settings: Any,
     ) -> None:
-        super().__init__(**settings, keep_calls=False)
+        super().__init__(seed, keep_calls=False, port=port)
+        self.latency_spread = 0.0
+        self.latency_by_model: dict[str, float] = {}
         self._count_prompts = count_prompts
         self._bodies = bodies
         self._bodies_left = bodies_kept if bodies else 0
@@ -89,30 +96,44 @@ class MeasuredProvider(FakeProvider):
                 file.write(json.dumps(request.body) + "\n")
         return super().fault_for(request)
 
-    def stats(self) -> dict[str, Any]:
-        """See `FakeProvider.stats`; times are monotonic seconds, 0 while nothing has arrived."""
-        return {
-            **super().stats(),
+    def latency_of(self, request: SeenRequest) -> float:
+        """See `FakeProvider.latency_of`."""
+        latency = self.latency_by_model.get(request.model, self.latency)
+        return latency + self.latency_spread * request.key(self.seed)[0] / 255
+
+    def routes(self) -> Iterable[web.RouteDef]:
+        """See `FakeProvider.routes`."""
+        return [
+            *super().routes(),
+            web.get("/__stats__", self._tell_stats),
+            web.post("/__reset__", self._reset),
+            web.post("/__fail__/{fault:.*}", self._fail),
+        ]
+
+    async def _tell_stats(self, _: web.Request) -> web.Response:
+        """Tell the counts; times are monotonic seconds, 0 while nothing has arrived."""
+        stats = {
+            "outcomes": self.outcomes,
+            "in_flight": self.in_flight,
+            "max_in_flight": self.max_in_flight,
             "arrivals": self._arrivals,
             "prompts": len(self._different),
             "first_arrival": self._first,
             "last_arrival": self._last,
             "cpu_seconds": _cpu_seconds() - self._cpu_before,
         }
+        return web.json_response(stats)
 
-    def reset(self) -> None:
-        """See `FakeProvider.reset`."""
-        super().reset()
+    async def _reset(self, _: web.Request) -> web.Response:
+        self.reset()
         self._forget_arrivals()
+        return web.json_response({})
 
-    def _other_reply(self, http: HttpRequest) -> JsonReply:
-        route, _, fault = http.path.rpartition("/")
-        if (http.method, route) != ("POST", "/__fail__"):
-            return super()._other_reply(http)
+    async def _fail(self, http: web.Request) -> web.Response:
         self.forget_faults()
-        if fault:
+        if fault := http.match_info["fault"]:
             self.fail_next(fault, sys.maxsize)
-        return JsonReply(200, {})
+        return web.json_response({})
 
 
 def script_debate(provider: FakeProvider, who_writes: str) -> None:
@@ -129,8 +150,8 @@ def script_debate(provider: FakeProvider, who_writes: str) -> None:
             return {"participate": False, "messages": []}
         return {"participate": True, "messages": [{"to": number % count + 1}]}
 
-    provider.when_text(_TASK_OF_A_TURN, take_part)
-    provider.when_text(_TASK_OF_AN_UPDATE, lambda seen: {"answer": "AB"[_place(seen)[0] % 2]})
+    provider.when(_TASK_OF_A_TURN, take_part)
+    provider.when(_TASK_OF_AN_UPDATE, lambda seen: {"answer": "AB"[_place(seen)[0] % 2]})
 
 
 def fix_lengths(provider: FakeProvider) -> None:
@@ -140,7 +161,7 @@ def fix_lengths(provider: FakeProvider) -> None:
     buffer agent the 12 that it is asked for; each field of a summary has its maximum of characters.
     """
 
-    def text_of(request: SeenRequest, path: FieldPath, _schema: Schema) -> Any:
+    def text_of(request: SeenRequest, path: FieldPath) -> Any:
         name = str(path[-1]) if path else ""
         start = zlib.crc32(request.key(provider.seed) + repr(path).encode())
         if name in LIMITS:
@@ -182,9 +203,10 @@ def _asks_for(model: str, request: SeenRequest) -> bool:
     return request.model == model
 
 
-def _slow_model(text: str) -> tuple[str, float]:
-    model, _, seconds = text.rpartition("=")
-    return model, float(seconds)
+def _number_of(text: str) -> tuple[str, float]:
+    """Read NAME=NUMBER."""
+    name, _, number = text.rpartition("=")
+    return name, float(number)
 
 
 def _cpu_seconds() -> float:
@@ -192,42 +214,50 @@ def _cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop or until standard input is closed; return the exit status."""
-    parser = build_parser()
-    parser.prog = "python -m benchmarks.provider"
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.provider", description=(__doc__ or "").splitlines()[0]
+    )
     add = parser.add_argument
+    add("--port", type=int, default=0, help="0 takes one that is free [%(default)s]")
+    add("--seed", type=int, default=0, help="decides all that is made up [%(default)s]")
+    add("--latency", type=float, default=0.0, help="seconds before a reply [%(default)s]")
+    add("--latency-spread", type=float, default=0.0, help="up to so many more [%(default)s]")
+    add("--words-of", type=_number_of, action="append", default=[], metavar="FIELD=N",
+        help="words of the text in a field")  # fmt: skip
+    add("--rate", type=_number_of, action="append", default=[], metavar="FAULT=SHARE",
+        help="share of the requests that a fault hits, such as 429=0.2")  # fmt: skip
+    add("--retry-after", type=float, help="what a 429 says, seconds")
+    add("--hang-seconds", type=float, default=60.0, help="how long a hang lasts [%(default)s]")
     add("--debate", choices=["nobody", "half", "everybody"], help="who writes in a debate")
     add("--route", metavar="LEVEL", help="what the router says")
     add("--fixed-lengths", action="store_true", help="experts say 110 words and so on")
-    add("--slow-model", type=_slow_model, action="append", default=[], metavar="NAME=SECONDS",
+    add("--slow-model", type=_number_of, action="append", default=[], metavar="NAME=SECONDS",
         help="another latency for one model")  # fmt: skip
     add("--fail-model", action="append", default=[], metavar="NAME", help="its calls end in 500")
     add("--lying-model", action="append", default=[], metavar="NAME",
         help="its judgements and summaries are false")  # fmt: skip
     add("--count-prompts", action="store_true", help="count different prompts")
     add("--bodies", type=Path, metavar="FILE", help="keep bodies of requests here")
-    add("--bodies-kept", type=int, default=0, metavar="N", help="how many (default: 0)")
-    options = parser.parse_args(argv)
-    plan = {field.name: getattr(options, field.name) for field in dataclasses.fields(FaultPlan)}
+    add("--bodies-kept", type=int, default=0, metavar="N", help="how many [%(default)s]")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until told to stop or until standard input is closed; return the exit status."""
+    options = _parser().parse_args(argv)
     provider = MeasuredProvider(
+        options.seed,
+        options.port,
         count_prompts=options.count_prompts,
         bodies=options.bodies,
         bodies_kept=options.bodies_kept,
-        seed=options.seed,
-        latency=options.latency,
-        words=options.words,
-        words_by_field=options.words_by_field,
-        reasoning_tokens=options.reasoning_tokens,
-        stream_seconds=options.stream_seconds,
-        prompt_cache=options.prompt_cache,
-        native_schema=not options.no_native_schema,
-        check_strict_schemas=options.strict_schemas,
-        served_model=options.served_model,
-        faults=FaultPlan(**plan),
     )
+    provider.latency = options.latency
     provider.latency_spread = options.latency_spread
     provider.latency_by_model = dict(options.slow_model)
+    provider.words_by_field = {name: int(words) for name, words in options.words_of}
+    provider.faults = FaultPlan(dict(options.rate), options.retry_after, options.hang_seconds)
     for model in options.fail_model:
         provider.fail_next(Fault.SERVER_ERROR, sys.maxsize, partial(_asks_for, model))
     for model in options.lying_model:
@@ -237,13 +267,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.debate:
         script_debate(provider, options.debate)
     if options.route:
-        provider.when_text(_TASK_OF_THE_ROUTER, {"difficulty": options.route})
+        provider.when(_TASK_OF_THE_ROUTER, {"difficulty": options.route})
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(provider, options.port))
+        runner.run(_serve(provider))
     return 0
 
 
-async def _serve(provider: FakeProvider, port: int) -> None:
+async def _serve(provider: FakeProvider) -> None:
     loop = asyncio.get_running_loop()
     told_to_stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -254,10 +284,9 @@ async def _serve(provider: FakeProvider, port: int) -> None:
             told_to_stop.set()
 
     loop.add_reader(0, read_stdin)
-    await provider.listen(port)
-    print(json.dumps({"openai_base_url": provider.openai_base_url}), flush=True)
-    await told_to_stop.wait()
-    await provider.close()
+    async with provider.listening():
+        print(json.dumps({"openai_base_url": provider.openai_base_url}), flush=True)
+        await told_to_stop.wait()
 
 
 if __name__ == "__main__":

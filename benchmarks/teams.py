@@ -120,7 +120,7 @@ def measure_debate(place: Workspace, questions: int, message_words: Sequence[int
     rows = []
     results = []
     for words in message_words:
-        length = ("--words-by-field", f"text={words}")
+        length = ("--words-of", f"text={words}")
         costs = {
             name: _cost(place, questions, (*_DEBATE, *flags), "--debate", who, *length)
             for name, who, flags in _DEBATES

@@ -14,11 +14,14 @@ from infra.clock import Clock
 from infra.config import KEY_NAMES, Environment, Provider, parse_environment
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent
 CACHE_DIR = parse_environment(os.environ).cache_dir
 """Where the embedded model is; read before a test's surroundings are cleared."""
+SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
+"""Data sets and traces from outside the repository; their tests are skipped where they are not."""
+REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

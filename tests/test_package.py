@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 
 import mdagents
 from tests.conftest import CACHE_DIR, REPOSITORY
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 PACKAGES = ("evals", "exaid_core", "infra", "mdagents")
 

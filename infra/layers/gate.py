@@ -106,9 +106,20 @@ class Connections:
         """Calls that wait for a connection."""
         return len(self._team) + len(self._background)
 
+    @property
+    def waiting_of_team(self) -> int:
+        """Calls of a team among those."""
+        return len(self._team)
+
     def cooling(self) -> float:
         """Return the seconds for which the endpoint still cools down for all, 0 or more."""
         return max(0.0, self._cool_until - self._monotonic())
+
+    def pause(self) -> float:
+        """Return the seconds for which no call is let in, as it cools down or by a rate limit."""
+        now = self._monotonic()
+        rates = [rate.wait(now) for rate in (self._requests, self._tokens) if rate is not None]
+        return max([self.cooling(), *rates])
 
     async def acquire(self, *, background: bool, urgency: Urgency | None = None) -> None:
         """Wait for a connection, which the caller gives back by `release` or `give_back`.
@@ -193,7 +204,7 @@ class Connections:
             turn = self._next()
             if turn is None:
                 return
-            pause = self._pause()
+            pause = self.pause()
             if pause > 0:
                 self._come_back_in(pause)
                 return
@@ -223,11 +234,6 @@ class Connections:
     def _urgency(self, turn: _Turn) -> tuple[float, ...]:
         urgency = self._background[turn]
         return () if urgency is None else urgency()
-
-    def _pause(self) -> float:
-        now = self._monotonic()
-        rates = [rate.wait(now) for rate in (self._requests, self._tokens) if rate is not None]
-        return max([self.cooling(), *rates])
 
     def _come_back_in(self, seconds: float) -> None:
         if self._timer is not None:

@@ -96,6 +96,11 @@ class LlamaServer:
         return server
 
     @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._child.pid
+
+    @property
     def has_ended(self) -> bool:
         """Whether the child has died."""
         return self._child.poll() is not None

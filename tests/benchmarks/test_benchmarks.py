@@ -7,9 +7,21 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from benchmarks import exaid, faults, harness, memory, overhead, scoring, startup, teams, throughput
+from benchmarks import (
+    exaid,
+    faults,
+    harness,
+    memory,
+    overhead,
+    scoring,
+    startup,
+    teams,
+    texts,
+    throughput,
+)
 from benchmarks.harness import (
     BASIC,
     SAMPLE,
@@ -23,8 +35,11 @@ from benchmarks.harness import (
     workspace,
     write_questions,
 )
+from infra.json_schema import reply_schema
+from mdagents.agents.replies import recruitment
 from mdagents.datasets.dataset import open_dataset
 from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider
 
 Main = Callable[[Sequence[str]], int]
 
@@ -81,6 +96,12 @@ pytestmark = pytest.mark.skipif(
             "--records 300 --rounds 1",
             ["json.loads of each line", "scoring the lines: wall", "scoring the array: peak"],
             id="scoring",
+        ),
+        pytest.param(
+            texts.main,
+            "--length 200 --rounds 1",
+            ["terms", "grounding, of the support", "'no cardiac arrest '", "worst ratio"],
+            id="texts",
         ),
         pytest.param(
             faults.main,
@@ -172,6 +193,23 @@ def test_what_the_provider_counts() -> None:
         provider.reset()
         assert provider.stats().arrivals == 0
     assert not place.folder.exists()
+
+
+def test_replies_are_the_same_in_every_process(provider: FakeProvider) -> None:
+    """Hash randomisation differs between processes; replies must not."""
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Which?"}],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "x", "schema": reply_schema(recruitment(3))},
+        },
+    }
+    with Provider() as process:
+        bases = (provider.openai_base_url, process.base_url)
+        here, there = (httpx2.post(f"{base}/chat/completions", json=body) for base in bases)
+    assert here.status_code == 200
+    assert here.json() == there.json()
 
 
 def test_a_program_that_fails_says_why() -> None:

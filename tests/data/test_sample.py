@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,9 +12,9 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-ROOT = Path(__file__).resolve().parents[2]
-MEDQA = ROOT / "data" / "medqa"
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or ROOT.parent / "shared" / "data")
+from tests.conftest import REPOSITORY, SHARED
+
+MEDQA = REPOSITORY / "data" / "medqa"
 REAL = SHARED / "medqa" / "test.jsonl"
 
 LEVELS = ("basic", "intermediate", "advanced")

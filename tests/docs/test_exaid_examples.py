@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.support.fake_provider import FakeProvider, SeenRequest
+from tests.fake_provider import FakeProvider, SeenRequest
 
 PAGE = (REPOSITORY / "docs" / "exaid.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

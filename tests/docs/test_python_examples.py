@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 PAGE = (REPOSITORY / "docs" / "python.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

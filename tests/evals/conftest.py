@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exaid_core.trace.traces import write_trace as write_trace_file
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 from tests.support.trace_events import ends, says, starts
 
 SENTENCE = (

@@ -1,4 +1,4 @@
-"""The concept extractor: what it finds, how fast, and that results are reproducible."""
+"""The concept extractor: what it finds, and that results are reproducible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gzip
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -213,18 +212,6 @@ def test_equal_under_every_hash_seed() -> None:
     }
     assert len(outputs) == 1
     assert len(outputs.pop()) > 1000
-
-
-def test_loads_and_extracts_fast_enough() -> None:
-    started = time.process_time()
-    extractor = TermExtractor()
-    extractor.extract("fever")
-    loaded = time.process_time()
-    sentences = [sentence for sentence, _ in annotated()] * 40
-    for sentence in sentences:
-        extractor.extract(sentence)
-    assert loaded - started < 2.0
-    assert len(sentences) / (time.process_time() - loaded) > 5000
 
 
 # The table

@@ -22,7 +22,7 @@ from evals.variants import FOLDER, VARIANT_IDS, load_variant
 from exaid_core.token_gate.token_gate import LEGACY
 from infra.errors import ConfigError
 from tests.evals.conftest import write_trace
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 Options = Callable[..., list[str]]
 

@@ -15,8 +15,8 @@ from evals.cli.replay import main as replay
 from evals.cli.validate_logs import main as validate
 from evals.manifest import make_manifest, trace_files, write_manifest
 from evals.validation import validate_file
+from tests.conftest import REAL_TRACES
 from tests.evals.conftest import write_trace
-from tests.exaid_core.test_trace_files import REAL_TRACES
 
 Lines = list[dict[str, Any]]
 

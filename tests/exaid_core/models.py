@@ -19,8 +19,8 @@ from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.errors import ErrorKind, ProviderError
-from tests.exaid_core.virtual_time import now_ms
 from tests.support.function_model import FunctionModel
+from tests.support.virtual_time import now_ms
 
 StreamState = Literal["SAME_TOPIC_CONTINUING", "TOPIC_SHIFT", "CRITICAL_ALERT"]
 Outcome = BaseModel | Exception

@@ -25,7 +25,7 @@ from tests.exaid_core.models import (
     newest_block,
     watched_bus,
 )
-from tests.exaid_core.virtual_time import virtual_time
+from tests.support.virtual_time import virtual_time
 
 WORDS = GateProfile(min_words=4, max_words=6, silence_timer=1.0, max_wait_timeout=4.0)
 

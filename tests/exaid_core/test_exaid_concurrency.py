@@ -31,7 +31,7 @@ from tests.exaid_core.models import (
     newest_block,
     reply,
 )
-from tests.exaid_core.virtual_time import now_ms, virtual_time
+from tests.support.virtual_time import now_ms, virtual_time
 
 Action = Literal["trace", "token", "flush", "finalize"]
 GATE = GateProfile(min_words=4, max_words=6, silence_timer=2.0, max_wait_timeout=5.0)

@@ -22,7 +22,7 @@ from tests.exaid_core.models import (
     newest_block,
     watched_bus,
 )
-from tests.exaid_core.virtual_time import virtual_time
+from tests.support.virtual_time import virtual_time
 
 
 @virtual_time

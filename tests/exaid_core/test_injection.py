@@ -26,8 +26,8 @@ from tests.exaid_core.models import (
     newest_block,
     reply,
 )
-from tests.exaid_core.virtual_time import now_ms, virtual_time
 from tests.support.function_model import FunctionModel
+from tests.support.virtual_time import now_ms, virtual_time
 
 ALARM = "The patient is in cardiac arrest."
 

@@ -21,11 +21,10 @@ from infra.chat import ChatModel, ChatReply, ChatRequest
 from infra.config import Environment, Provider
 from infra.ledger import CallRow
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from tests.conftest import CACHE_DIR
+from tests.conftest import CACHE_DIR, REAL_TRACES
 from tests.exaid_core.models import DOWN, SHIFT, WAIT, Slow, make_exaid, model, newest_block, reply
-from tests.exaid_core.test_trace_files import REAL_TRACES
-from tests.exaid_core.virtual_time import virtual_time
 from tests.support.function_model import FunctionModel
+from tests.support.virtual_time import virtual_time
 
 read_once = cache(read_trace)
 traces = pytest.mark.parametrize("path", REAL_TRACES, ids=lambda path: path.name)

@@ -38,7 +38,7 @@ from tests.exaid_core.models import (
     make_exaid,
     model,
 )
-from tests.exaid_core.virtual_time import now_ms, virtual_time
+from tests.support.virtual_time import now_ms, virtual_time
 
 GATE = GateProfile(min_words=3, max_words=5, silence_timer=1.0, max_wait_timeout=4.0)
 RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)

@@ -29,11 +29,9 @@ from exaid_core.trace.records import Decoding, StreamDelta, TraceRecord, content
 from exaid_core.trace.traces import read_trace, write_trace
 from infra.errors import BenchError, StorageError
 from infra.files.text import well_formed
-from tests.conftest import REPOSITORY
+from tests.conftest import REAL_TRACES
 from tests.support.trace_events import ends, says, starts
 
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
-REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
 META = {
     "case_id": "case-7",
     "mas_run_id": "mas_1",

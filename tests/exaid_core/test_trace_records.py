@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,10 +33,7 @@ from exaid_core.trace.run_records import (
     event_id,
     timestamp_of,
 )
-from tests.conftest import REPOSITORY
-
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
-REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
+from tests.conftest import REAL_TRACES, SHARED
 
 trace_record: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 run_record: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)

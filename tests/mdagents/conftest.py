@@ -1,4 +1,4 @@
-"""A case on the fake provider."""
+"""A case and a whole run on the fake provider."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import pytest
 from infra.llm_registry import ModelRegistry, ModelSpec
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
+from mdagents.runs.program import main
 from mdagents.settings import Difficulty, TeamRole, TeamSettings
 from mdagents.teams import TEAMS, Decision
+from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider
+from tests.support.whole_runs import SAMPLE, Run
 
 Solve = Callable[..., Awaitable[Decision]]
 
@@ -45,3 +49,22 @@ def solve(case: Case) -> Solve:
         return await TEAMS[difficulty](case, case.question, settings)
 
     return solve
+
+
+@pytest.fixture
+def run(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+    monkeypatch.setenv("MDAGENTS_EXAID", "off")  # test_exaid_runs.py has it on
+
+    def call(*arguments: str, **skip: bool) -> tuple[int, str, str]:
+        data = ["--data-dir", str(REPOSITORY / "data"), "--dataset", str(SAMPLE)]
+        left_out = [level for level, is_left_out in skip.items() if is_left_out]
+        status = main([*data, *arguments], skip=left_out, show_interaction_table=False)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call

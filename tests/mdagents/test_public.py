@@ -20,7 +20,7 @@ import mdagents
 from infra.errors import ConfigError, EndpointDown
 from mdagents.runs.runner import Outcome
 from mdagents.settings import Difficulty, Method
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 # A run on the sample says so.
 pytestmark = pytest.mark.filterwarnings("ignore:these questions were written:UserWarning")

@@ -36,14 +36,14 @@ class Held:
         self.arrived: list[str] = []
         self.under_way: list[str] = []
         self._of_role: list[tuple[str, asyncio.Future[None]]] = []
-        self._replies: list[asyncio.Future[None]] = []
+        self.replies: list[asyncio.Future[None]] = []
 
     async def generate(self, request: ChatRequest, on_text: object = None) -> ChatReply:
         role = request.labels.role
         self.arrived.append(role)
         self.under_way.append(role)
         reply = asyncio.get_running_loop().create_future()
-        self._replies.append(reply)
+        self.replies.append(reply)
         self._of_role.append((role, reply))
         await reply
         self.under_way.remove(role)
@@ -53,14 +53,14 @@ class Held:
         """The first call of a role that is under way ends."""
         place = next(n for n, (of, _) in enumerate(self._of_role) if of == role)
         _, reply = self._of_role.pop(place)
-        self._replies.remove(reply)
+        self.replies.remove(reply)
         reply.set_result(None)
 
     def release(self) -> None:
-        self._replies.pop(0).set_result(None)
+        self.replies.pop(0).set_result(None)
 
     def forget_cancelled(self) -> None:
-        self._replies = [reply for reply in self._replies if not reply.cancelled()]
+        self.replies = [reply for reply in self.replies if not reply.cancelled()]
 
 
 async def settle() -> None:
@@ -95,7 +95,7 @@ async def test_calls_are_held_back_and_a_cancelled_one_gives_way() -> None:
 
 
 async def all_replies(model: Held, calls: list[asyncio.Future[ChatReply]]) -> None:
-    while model._replies:
+    while model.replies:
         model.release()
         await settle()
     await asyncio.gather(*calls)
@@ -302,8 +302,7 @@ def test_tokens_are_counted_as_the_endpoint_counts_them() -> None:
     connections = Connections(4, clock, tokens_per_minute=600.0)
     connections.correct(estimated=100, used=130)
     connections.correct(estimated=100, used=100)
-    assert connections._tokens is not None
-    assert connections._tokens.wait(clock.now) == pytest.approx(30 / 10 - 1)
+    assert connections.pause() == pytest.approx(30 / 10 - 1)
 
 
 async def test_requests_per_minute_hold_calls_back() -> None:
@@ -314,7 +313,7 @@ async def test_requests_per_minute_hold_calls_back() -> None:
     await settle()
     assert len(model.arrived) == 2, "one, and one second's worth of burst"
     clock.now += 3.0
-    connections._admit()
+    model.release()
     await settle()
     assert len(model.arrived) == 4
     for call in calls:

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from infra.chat import CallLabels, ChatMessage, ChatReply, ChatRequest
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.gate import Connections, Gate
-from tests.exaid_core.virtual_time import VirtualTimeLoop
 from tests.support.function_model import text_reply
+from tests.support.virtual_time import VirtualTimeLoop
 
 TEAM, BACKGROUND = "expert", "summarizer"
 
@@ -186,8 +186,9 @@ class GateStates(RuleBasedStateMachine):
         assert connections.in_flight <= connections.limit
         assert connections.waiting == len(self.calls) - used
         if connections.waiting and connections.in_flight < connections.allowed:
-            waits_for_the_team = self.shared and connections.in_flight and not connections._team
-            assert waits_for_the_team or connections._pause() > 0, "somebody waits for nothing"
+            all_background = not connections.waiting_of_team
+            waits_for_the_team = self.shared and connections.in_flight and all_background
+            assert waits_for_the_team or connections.pause() > 0, "somebody waits for nothing"
         assert self.unhandled == []
 
     def forget_ended_calls(self) -> None:

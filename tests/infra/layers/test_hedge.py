@@ -18,7 +18,7 @@ from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
 from mdagents.runs.config import RunConfig
 from mdagents.runs.options import read_config, read_options
-from tests.support.fake_provider import FakeProvider, Hold
+from tests.fake_provider import FakeProvider, Hold
 from tests.support.function_model import text_reply
 
 REQUEST = ChatRequest(

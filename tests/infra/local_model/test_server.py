@@ -124,7 +124,7 @@ def test_the_grammar_holds_the_model_to_the_schema(server: LlamaServer, seed: in
 
 def test_it_stops_quickly(gguf: Path) -> None:
     server = LlamaServer.start(ServerSettings(gguf))
-    child = server._child.pid
+    child = server.pid
     server.close()
     assert not _is_alive(child)
 
@@ -200,7 +200,7 @@ import sys
 from pathlib import Path
 from infra.local_model.server import LlamaServer, ServerSettings
 server = LlamaServer.start(ServerSettings(Path(sys.argv[1])))
-print(server._child.pid, flush=True)
+print(server.pid, flush=True)
 sys.stdin.read()
 """
 LOADING_PARENT = """
@@ -208,7 +208,7 @@ import sys
 from pathlib import Path
 from infra.local_model.server import LlamaServer, ServerSettings
 server = LlamaServer(ServerSettings(Path(sys.argv[1])))
-print(server._child.pid, flush=True)
+print(server.pid, flush=True)
 server._wait_until_listening()
 sys.stdin.read()
 """
@@ -237,7 +237,7 @@ def test_the_child_ends_when_the_parent_dies(gguf: Path, how: signal.Signals, pr
 
 def test_the_child_does_not_end_by_ctrl_c(gguf: Path) -> None:
     with LlamaServer.start(ServerSettings(gguf)) as server:
-        os.kill(server._child.pid, signal.SIGINT)
+        os.kill(server.pid, signal.SIGINT)
         headers = {"Authorization": f"Bearer {server.api_key}"}
         assert httpx2.get(f"{server.base_url}/models", headers=headers).status_code == 200
 

@@ -16,7 +16,7 @@ from infra.layers.retry import FATAL, RetryPolicy
 from infra.ledger import CallRow
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
 from tests.conftest import CACHE_DIR
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 
 class Choice(BaseModel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any
 import pytest
 
 from mdagents.data_tools.check import Kind, check, main
-from tests.conftest import REPOSITORY
-
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+from tests.conftest import REPOSITORY, SHARED
 
 
 def a_question(text: str, *options: str, gold: str = "A", **fields: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from infra.errors import ConfigError
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.question_records import LONGEST_TEXT
 from mdagents.datasets.questions import OptionOrder, present
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, SHARED
 
 GOOD = {
     "realidx": 7,
@@ -142,9 +141,6 @@ def test_a_file_that_changes_under_way_is_noticed(tmp_path: Path) -> None:
     write(path, GOOD | {"question": "Another one?"})
     with pytest.raises(ConfigError, match="was changed while it was in use"):
         dataset.load(dataset.index[0])
-
-
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from infra.errors import ConfigError
 from mdagents.datasets.source_note import NOTE, FileOrigin, SourceNote, read_note
-from tests.mdagents.datasets.test_medmcqa import golds, opened, write
+from tests.mdagents.datasets.medmcqa_files import golds, opened, write
 
 
 def note(path: Path, cop_from: int | None) -> None:

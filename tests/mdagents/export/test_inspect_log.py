@@ -19,10 +19,8 @@ from mdagents.export import export_run
 from mdagents.export.cli import main
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
-from tests.mdagents.runs.test_run import Run, records, run
-from tests.support.fake_provider import FakeProvider
-
-__all__ = ["run"]  # a fixture
+from tests.fake_provider import FakeProvider
+from tests.support.whole_runs import Run, records
 
 Log = dict[str, Any]
 BASIC = ("--num-samples", "2", "--difficulty", "basic")

@@ -32,8 +32,8 @@ from mdagents.records.jsonl import LineLog
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
 from mdagents.runs.session import RunResult, run
-from tests.exaid_core.virtual_time import VirtualTimeLoop
-from tests.support.schema_filler import SchemaFiller
+from tests.fake_provider import fill
+from tests.support.virtual_time import VirtualTimeLoop
 
 QUESTIONS = 60
 MOMENTS = 200
@@ -77,8 +77,7 @@ class Endpoint:
     @staticmethod
     def _text(request: ChatRequest, key: bytes) -> str:
         assert request.schema is not None
-        value = SchemaFiller(30, {}).fill(reply_schema(request.schema), key)
-        return json.dumps(value)
+        return json.dumps(fill(reply_schema(request.schema), key, words=30))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -17,10 +18,8 @@ import pytest
 from mdagents.records.jsonl import LineLog
 from mdagents.records.manifest import RunManifest
 from tests.conftest import REPOSITORY
-from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
-from tests.support.fake_provider import FakeProvider, FaultPlan
-
-__all__ = ["run"]  # a fixture
+from tests.fake_provider import FakeProvider, FaultPlan
+from tests.support.whole_runs import SAMPLE, Run, program, records
 
 BASIC = ("--num-samples", "6", "--difficulty", "basic")
 
@@ -363,8 +362,8 @@ def test_a_replay_ends_as_the_run_did_whatever_had_gone_wrong(
 ) -> None:
     provider.fail_next("context_length", match="Your role: arbitrator")
     provider.faults = FaultPlan(
-        rate_500=0.2, rate_reset=0.05, rate_malformed_json_body=0.05, rate_refusal=0.02,
-        rate_cut_off=0.05, rate_invalid_schema=0.1, rate_fenced=0.1,
+        {"500": 0.2, "reset": 0.05, "malformed_json_body": 0.05, "refusal": 0.02,
+         "cut_off": 0.05, "invalid_schema": 0.1, "fenced": 0.1}
     )  # fmt: skip
     flags = ("--num-samples", "18", "--max-retries", "1", "--exaid", "turn_end")
     run(*flags)
@@ -481,9 +480,10 @@ def test_a_share_of_errors_is_of_the_whole_run_however_often_it_was_started(
 
 def test_storms_lose_nothing(provider: FakeProvider, run: Run) -> None:
     provider.faults = FaultPlan(
-        rate_429=0.2, rate_500=0.05, rate_truncated_body=0.05, rate_reset=0.03, rate_hang=0.02,
-        retry_after=0.01, hang_seconds=60,
-    )  # fmt: skip
+        {"429": 0.2, "500": 0.05, "truncated_body": 0.05, "reset": 0.03, "hang": 0.02},
+        retry_after=0.01,
+        hang_seconds=60,
+    )
     status, _, _ = run(
         "--num-samples",
         "20",
@@ -504,15 +504,16 @@ def test_storms_lose_nothing(provider: FakeProvider, run: Run) -> None:
 # -- room -------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_line_that_cannot_be_written_leaves_no_part(tmp_path: Path) -> None:
     log = LineLog(tmp_path / "x.jsonl", sync=True)
     log.append(b"one")
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, log._file)
-    os.close(full)
-    with pytest.raises(OSError, match="No space left"):
-        log.append(b"two")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(b"one\ntw"), before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            log.append(b"two")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     log.close()
     assert (tmp_path / "x.jsonl").read_bytes() == b"one\n"
 

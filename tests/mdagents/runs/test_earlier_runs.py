@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
 
 RUNS = REPOSITORY / "tests" / "fixtures" / "runs"
 PORT = 18713

@@ -21,10 +21,8 @@ from exaid_core.trace.traces import read_trace
 from mdagents.records.store import RunStore
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
-from tests.mdagents.runs.test_run import SAMPLE, Run, program, records, run
-from tests.support.fake_provider import FakeProvider
-
-__all__ = ["run"]  # a fixture
+from tests.fake_provider import FakeProvider
+from tests.support.whole_runs import SAMPLE, Run, program, records
 
 POLICIES = ("full_exaid", "turn_end", "no_buffer", "no_tokengate", "no_novelty")
 SIX = ("--num-samples", "6")

@@ -6,7 +6,6 @@ So options, their order, gold letters, parsing and scoring fit together, in ever
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +15,9 @@ import pytest
 
 from mdagents.runs.program import main
 from mdagents.scoring.cli import main as evaluate
-from tests.conftest import REPOSITORY
-from tests.mdagents.datasets.test_published_forms import FORMS, MEDMCQA
-from tests.support.fake_provider import FakeProvider
-from tests.support.json_schema import Schema
-from tests.support.schema_filler import MISSING, FieldPath
-from tests.support.wire import SeenRequest
-
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+from tests.conftest import REPOSITORY, SHARED
+from tests.fake_provider import MISSING, FakeProvider, FieldPath, SeenRequest
+from tests.mdagents.datasets.published_records import FORMS, MEDMCQA
 
 Golds = dict[str, str]
 """Text that only one question has -> text of its right option."""
@@ -39,7 +33,7 @@ class Oracle:
     def __init__(self, golds: Mapping[str, str]) -> None:
         self._golds = golds
 
-    def __call__(self, request: SeenRequest, path: FieldPath, schema: Schema) -> Any:
+    def __call__(self, request: SeenRequest, path: FieldPath) -> Any:
         if path[-1:] != ("answer",):
             return MISSING
         (question,) = [text for text in self._golds if text in request.text]

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,39 +14,9 @@ import pytest
 
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
-from mdagents.runs.program import main
 from tests.conftest import REPOSITORY
-from tests.support.fake_provider import FakeProvider
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
-    """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    monkeypatch.setenv("MDAGENTS_EXAID", "off")  # test_exaid_runs.py has it on
-
-    def call(*arguments: str, **skip: bool) -> tuple[int, str, str]:
-        data = ["--data-dir", str(REPOSITORY / "data"), "--dataset", str(SAMPLE)]
-        left_out = [level for level, is_left_out in skip.items() if is_left_out]
-        status = main([*data, *arguments], skip=left_out, show_interaction_table=False)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
-
-
-SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
-
-
-def records(output: Path = Path("output")) -> list[dict[str, Any]]:
-    (array,) = output.glob("*.json")
-    loaded: list[dict[str, Any]] = json.loads(array.read_text())
-    return loaded
+from tests.fake_provider import FakeProvider
+from tests.support.whole_runs import SAMPLE, Run, program, records
 
 
 def test_an_adaptive_run(provider: FakeProvider, run: Run) -> None:
@@ -355,22 +324,6 @@ def test_models_by_role(provider: FakeProvider, run: Run) -> None:
     assert models == ["gpt-4o-mini", "gpt-5-mini", "gpt-5-mini", "gpt-5-mini", "gpt-4o-mini"]
     (record,) = records()
     assert record["model"] == "gpt-4o-mini, gpt-5-mini"
-
-
-def program(provider: FakeProvider, *arguments: str) -> subprocess.Popen[str]:
-    """`python main.py` in a process of its own, its working directory that of the test."""
-    return subprocess.Popen(
-        [sys.executable, str(REPOSITORY / "main.py"), "--dataset", str(SAMPLE), *arguments],
-        env={
-            "PATH": os.environ["PATH"],
-            "MDAGENTS_EXAID": "off",
-            "OPENAI_API_KEY": "test-key",
-            "OPENAI_BASE_URL": provider.openai_base_url,
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_ctrl_c_finishes_what_is_under_way(provider: FakeProvider) -> None:

@@ -17,7 +17,7 @@ from mdagents.scoring.compare import Comparison, compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.routing import RouterReport
 from mdagents.scoring.rows import read_output
-from tests.mdagents.scoring.test_scoring import OPTIONS, ours, write
+from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 
 def answers(letters: str, tokens: int = 100, **changes: Any) -> list[dict[str, Any]]:

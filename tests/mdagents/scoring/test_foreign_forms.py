@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import zipfile
 from collections import Counter
@@ -18,13 +17,10 @@ from mdagents.scoring.cli import main
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow
-from tests.conftest import REPOSITORY
-from tests.mdagents.runs.test_run import Run, run
-from tests.mdagents.scoring.test_scoring import ours, write
+from tests.conftest import SHARED
+from tests.mdagents.scoring.result_records import ours, write
+from tests.support.whole_runs import Run
 
-__all__ = ["run"]  # a fixture
-
-SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
 PREDICTIONS = sorted((SHARED / "predictions").glob("*.json"))
 OPTIONS = {"A": "Aspirin", "B": "Heparin", "C": "Warfarin", "D": "Dietary changes"}
 

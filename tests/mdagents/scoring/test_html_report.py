@@ -6,23 +6,22 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import Page, expect
 
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import read_trace
 from mdagents.scoring.cli import main
-from tests.mdagents.runs.test_run import SAMPLE, Run, records, run
-from tests.mdagents.scoring.test_scoring import OPTIONS, ours, write
-from tests.support.browser import CHROMIUM, Key, browser_tab
-from tests.support.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider
+from tests.mdagents.scoring.result_records import OPTIONS, ours, write
+from tests.support.browser import CHROMIUM, open_page, problems
+from tests.support.whole_runs import SAMPLE, Run, records
 
-__all__ = ["run"]  # a fixture
-
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 LEVELS = ("basic", "intermediate", "advanced")
 
 
@@ -298,32 +297,39 @@ def test_the_tenth_that_took_most_tokens_is_expensive() -> None:
     assert expensive == ["19", "20"]
 
 
-@needs_browser
-async def test_a_click_opens_a_transcript(watched: list[dict[str, Any]], tmp_path: Path) -> None:
-    page = report().absolute().as_uri()
-    async with browser_tab(tmp_path / "browser") as tab:
-        await tab.open(page)
-        await tab.click("#q2 td:nth-child(2)")
-        await tab.until("document.getElementById('case').open")
-        shown = await tab.value("document.getElementById('transcript').innerText")
-        assert watched[1]["question"].split(".")[0] in shown
-        assert "EXAID, of" in shown
-        await tab.click("#transcript details summary")  # which would keep the focus
-        await tab.press(Key.ArrowLeft)
-        await tab.until("location.hash === '#q1'")
-        await tab.press(Key.ArrowRight)
-        await tab.until("location.hash === '#q2'")
-        await tab.press(Key.ArrowRight)
-        await tab.until("location.hash === '#q3'")
-        shown = await tab.value("document.getElementById('transcript').innerText")
-        assert watched[2]["question"].split(".")[0] in shown
-        await tab.press(Key.Escape)
-        await tab.until("!document.getElementById('case').open")
-        assert tab.problems == []
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """An empty page of a browser."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with open_page() as page:
+        yield page
 
 
-@needs_browser
-async def test_filters_words_and_sorting_in_the_browser(tmp_path: Path) -> None:
+async def shown_rows(page: Page) -> list[str | None]:
+    """Ids of the rows of the list that are shown, in their order."""
+    rows = await page.locator("#list tbody tr:not([hidden])").all()
+    return [await row.get_attribute("id") for row in rows]
+
+
+async def test_a_click_opens_a_transcript(watched: list[dict[str, Any]], page: Page) -> None:
+    transcript = page.locator("#transcript")
+    await page.goto(report().absolute().as_uri())
+    await page.click("#q2 td:nth-child(2)")
+    await expect(page.locator("#case")).to_have_attribute("open", "")
+    await expect(transcript).to_contain_text(watched[1]["question"].split(".")[0])
+    await expect(transcript).to_contain_text("EXAID, of")
+    await page.click("#transcript details summary")  # which would keep the focus
+    for key, question in (("ArrowLeft", "q1"), ("ArrowRight", "q2"), ("ArrowRight", "q3")):
+        await page.keyboard.press(key)
+        await page.wait_for_url(f"**#{question}")
+    await expect(transcript).to_contain_text(watched[2]["question"].split(".")[0])
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#case")).not_to_have_attribute("open", "")
+    assert await problems(page) == []
+
+
+async def test_filters_words_and_sorting_in_the_browser(page: Page) -> None:
     texts = ["fever", "cough", f"A boy who has a {'very ' * 50}high Fever and cough"]
     write(
         [
@@ -340,67 +346,55 @@ async def test_filters_words_and_sorting_in_the_browser(tmp_path: Path) -> None:
             )
         ]
     )
-    ids = "[...document.querySelectorAll('#list tbody tr')].filter(r => !r.hidden).map(r => r.id)"
-    async with browser_tab(tmp_path / "browser") as tab:
-        await tab.open(report().absolute().as_uri())
-        await tab.click("#list th:nth-child(7) button")
-        assert await tab.value(ids) == ["q2", "q3", "q1"]
-        await tab.click("input[value=wrong]")
-        assert await tab.value(ids) == ["q2", "q3"]
-        await tab.value("document.querySelector('select').value = 'very hard'")
-        await tab.value("document.getElementById('filters').dispatchEvent(new Event('input'))")
-        assert await tab.value(ids) == ["q2", "q3"]
-        await tab.click("input[type=search]")
-        await tab.call("Input.insertText", text="FEVER")
-        assert await tab.value(ids) == ["q3"]
-        assert await tab.value("document.getElementById('shown').value") == "1 found"
-        assert tab.problems == []
+    await page.goto(report().absolute().as_uri())
+    await page.click("#list th:nth-child(7) button")
+    assert await shown_rows(page) == ["q2", "q3", "q1"]
+    await page.click("input[value=wrong]")
+    assert await shown_rows(page) == ["q2", "q3"]
+    await page.select_option("select >> nth=0", "very hard")
+    assert await shown_rows(page) == ["q2", "q3"]
+    await page.fill("input[type=search]", "FEVER")
+    assert await shown_rows(page) == ["q3"]
+    await expect(page.locator("#shown")).to_have_text("1 found")
+    assert await problems(page) == []
 
 
-@needs_browser
-async def test_a_long_list_is_shown_in_parts(tmp_path: Path) -> None:
+async def test_a_long_list_is_shown_in_parts(page: Page) -> None:
     write([ours(str(n), "A", "A", question="Which?") for n in range(1, 451)])
-    shown = "document.querySelectorAll('#list tbody tr:not([hidden])').length"
-    async with browser_tab(tmp_path / "browser") as tab:
-        await tab.open(report().absolute().as_uri() + "#q300")
-        await tab.until("document.getElementById('case').open")
-        assert await tab.value(shown) == 200
-        await tab.press(Key.ArrowRight)
-        await tab.until("location.hash === '#q301'")
-        await tab.press(Key.Escape)
-        await tab.click("#more")
-        await tab.until(f"{shown} >= 400")
-        assert await tab.value("document.getElementById('shown').value") == "450 found"
-        assert tab.problems == []
+    await page.goto(report().absolute().as_uri() + "#q300")
+    await expect(page.locator("#case")).to_have_attribute("open", "")
+    rows = page.locator("#list tbody tr:not([hidden])")
+    await expect(rows).to_have_count(200)
+    await page.keyboard.press("ArrowRight")
+    await page.wait_for_url("**#q301")
+    await page.keyboard.press("Escape")
+    await page.click("#more")
+    await expect(rows.nth(399)).to_be_attached()
+    await expect(page.locator("#shown")).to_have_text("450 found")
+    assert await problems(page) == []
 
 
-@needs_browser
 async def test_a_link_to_a_question_opens_it_and_a_comparison_has_a_button_for_each_run(
-    tmp_path: Path,
+    page: Page,
 ) -> None:
     write([ours("1", "A", "A", question="First?")], "a.json")
     write([ours("1", "A", "B", question="First?")], "b.json")
-    page = report("--compare", "output/a.json", "output/b.json").absolute().as_uri()
-    async with browser_tab(tmp_path / "browser") as tab:
-        await tab.open(page + "#q1")
-        await tab.until("document.getElementById('case').open")
-        answer = "document.querySelector('#transcript .answer').innerText"
-        assert "Aspirin" in await tab.value(answer)
-        await tab.click("#runs button:nth-child(2)")
-        await tab.until(f"{answer}.includes('Heparin')")
-        await tab.press(Key.Escape)
-        await tab.until("location.hash === '#questions'")
-        await tab.value("location.hash = '#q1'")  # as when a link is pasted
-        await tab.until("document.getElementById('case').open")
-        assert tab.problems == []
+    address = report("--compare", "output/a.json", "output/b.json").absolute().as_uri()
+    answer = page.locator("#transcript .answer")
+    await page.goto(f"{address}#q1")
+    await expect(answer).to_contain_text("Aspirin")
+    await page.click("#runs button:nth-child(2)")
+    await expect(answer).to_contain_text("Heparin")
+    await page.keyboard.press("Escape")
+    await page.wait_for_url("**#questions")
+    await page.evaluate("location.hash = '#q1'")  # as when a link is pasted
+    await expect(page.locator("#case")).to_have_attribute("open", "")
+    assert await problems(page) == []
 
 
-@needs_browser
-async def test_nothing_that_a_model_wrote_runs(tmp_path: Path) -> None:
+async def test_nothing_that_a_model_wrote_runs(page: Page) -> None:
     attack = "<img src=x onerror='document.title=1'><script>document.title=1</script>"
     write([ours("1", "A", "B", question=attack, error=attack)])
-    async with browser_tab(tmp_path / "browser") as tab:
-        await tab.open(report().absolute().as_uri() + "#q1")
-        await tab.until("document.getElementById('case').open")
-        assert await tab.value("document.title") == "run"
-        assert attack in await tab.value("document.getElementById('transcript').innerText")
+    await page.goto(report().absolute().as_uri() + "#q1")
+    await expect(page.locator("#transcript")).to_contain_text(attack)
+    assert await page.title() == "run"

@@ -30,11 +30,8 @@ from mdagents.teams import Decision, basic
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.baselines.voting import by_majority
 from tests.conftest import REPOSITORY
-from tests.mdagents.runs.test_run import Run, records, run
-from tests.mdagents.teams.test_teams import depth
-from tests.support.fake_provider import FakeProvider, SeenRequest, ServedCall, peak_in_flight
-
-__all__ = ["run"]  # a fixture
+from tests.fake_provider import FakeProvider, SeenRequest, ServedCall, depth, peak_in_flight
+from tests.support.whole_runs import Run, records
 
 BASELINES = [method for method in Method if method is not Method.MDAGENTS]
 CALLS = {
@@ -267,7 +264,7 @@ def test_a_run(provider: FakeProvider, run: Run, method: Method) -> None:
     assert status == 0
     calls, steps = CALLS[method]
     assert len(provider.calls) == calls
-    assert depth(provider) == steps
+    assert depth(provider.calls) == steps
     (record,) = records()
     assert record["status"] == "answered"
     assert (record["difficulty"], record["routed_by"]) == (None, "method")

@@ -21,9 +21,14 @@ from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import Difficulty
 from mdagents.teams.digest import DIGEST_WORDS, SENTENCE_WORDS, decisive_sentence
 from mdagents.teams.memory import MEMORY_WORDS, memory
+from tests.fake_provider import (
+    CHARACTERS_PER_TOKEN,
+    FakeProvider,
+    SeenRequest,
+    depth,
+    peak_in_flight,
+)
 from tests.mdagents.conftest import SCURVY, Solve
-from tests.support.fake_provider import FakeProvider, SeenRequest, peak_in_flight
-from tests.support.wire import CHARACTERS_PER_TOKEN
 
 BASIC, INTERMEDIATE, ADVANCED = Difficulty
 SILENT: dict[str, Any] = {"participate": False, "messages": []}
@@ -48,16 +53,6 @@ def chatter(provider: FakeProvider, text: str = "I disagree, think of the gums."
     provider.when_text(TASK_OF_A_TURN, speak)
 
 
-def depth(provider: FakeProvider) -> int:
-    """Length of the longest chain of calls in which each began after the one before had ended."""
-    chain: list[int] = []
-    calls = sorted(provider.calls, key=lambda call: call.started)
-    for call in calls:
-        before = [n for n, other in zip(chain, calls, strict=False) if other.ended <= call.started]
-        chain.append(1 + max(before, default=0))
-    return max(chain)
-
-
 # -- basic ------------------------------------------------------------------------------------
 
 
@@ -65,7 +60,7 @@ async def test_basic_makes_1_n_1_calls_in_three_steps(provider: FakeProvider, so
     provider.latency = 0.02
     decision = await solve(BASIC)
     assert len(provider.calls) == 5
-    assert depth(provider) == 3
+    assert depth(provider.calls) == 3
     assert peak_in_flight(provider.calls) == 3
     assert decision.letter in "ABCD"
     assert [opinion.round for opinion in decision.opinions] == [0, 0, 0]
@@ -555,7 +550,7 @@ async def test_advanced_calls(
 async def test_advanced_depth(provider: FakeProvider, solve: Solve) -> None:
     provider.latency = 0.02
     await solve(ADVANCED)
-    assert depth(provider) == 8
+    assert depth(provider.calls) == 8
 
 
 PLAN = {

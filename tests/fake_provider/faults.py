@@ -1,17 +1,18 @@
 """What can go wrong at a provider: the kinds of fault, and a plan that deals them out."""
 
-import dataclasses
+from __future__ import annotations
+
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 
 
 class Fault(StrEnum):
     """A way in which a request is not answered as asked."""
 
     RATE_LIMIT = "429"
-    """Too many requests, with the plan's ``retry_after``."""
+    """Too many requests, with the plan's `retry_after`."""
     QUOTA = "quota"
     """429 that no waiting will cure: the account's quota is used up."""
     UNAUTHORIZED = "401"
@@ -27,11 +28,11 @@ class Fault(StrEnum):
     RESET = "reset"
     """The connection is reset (RST) before a byte of the reply."""
     HANG = "hang"
-    """No reply for ``hang_seconds``, then the connection is closed."""
+    """No reply for `hang_seconds`, then the connection is closed."""
     TRUNCATED_BODY = "truncated_body"
     """Status 200, half of the body (or of the stream), then the connection is closed."""
     STALL = "stall"
-    """Status 200, half of the body (or of the stream), then silence for ``hang_seconds``."""
+    """Status 200, half of the body (or of the stream), then silence for `hang_seconds`."""
     STREAM_ERROR = "stream_error"
     """Half of the stream, then an error event; a request that is not streamed gets a 500."""
     MALFORMED_JSON_BODY = "malformed_json_body"
@@ -39,7 +40,7 @@ class Fault(StrEnum):
     EMPTY = "empty"
     """Status 200 without any choice (candidate)."""
     REFUSAL = "refusal"
-    """OpenAI: ``message.refusal``, no content. Gemini: finishReason SAFETY, no parts."""
+    """OpenAI: `message.refusal`, no content. Gemini: finishReason SAFETY, no parts."""
     BLOCKED = "blocked"
     """OpenAI: finish_reason content_filter. Gemini: promptFeedback.blockReason, no candidate."""
     CUT_OFF = "cut_off"
@@ -50,31 +51,8 @@ class Fault(StrEnum):
     """The JSON comes inside a Markdown code fence."""
 
 
-ERROR_FAULTS = frozenset(
-    {
-        Fault.RATE_LIMIT,
-        Fault.QUOTA,
-        Fault.UNAUTHORIZED,
-        Fault.API_KEY_INVALID,
-        Fault.MODEL_NOT_FOUND,
-        Fault.SCHEMA_UNSUPPORTED,
-        Fault.CONTEXT_LENGTH,
-        Fault.SERVER_ERROR,
-        Fault.UNAVAILABLE,
-        Fault.OVERLOADED,
-    }
-)
-"""Faults that are an HTTP error with a body that explains it."""
-
 BILLED_FAULTS = frozenset(
-    {
-        Fault.EMPTY,
-        Fault.REFUSAL,
-        Fault.BLOCKED,
-        Fault.CUT_OFF,
-        Fault.INVALID_SCHEMA,
-        Fault.FENCED,
-    }
+    {Fault.EMPTY, Fault.REFUSAL, Fault.BLOCKED, Fault.CUT_OFF, Fault.INVALID_SCHEMA, Fault.FENCED}
 )
 """Faults whose reply arrives whole and tells its usage, so that a client must book it."""
 
@@ -86,50 +64,26 @@ SCHEMA_FAULTS = frozenset({Fault.SCHEMA_UNSUPPORTED, Fault.INVALID_SCHEMA, Fault
 class FaultPlan:
     """How often each fault happens, and how it looks.
 
-    Which request is hit depends on the seed and on the request's arrival number alone. The rates
-    are shares of all requests (0 to 1) and add up to at most 1.
+    Which request is hit depends on the seed and on the request's arrival number alone.
 
     Attributes:
+        rates: Fault, or its value -> share of all requests (0 to 1); they add up to at most 1.
         retry_after: Seconds that a 429 tells the client to wait; None: it does not say.
-        retry_after_in_ms: OpenAI: say it as ``retry-after-ms`` instead of ``Retry-After``. Gemini
-            always says it as google.rpc.RetryInfo in the error's details.
         hang_seconds: How long a hang or a stall lasts.
 
     Raises:
-        ValueError: A rate is negative or the rates add up to more than 1.
+        ValueError: A fault is unknown, a rate is negative, or the rates add up to more than 1.
     """
 
-    rate_429: float = 0.0
-    rate_500: float = 0.0
-    rate_503: float = 0.0
-    rate_529: float = 0.0
-    rate_reset: float = 0.0
-    rate_hang: float = 0.0
-    rate_truncated_body: float = 0.0
-    rate_malformed_json_body: float = 0.0
-    rate_empty: float = 0.0
-    rate_refusal: float = 0.0
-    rate_cut_off: float = 0.0
-    rate_invalid_schema: float = 0.0
-    rate_fenced: float = 0.0
+    rates: Mapping[str, float] = field(default_factory=dict)
     retry_after: float | None = None
-    retry_after_in_ms: bool = False
     hang_seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        rates = self.rates
-        if any(rate < 0 for rate in rates.values()) or sum(rates.values()) > 1 + 1e-9:
-            raise ValueError(f"fault rates must be >= 0 and add up to at most 1: {rates}")
-
-    @cached_property
-    def rates(self) -> dict[Fault, float]:
-        """Return the share of requests for each fault that has a rate."""
-        prefix = "rate_"
-        return {
-            Fault(name.removeprefix(prefix)): getattr(self, name)
-            for name in (attribute.name for attribute in dataclasses.fields(self))
-            if name.startswith(prefix)
-        }
+        if min(self.rates.values(), default=0) < 0 or sum(self.rates.values()) > 1 + 1e-9:
+            raise ValueError(f"fault rates must be >= 0 and add up to at most 1: {self.rates}")
+        for name in self.rates:
+            Fault(name)
 
     def draw(self, seed: int, arrival: int) -> Fault | None:
         """Return the fault that hits a request, or None.
@@ -138,12 +92,12 @@ class FaultPlan:
             seed: The server's seed.
             arrival: How many requests the server had received before this one.
         """
-        if not any(self.rates.values()):
+        if not self.rates:
             return None
         digest = hashlib.blake2b(f"{seed}/{arrival}".encode(), digest_size=8).digest()
         left = int.from_bytes(digest, "big") / 2**64
-        for fault, rate in self.rates.items():
+        for name, rate in self.rates.items():
             left -= rate
             if left < 0:
-                return fault
+                return Fault(name)
         return None

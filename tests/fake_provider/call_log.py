@@ -1,13 +1,14 @@
 """What the fake provider was asked and what it answered, and the sums over it."""
 
+from __future__ import annotations
+
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from tests.support.faults import BILLED_FAULTS
-from tests.support.wire import Api, Usage
+from tests.fake_provider.chat_api import SeenRequest, Usage
+from tests.fake_provider.faults import BILLED_FAULTS
 
 OK = "ok"
 BAD_REQUEST = "bad_request"
@@ -17,45 +18,26 @@ SCRIPT_ERROR = "script_error"
 _BILLED = frozenset({OK, *(fault.value for fault in BILLED_FAULTS)})
 
 
-@dataclass(frozen=True, slots=True)
-class ServedCall:
-    """One request for a reply, and what became of it.
+@dataclass(frozen=True)
+class ServedCall(SeenRequest):
+    """A request for a reply, and what became of it.
 
     Attributes:
-        index: Arrival number, from 0.
-        api: ``openai`` or ``gemini``.
-        model: The model asked for; empty if the request could not be understood.
-        roles: Who says each message.
-        messages: The text of each message, the system's first.
-        body: The request's JSON.
         status: HTTP status; 0 if no status line was sent.
-        outcome: ``ok``; the value of the :class:`Fault` that hit it; ``bad_request``;
-            ``client_gone`` if the client hung up first; ``script_error`` if a rule raised.
+        outcome: `ok`; the value of the `Fault` that hit it; `client_gone` if the client hung up
+            first; `bad_request` if no reply follows its schema; `script_error` if a rule raised.
         reply: The text of the reply, as far as the client could read it.
         usage: What the reply says that it used; nothing if it says nothing.
-        streamed: True if a stream was asked for.
         started: When it arrived, monotonic seconds.
         ended: When it was answered, monotonic seconds (for a hang: when it was left hanging).
     """
 
-    index: int
-    api: Api
-    model: str
-    roles: tuple[str, ...]
-    messages: tuple[str, ...]
-    body: Mapping[str, Any]
     status: int
     outcome: str
     reply: str
     usage: Usage
-    streamed: bool
     started: float
     ended: float
-
-    @property
-    def text(self) -> str:
-        """All messages in one text, a line break between two."""
-        return "\n".join(self.messages)
 
     @property
     def billed(self) -> bool:
@@ -101,21 +83,21 @@ class CallLog:
         with self._lock:
             self.in_flight -= 1
 
-    def add(self, call: ServedCall) -> None:
-        """Book what became of a request."""
+    def add(self, outcome: str, call: ServedCall | None = None) -> None:
+        """Book what became of a request; one that could not be understood is no call."""
         with self._lock:
-            self._outcomes[call.outcome] += 1
-            if call.billed:
+            self._outcomes[outcome] += 1
+            if call and call.billed:
                 self._totals += call.usage
-            if self.keep:
+            if call and self.keep:
                 self._calls.append(call)
             self._lock.notify_all()
 
     def wait(self, count: int, timeout: float) -> None:
-        """Block until ``count`` requests have been booked.
+        """Block until `count` requests have been booked.
 
         Raises:
-            TimeoutError: They were not within ``timeout`` seconds.
+            TimeoutError: They were not within `timeout` seconds.
         """
         with self._lock:
             if not self._lock.wait_for(lambda: self._outcomes.total() >= count, timeout):
@@ -141,32 +123,10 @@ class CallLog:
             return dict(self._outcomes)
 
 
-def unread_call(
-    index: int, api: Api, body: Mapping[str, Any], status: int, started: float, ended: float
-) -> ServedCall:
-    """Return the entry for a request that could not be understood."""
-    return ServedCall(
-        index=index,
-        api=api,
-        model="",
-        roles=(),
-        messages=(),
-        body=body,
-        status=status,
-        outcome=BAD_REQUEST,
-        reply="",
-        usage=Usage(),
-        streamed=False,
-        started=started,
-        ended=ended,
-    )
-
-
 def peak_in_flight(calls: Iterable[ServedCall]) -> int:
     """Return how many of these calls were being served at the same time, at most.
 
-    For the calls of one role, say: ``peak_in_flight(c for c in provider.calls if "EXAID" in
-    c.text)``.
+    Of one role, say: `peak_in_flight(call for call in provider.calls if "EXAID" in call.text)`.
     """
     # At equal times an end comes before a start.
     edges = sorted(edge for call in calls for edge in ((call.started, 1), (call.ended, -1)))
@@ -175,3 +135,15 @@ def peak_in_flight(calls: Iterable[ServedCall]) -> int:
         now += step
         peak = max(peak, now)
     return peak
+
+
+def depth(calls: Iterable[ServedCall]) -> int:
+    """Return the length of the longest chain of calls, each begun after the one before ended."""
+    chain: list[int] = []
+    ordered = sorted(calls, key=lambda call: call.started)
+    for call in ordered:
+        before = [
+            n for n, other in zip(chain, ordered, strict=False) if other.ended <= call.started
+        ]
+        chain.append(1 + max(before, default=0))
+    return max(chain)

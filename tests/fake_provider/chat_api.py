@@ -1,33 +1,23 @@
 """What both chat APIs have in common: a request as seen, a reply as meant, how tokens count."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from tests.support.faults import Fault, FaultPlan
-from tests.support.json_schema import Schema
+from infra.json_schema import JsonSchema
+from tests.fake_provider.faults import Fault, FaultPlan
 
 CHARACTERS_PER_TOKEN = 4
-_MOST_PREFIXES = 500_000
-Api = Literal["openai", "gemini"]
 
 
-class BadRequestError(Exception):
-    """The request is one that the real API would refuse.
-
-    Attributes:
-        param: The part of the request that is wrong, as OpenAI names it.
-        status: HTTP status of the refusal.
-    """
-
-    def __init__(self, message: str, *, param: str | None = None, status: int = 400) -> None:
-        super().__init__(message)
-        self.param = param
-        self.status = status
+class BadRequestError(ValueError):
+    """The request is one that the real API would refuse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ class Usage:
         """Output that is not reasoning: what Gemini calls candidatesTokenCount."""
         return self.output - self.reasoning
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input + other.input,
             self.output + other.output,
@@ -71,38 +61,30 @@ class SeenRequest:
 
     Attributes:
         index: How many such requests the server had received before.
-        api: Which API it came through.
         model: The model asked for.
-        roles: Who says each message: ``system``, ``user``, ``assistant`` or ``model``.
+        roles: Who says each message: `system`, `user`, `assistant` or `model`.
         messages: The text of each message, the system's first.
         body: The request's JSON as it came.
-        headers: HTTP headers, names in lower case.
-        schema: The JSON schema that the reply must follow (Gemini's dialect translated), be it
-            asked for natively or written in the prompt; None: free text.
+        schema: The JSON schema that the reply must follow, be it asked for natively or written in
+            the prompt; None: free text.
         native_schema: True if the API's own field carries the schema.
-        wants_json: True if the reply must be a JSON object of any shape.
         streamed: True if the reply is to be streamed.
         include_usage: True if a stream is to end with its usage (Gemini: always).
         max_tokens: Most tokens of the reply, or None.
         seed: The request's own seed, or None.
-        temperature: The request's temperature, or None.
     """
 
     index: int
-    api: Api
     model: str
     roles: tuple[str, ...]
     messages: tuple[str, ...]
     body: Mapping[str, Any]
-    headers: Mapping[str, str]
-    schema: Schema | None
+    schema: JsonSchema | None
     native_schema: bool
-    wants_json: bool
     streamed: bool
     include_usage: bool
     max_tokens: int | None
     seed: int | None
-    temperature: float | None
 
     @cached_property
     def text(self) -> str:
@@ -148,39 +130,39 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonReply:
-    """A reply that is ready to be sent, such as an error in an API's own words."""
+class ErrorReply:
+    """An error in an API's own words."""
 
     status: int
     body: dict[str, Any]
-    headers: tuple[tuple[str, str], ...] = ()
+    retry_after: float | None = None
+    """Seconds, in the header; Gemini says it in the body."""
 
 
-class ChatWire(Protocol):
+class ChatApi(Protocol):
     """One of the two APIs: how it asks and how it answers."""
-
-    @property
-    def api(self) -> Api:
-        """The API's name."""
 
     @property
     def refusal_text(self) -> str:
         """What the model says when it refuses; empty where the API gives only a reason."""
 
-    def read(
-        self, index: int, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> SeenRequest:
+    def read(self, index: int, call: str, body: Mapping[str, Any]) -> SeenRequest:
         """Understand a request.
+
+        Args:
+            index: How many requests came before.
+            call: The last part of the address.
+            body: The request's JSON.
 
         Raises:
             BadRequestError: The real API would refuse it.
         """
 
-    def refusal_of(self, error: BadRequestError) -> JsonReply:
-        """Say that a request is wrong."""
+    def refusal_of(self, message: str, status: int) -> ErrorReply:
+        """Say that a request is wrong, or that the server is."""
 
-    def error(self, fault: Fault, plan: FaultPlan, request: SeenRequest) -> JsonReply:
-        """Put a fault that has an HTTP status into words."""
+    def error(self, fault: Fault, plan: FaultPlan, request: SeenRequest) -> ErrorReply | None:
+        """Put a fault that has an HTTP status into words; None for any other fault."""
 
     def reply(self, request: SeenRequest, answer: Answer) -> dict[str, Any]:
         """Put an answer into one body."""
@@ -194,18 +176,10 @@ class ChatWire(Protocol):
             Each event together with the part of the reply's text that it brings.
         """
 
-    def error_event(self) -> bytes:
-        """Return the event that reports an error in the middle of a stream."""
-
 
 def tokens_in(characters: int) -> int:
     """Return how many tokens a text of so many characters has: one for every four, rounded up."""
     return -(-characters // CHARACTERS_PER_TOKEN)
-
-
-def pieces_of(text: str, size: int) -> list[str]:
-    """Cut a text into pieces of ``size`` characters, wherever the cuts fall."""
-    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def event(body: Mapping[str, Any] | str) -> bytes:
@@ -219,7 +193,7 @@ def positive(limit: Any) -> int | None:
     return int(limit) if isinstance(limit, int | float) and limit > 0 else None
 
 
-def schema_in_text(text: str) -> Schema | None:
+def schema_in_text(text: str) -> JsonSchema | None:
     """Return the JSON schema that a prompt shows to a model without native schema output.
 
     It is the last JSON object in the text that has properties and is not part of another.
@@ -227,7 +201,7 @@ def schema_in_text(text: str) -> Schema | None:
     if '"properties"' not in text:
         return None
     decoder = json.JSONDecoder()
-    found: Schema | None = None
+    found: JsonSchema | None = None
     at = text.find("{")
     while at >= 0:
         try:
@@ -239,36 +213,3 @@ def schema_in_text(text: str) -> Schema | None:
                 found = value
         at = text.find("{", end)
     return found
-
-
-class PromptCache:
-    """Remembers prompts and tells how much of a new one starts like an earlier one.
-
-    Counts in whole blocks of ``block`` tokens, as the real caches do.
-    """
-
-    def __init__(self, block: int) -> None:
-        self._characters = block * CHARACTERS_PER_TOKEN
-        self._block = block
-        self._seen: set[bytes] = set()
-
-    def cached_tokens(self, request: SeenRequest) -> int:
-        """Return how many of the prompt's tokens are cached; from now on all of them are."""
-        if len(self._seen) > _MOST_PREFIXES:
-            # A long load test must not fill the memory; real caches forget, too.
-            self._seen.clear()
-        prompt = "".join(request.messages)
-        hashed = hashlib.blake2b(request.model.encode(), digest_size=16)
-        blocks = 0
-        known = True
-        for end in range(self._characters, len(prompt) + 1, self._characters):
-            hashed.update(prompt[end - self._characters : end].encode())
-            prefix = hashed.digest()
-            known = known and prefix in self._seen
-            blocks += known
-            self._seen.add(prefix)
-        return blocks * self._block
-
-    def clear(self) -> None:
-        """Forget all prompts."""
-        self._seen.clear()

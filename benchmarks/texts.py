@@ -1,0 +1,100 @@
+"""How the time of reading a text grows with its length: alerts, grounding, terms.
+
+    python -m benchmarks.texts
+
+What a model writes may be of any length and shape, so that time must grow with the length and no
+faster. Each reader gets a text and one that is 50 times as long; alerts are also searched in texts
+that would take a careless pattern for ever.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from benchmarks.harness import judged, parse, show_machine, show_results, show_table
+from evals.concepts import TermExtractor
+from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.grounding import unsupported_terms
+from tests.support.medical_prose import SENTENCES, prose
+
+GROWTH_AIM = 2.0
+"""Times the time of a character, in a text that is 50 times as long."""
+LOAD_AIM = 2.0  # seconds
+_TIMES = 50
+_PIECES = (
+    "a", "no ", "cardiac ", "cardiac arrest", "no cardiac arrest ", "SpO2 ", "GCS 15 ", "K+ 1 to ",
+    "1", "massive ", "not rule ", "SpO2 = = = = ", " ", "without,", "if anaphylaxis and then ",
+)  # fmt: skip
+_SUMMARY = [prose(140, 3) + " Give 3.5 mg or 77 mg of enoxaparin."]
+
+Read = Callable[[str], object]
+
+
+def measure(length: int, rounds: int) -> None:
+    """Print the time of a character in texts of `length` characters and of 50 times as many.
+
+    Args:
+        length: Of the shorter texts, in characters.
+        rounds: Readings of each text; the fastest counts.
+    """
+    begin = time.process_time()
+    extractor = TermExtractor()
+    extractor.extract("fever")
+    load = time.process_time() - begin
+
+    clinical = " ".join(SENTENCES)
+    doses = "\n".join(f"{prose(150, start)} Give {start}.5 mg." for start in range(20))
+    readers: Mapping[str, tuple[Read, str]] = {
+        "terms": (extractor.extract, clinical),
+        "grounding, of the support": (lambda text: unsupported_terms(_SUMMARY, text), doses),
+        "alerts": (find_alert, clinical),
+        **{f"alerts, in {piece!r} again and again": (find_alert, piece) for piece in _PIECES},
+    }
+    rows = []
+    growth: dict[str, float] = {}
+    for name, (read, text) in readers.items():
+        short, long = (_microseconds(read, text, n, rounds) for n in (length, _TIMES * length))
+        growth[name] = long / short
+        rows.append((name, f"{short:.3f}", f"{long:.3f}", f"{growth[name]:.2f}"))
+    columns = ("read for", f"of {length:,}", f"of {_TIMES * length:,}", "ratio")
+    show_table("CPU of a character in texts of so many, microseconds", columns, rows)
+    worst = max(growth, key=lambda name: growth[name])
+    show_results(
+        "Reading texts",
+        [
+            judged("loading the terms, CPU", load, LOAD_AIM, " s"),
+            judged(f"worst ratio ({worst})", growth[worst], GROWTH_AIM),
+        ],
+    )
+
+
+def _microseconds(read: Read, text: str, length: int, rounds: int) -> float:
+    """Return the CPU time of a character when `text` is repeated up to `length` characters."""
+    repeated = (text * (length // len(text) + 1))[:length]
+    took = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        read(repeated)
+        took.append(time.process_time() - begin)
+    return min(took) / length * 1e6
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.texts", description=(__doc__ or "").splitlines()[0]
+    )
+    add = parser.add_argument
+    add("--length", type=int, default=2000, help="of the shorter texts [%(default)s]")
+    add("--rounds", type=int, default=5, help="readings of each text [%(default)s]")
+    options = parse(parser, argv, quick={"length": 200, "rounds": 1})
+    show_machine("texts")
+    measure(options.length, options.rounds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+"""The server: HTTP around the fake model, and a log of what it served."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import Self
+
+from aiohttp import web
+
+from tests.fake_provider.call_log import BAD_REQUEST, SCRIPT_ERROR, CallLog, ServedCall
+from tests.fake_provider.chat_api import ChatApi, SeenRequest, Usage
+from tests.fake_provider.delivery import Exchange, json_response
+from tests.fake_provider.gemini_api import GeminiApi
+from tests.fake_provider.model import FakeModel
+from tests.fake_provider.openai_api import OpenAIApi
+from tests.fake_provider.schema_filler import UnsupportedSchemaError
+from tests.fake_provider.script import Hold, Match, predicate_of
+
+_START_SECONDS = 10.0
+_SHUTDOWN_SECONDS = 0.01  # until what is in flight is broken; 0 would mean never
+_LONGEST_BODY = 1 << 30  # bytes
+
+
+class FakeProvider(FakeModel):
+    """A `FakeModel` behind HTTP; `with` starts and stops it.
+
+    Attributes:
+        latency: Seconds before the first byte of a reply.
+        errors: What rules, predicates and policies raised; leaving the `with` block raises the
+            first of them.
+
+    Args:
+        seed: Decides all that is made up.
+        keep_calls: False: keep counters only, so that memory does not grow.
+        port: Where `start` serves; 0 takes a free one.
+    """
+
+    def __init__(self, seed: int = 0, *, keep_calls: bool = True, port: int = 0) -> None:
+        super().__init__(seed)
+        self.port = port
+        self.latency = 0.0
+        self.errors: list[Exception] = []
+        self._log = CallLog(keep=keep_calls)
+        self._holds: list[Hold] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._thread: threading.Thread | None = None
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
+        self.stop()
+        if self.errors and exc_type is None:
+            raise self.errors[0]
+
+    def start(self) -> None:
+        """Serve from a thread of its own, with its own event loop, until `stop`.
+
+        Raises:
+            TimeoutError: It does not come up.
+        """
+        started = threading.Event()
+
+        async def serve() -> None:
+            async with self.listening():
+                self._stopping = asyncio.Event()
+                started.set()
+                await self._stopping.wait()
+
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(serve()), name="fake-provider", daemon=True
+        )
+        self._thread.start()
+        if not started.wait(_START_SECONDS):
+            raise TimeoutError(f"the fake provider did not start within {_START_SECONDS} s")
+
+    def stop(self) -> None:
+        """Break what is in flight and end the thread."""
+        if self._thread is None or self._loop is None or self._stopping is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+        self._thread = None
+
+    @contextlib.asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Serve from the running event loop within the block; its end breaks what is in flight."""
+        self._loop = asyncio.get_running_loop()
+        app = web.Application(client_max_size=_LONGEST_BODY)
+        app.add_routes(self.routes())
+        runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_SECONDS
+        )
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", self.port, backlog=1024).start()
+            self.port = runner.addresses[0][1]
+            yield
+        finally:
+            await runner.cleanup()
+
+    @property
+    def openai_base_url(self) -> str:
+        """What an OpenAI client takes as `base_url`."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def gemini_base_url(self) -> str:
+        """What a google-genai client takes as `http_options.base_url`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def hold(self, match: Match = None) -> Hold:
+        """Keep matching requests waiting from now on, until the hold is released.
+
+        Raises:
+            RuntimeError: The server is not running.
+        """
+        if self._loop is None:
+            raise RuntimeError("start the fake provider before holding its requests")
+        hold = Hold(predicate_of(match), self._loop)
+        self._holds.append(hold)
+        return hold
+
+    # -- what happened --------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> list[ServedCall]:
+        """All requests for replies that have been dealt with, in order of arrival (a copy)."""
+        return self._log.calls
+
+    @property
+    def totals(self) -> Usage:
+        """Sum of the usage of every reply that reached its client whole (`ServedCall.billed`)."""
+        return self._log.totals
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """How many requests had each outcome."""
+        return self._log.outcomes
+
+    def wait_for_calls(self, count: int, timeout: float = 10.0) -> None:
+        """Block until `count` requests have been dealt with, whatever their outcome.
+
+        For what no reply tells, such as that the server has noticed a client hanging up. From a
+        coroutine: `await asyncio.to_thread(provider.wait_for_calls, 3)`.
+
+        Raises:
+            TimeoutError: They were not within `timeout` seconds.
+        """
+        self._log.wait(count, timeout)
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests for replies are being served now."""
+        return self._log.in_flight
+
+    @property
+    def max_in_flight(self) -> int:
+        """How many requests for replies were served at one time, at most."""
+        return self._log.max_in_flight
+
+    def reset(self) -> None:
+        """Forget all calls, counters and cached prompts; rules, holds and faults stay.
+
+        Arrival numbers start again at 0, so that the fault plan repeats itself.
+        """
+        self._log.forget()
+        self.forget_prompts()
+
+    # -- serving --------------------------------------------------------------------------------
+
+    def routes(self) -> Iterable[web.RouteDef]:
+        """Return what is served."""
+        openai, gemini = OpenAIApi(), GeminiApi()
+
+        async def serve_openai(http: web.Request) -> web.StreamResponse:
+            return await self._serve(openai, http)
+
+        async def serve_gemini(http: web.Request) -> web.StreamResponse:
+            return await self._serve(gemini, http)
+
+        return [
+            web.post("/v1/chat/completions", serve_openai),
+            web.post("/{version}/models/{call}", serve_gemini),
+        ]
+
+    def latency_of(self, request: SeenRequest) -> float:
+        """Return the seconds before the first byte of a reply."""
+        return self.latency
+
+    async def _serve(self, api: ChatApi, http: web.Request) -> web.StreamResponse:
+        body = await http.read()
+        index = self._log.arrive()
+        started = time.monotonic()
+        try:
+            request = api.read(index, http.match_info.get("call", ""), json.loads(body))
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
+            self._log.add(BAD_REQUEST)
+            self._log.leave()
+            return json_response(api.refusal_of(f"Your request is wrong: {error!r}", 400))
+        exchange = Exchange(self._log, api, http, request, started)
+        try:
+            return await self._answer(exchange)
+        except (asyncio.CancelledError, ConnectionError):
+            exchange.client_gone()
+            raise
+        finally:
+            exchange.leave()
+
+    async def _answer(self, exchange: Exchange) -> web.StreamResponse:
+        request, api = exchange.request, exchange.api
+        try:
+            fault = self.fault_for(request)
+            answer = self.answer(request, fault, api.refusal_text)
+            for hold in self._holds:
+                await hold.keep(request)
+        except UnsupportedSchemaError as error:
+            return exchange.error(api.refusal_of(str(error), 400), BAD_REQUEST)
+        except Exception as error:  # noqa: BLE001 - it came from the test's own code: stop() tells
+            self.errors.append(error)
+            return exchange.error(api.refusal_of(repr(error), 500), SCRIPT_ERROR)
+        if latency := self.latency_of(request):
+            await asyncio.sleep(latency)
+        return await exchange.deliver(answer, fault, self.faults)

@@ -1,0 +1,41 @@
+"""Whole runs of the program: on which questions, in a process of their own, what they leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider
+
+Run = Callable[..., tuple[int, str, str]]
+"""Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
+SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
+
+
+def records(output: Path = Path("output")) -> list[dict[str, Any]]:
+    """The records of the only run in a folder."""
+    (array,) = output.glob("*.json")
+    loaded: list[dict[str, Any]] = json.loads(array.read_text())
+    return loaded
+
+
+def program(provider: FakeProvider, *arguments: str) -> subprocess.Popen[str]:
+    """`python main.py` in a process of its own, its working directory that of the test."""
+    return subprocess.Popen(
+        [sys.executable, str(REPOSITORY / "main.py"), "--dataset", str(SAMPLE), *arguments],
+        env={
+            "PATH": os.environ["PATH"],
+            "MDAGENTS_EXAID": "off",
+            "OPENAI_API_KEY": "test-key",
+            "OPENAI_BASE_URL": provider.openai_base_url,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
