@@ -7,9 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.mdagents.runs.test_run import Run, run
-
-__all__ = ["run"]
+from tests.support.whole_runs import Run
 
 PACKAGES = ("mdagents", "exaid_core", "infra")
 
