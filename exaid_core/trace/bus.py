@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import count
 
 from exaid_core.trace.events import EventKind, TraceEvent
@@ -43,12 +44,13 @@ class TraceBus:
 
     def start_turn(self, agent_id: str) -> Turn:
         """Publish the start of an agent's turn."""
-        turn = Turn(self, next(self._turns), agent_id)
-        self._publish(turn, EventKind.START)
-        return turn
+        number = next(self._turns)
+        publish = partial(self._publish, number, agent_id)
+        publish(EventKind.START, "")
+        return Turn(number, publish)
 
-    def _publish(self, turn: Turn, kind: EventKind, text: str = "") -> None:
-        event = TraceEvent(next(self._seqs), self._now_ms(), turn.number, turn.agent_id, kind, text)
+    def _publish(self, turn: int, agent_id: str, kind: EventKind, text: str) -> None:
+        event = TraceEvent(next(self._seqs), self._now_ms(), turn, agent_id, kind, text)
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber(event)
@@ -62,21 +64,19 @@ class Turn:
     """A turn under way.
 
     Args:
-        bus: The bus on which it is published.
         number: From 1, unique in the case.
-        agent_id: The agent whose turn it is.
+        publish: Publishes an event of it, of a kind and with a text.
     """
 
-    def __init__(self, bus: TraceBus, number: int, agent_id: str) -> None:
-        self._bus = bus
+    def __init__(self, number: int, publish: Callable[[EventKind, str], None]) -> None:
         self.number = number
-        self.agent_id = agent_id
+        self._publish = publish
 
     def say(self, text: str) -> None:
         """Publish a piece of text."""
         if text:
-            self._bus._publish(self, EventKind.DELTA, text)
+            self._publish(EventKind.DELTA, text)
 
     def end(self) -> None:
         """Publish that the turn is over, or has failed."""
-        self._bus._publish(self, EventKind.END)
+        self._publish(EventKind.END, "")
