@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -26,6 +25,7 @@ from exaid_core.trace.run_records import (
     TokengateFlush,
 )
 from exaid_core.trace.traces import Trace, read_trace
+from infra.clock import ms_of
 
 _RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
 
@@ -118,8 +118,8 @@ def _flush(trace: Trace, record: TokengateFlush, agent_id: str) -> RecordedFlush
         first_at=deltas[0].t_ms / 1000,
         last_at=deltas[-1].t_ms / 1000,
     )
-    at_ms = round(datetime.fromisoformat(record.timestamp).timestamp() * 1000)
-    return RecordedFlush(flush, tuple(event.seq for event in deltas), at_ms)
+    seqs = tuple(event.seq for event in deltas)
+    return RecordedFlush(flush, seqs, ms_of(record.timestamp))
 
 
 def _steps_of(

@@ -37,8 +37,8 @@ from exaid_core.trace.run_records import (
     TriggerType,
     decision_id,
     event_id,
-    timestamp_of,
 )
+from infra.clock import timestamp_of
 
 _TRIGGERS = {
     TriggerPolicy.TURN_END: TriggerType.TURN_END,
