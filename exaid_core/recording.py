@@ -17,7 +17,7 @@ from exaid_core.config import JUDGED
 from exaid_core.segmenter import Chunk
 from exaid_core.token_gate.token_gate import FlushReason
 from exaid_core.trace.events import EventKind
-from exaid_core.trace.files import read_records, validated
+from exaid_core.trace.files import read_as
 from exaid_core.trace.run_records import (
     BufferDecision,
     RunMeta,
@@ -62,10 +62,7 @@ def read_recording(trace_path: Path, log_path: Path) -> Recording:
         RecordError: A file cannot be read, or does not have its format.
     """
     trace = read_trace(trace_path)
-    records = [
-        validated(_RUN_RECORD, log_path, number, content)
-        for number, content in read_records(log_path)
-    ]
+    records = list(read_as(_RUN_RECORD, log_path))
     agents = {event.seq: event.agent_id for event in trace.events}
     chunks = tuple(
         _chunk(trace, record, agents[record.start_seq])
