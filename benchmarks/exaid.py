@@ -28,7 +28,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -55,6 +54,7 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
 from exaid_core.trace.files import read_records
 from exaid_core.trace.traces import read_trace
+from infra.clock import ms_of
 
 TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 1.5, TriggerPolicy.TURN_END: 1.0}
 """Policy -> most tokens of EXAID for each token of the team."""
@@ -241,7 +241,7 @@ def _written_at(seen: Run) -> Mapping[str, list[float]]:
     written: defaultdict[str, list[float]] = defaultdict(list)
     for row in seen.calls:
         if row["role"] == "summarizer" and row["outcome"] == "ok":
-            started = datetime.fromisoformat(row["started_at"]).timestamp()
+            started = ms_of(row["started_at"]) / 1000
             written[row["case_id"]].append(started + row["latency"])
     return written
 
@@ -440,7 +440,7 @@ def _last_summaries(seen: Run) -> float:
     """Return the seconds from the end of the last call of a team to that of EXAID's last call."""
     ends: dict[bool, float] = {True: 0.0, False: 0.0}
     for row in map(json.loads, (seen.folder / "calls.jsonl").read_text("utf-8").splitlines()):
-        end = datetime.fromisoformat(row["started_at"]).timestamp() + row["latency"]
+        end = ms_of(row["started_at"]) / 1000 + row["latency"]
         of_exaid = row["role"] in _ROLES
         ends[of_exaid] = max(ends[of_exaid], end)
     return max(0.0, ends[True] - ends[False])

@@ -5,141 +5,107 @@ Memory does not grow with the file: of a trace, only one hash for each open turn
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from evals.manifest import case_list_hash, trace_dataset_hash
+from exaid_core.trace.events import EventKind, TraceEvent
+from exaid_core.trace.rules import TraceRules
 from exaid_core.trace.run_records import decision_id, event_id
-from infra.files.text import well_formed
 
 Content = Mapping[str, Any]
 
-
-class Checks(Protocol):
-    """Checks the records of one file in their order; yields (field, what) for each problem."""
-
-    def record(self, content: Content) -> Iterator[tuple[str, str]]:
-        """Check the next record, which fits its schema."""
-        ...
-
-    def unreadable(self) -> None:
-        """Note a record that does not fit its schema, so that others are not blamed for it."""
-
-    def end(self) -> Iterator[tuple[str, str]]:
-        """Check the totals after the last record."""
-        ...
+_RUN_KINDS = ("run_meta", "tokengate_flush", "buffer_decision", "summary_event")
+_MANIFEST_KINDS = ("manifest_meta", "provenance", "trace_entry", "summary")
+KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "exaid.trace": ("trace_meta", "stream_delta", "turn_boundary"),
+        "exaid.run": _RUN_KINDS,
+        "exaid.manifest": _MANIFEST_KINDS,
+    }
+)
+"""Name of a format -> the kinds of its records."""
 
 
-class NoChecks:
-    """For files that are checked by their schema alone."""
+class Checks:
+    """Checks the records of one file in their order; yields (field, what) for each problem.
 
-    def record(self, content: Content) -> Iterator[tuple[str, str]]:
-        """See `Checks.record`."""
-        return iter(())
-
-    def unreadable(self) -> None:
-        """See `Checks.unreadable`."""
-
-    def end(self) -> Iterator[tuple[str, str]]:
-        """See `Checks.end`."""
-        return iter(())
-
-
-@dataclass(slots=True)
-class _OpenTurn:
-    agent_id: str
-    digest: Any = field(default_factory=hashlib.sha256)
-    ended: bool = False
-
-
-class _TraceChecks:
-    """Order, time, turns and hashes of a trace."""
+    This one is for files that are checked by their schema alone.
+    """
 
     def __init__(self) -> None:
-        self._meta: Content | None = None
-        self._last_seq: int | None = None
-        self._turns: dict[int, _OpenTurn] = {}
-        self._deltas = 0
         self._is_whole = True
 
     def unreadable(self) -> None:
+        """Note a record that does not fit its schema, so that others are not blamed for it."""
         self._is_whole = False
-        self._last_seq = None
+
+    def record(self, content: Content) -> Iterator[tuple[str, str]]:
+        """Check the next record, which fits its schema."""
+        return iter(())
+
+    def end(self) -> Iterator[tuple[str, str]]:
+        """Check the totals after the last record."""
+        return iter(())
+
+
+class _TraceChecks(Checks):
+    """The rules that a reader insists on (`TraceRules`), and that nothing is missing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meta: Content = {}
+        self._rules: TraceRules | None = None
+
+    def unreadable(self) -> None:
+        super().unreadable()
+        if self._rules is not None:
+            self._rules.unreadable()
 
     def record(self, content: Content) -> Iterator[tuple[str, str]]:
         kind = content["record_type"]
-        if self._meta is None:
-            self._meta = content
-            if kind != "trace_meta":
-                yield "record_type", "a trace begins with a trace_meta record"
-            return
-        if kind == "trace_meta":
+        if self._rules is None:
+            self._rules = TraceRules(content["case_id"], content.get("t0_emitted_ms"))
+            if kind == "trace_meta":
+                self._meta = content
+                return
+            yield "record_type", "a trace begins with a trace_meta record"
+        elif kind == "trace_meta":
             yield "record_type", "a second trace_meta record"
             return
-        if content["case_id"] != self._meta["case_id"]:
-            yield "case_id", f"{content['case_id']} in a trace of {self._meta['case_id']}"
-        yield from self._order(content["seq"])
-        at = content["t_emitted_ms"] if kind == "stream_delta" else content["t_ms"]
-        if content["t_rel_ms"] != at - self._meta["t0_emitted_ms"]:
-            yield "t_rel_ms", f"{content['t_rel_ms']} is not the record's time less t0_emitted_ms"
-        yield from self._turn(kind, content)
-
-    def _order(self, seq: int) -> Iterator[tuple[str, str]]:
-        last = self._last_seq
-        self._last_seq = seq if last is None else max(seq, last)
-        if last is None:
-            return
-        if seq == last:
-            yield "seq", f"{seq} comes twice"
-        elif seq < last:
-            yield "seq", f"{seq} comes after {last}"
-        elif seq > last + 1:
-            yield "seq", f"{seq} follows {last}: a gap of {seq - last - 1}"
-
-    def _turn(self, kind: str, content: Content) -> Iterator[tuple[str, str]]:
-        number, agent_id = content["turn_id"], content["agent_id"]
-        turn = self._turns.get(number)
-        if kind == "turn_boundary" and content["boundary"] == "start":
-            if turn is not None:
-                yield "turn_id", f"turn {number} starts twice"
-            self._turns[number] = _OpenTurn(agent_id)
-            return
-        if turn is None:
-            yield "turn_id", f"turn {number} has not started"
-            turn = self._turns[number] = _OpenTurn(agent_id)
-        if turn.ended:
-            yield "turn_id", f"turn {number} has ended already"
-        if agent_id != turn.agent_id:
-            yield "agent_id", f"{agent_id} speaks in turn {number} of {turn.agent_id}"
-        if kind == "stream_delta":
-            self._deltas += 1
-            turn.digest.update(well_formed(content["delta_text"]).encode())
-            return
-        turn.ended = True
+        event, last = _event(kind, content), self._rules.last_seq
+        if last is not None and event.seq > last + 1:
+            yield "seq", f"{event.seq} follows {last}: a gap of {event.seq - last - 1}"
         told = content.get("content_hash")
-        if self._is_whole and told is not None and told != f"sha256:{turn.digest.hexdigest()}":
-            yield "content_hash", f"it is not that of the deltas of turn {number}"
+        for problem in self._rules.check(event, content["case_id"], content["t_rel_ms"], told):
+            yield problem.field, problem.what
 
     def end(self) -> Iterator[tuple[str, str]]:
-        if not self._is_whole:
+        if self._rules is None or not self._is_whole:
             return
-        meta = self._meta or {}
-        for number, turn in self._turns.items():
-            if not turn.ended:
-                yield "turn_id", f"turn {number} does not end"
-        counted = {"total_turns": len(self._turns), "total_deltas": self._deltas}
-        for name, there in counted.items():
-            if meta.get(name) not in (None, there):
-                yield name, f"trace_meta says {meta[name]}, the file holds {there}"
+        for number in self._rules.unended():
+            yield "turn_id", f"turn {number} does not end"
+        told = (self._meta.get(name) for name in ("total_turns", "total_deltas"))
+        for problem in self._rules.totals(*told):
+            yield problem.field, problem.what
 
 
-class _RunChecks:
+def _event(kind: str, content: Content) -> TraceEvent:
+    is_delta = kind == "stream_delta"
+    return TraceEvent(
+        content["seq"],
+        content["t_emitted_ms" if is_delta else "t_ms"],
+        content["turn_id"],
+        content["agent_id"],
+        EventKind.DELTA if is_delta else EventKind(content["boundary"]),
+        content["delta_text"] if is_delta else "",
+    )
+
+
+class _RunChecks(Checks):
     """Order, indices, ids and references of a run log."""
 
-    _KINDS = ("run_meta", "tokengate_flush", "buffer_decision", "summary_event")
     _INDEX = {  # noqa: RUF012 - a constant
         "tokengate_flush": "flush_index",
         "buffer_decision": "decision_index",
@@ -147,14 +113,11 @@ class _RunChecks:
     }
 
     def __init__(self) -> None:
+        super().__init__()
         self._meta: Content | None = None
         self._kind = "run_meta"
         self._last = dict.fromkeys(self._INDEX, -1)
         self._events: set[str] = set()
-        self._is_whole = True
-
-    def unreadable(self) -> None:
-        self._is_whole = False
 
     def record(self, content: Content) -> Iterator[tuple[str, str]]:
         kind = content["record_type"]
@@ -167,7 +130,7 @@ class _RunChecks:
         if kind == "run_meta":
             yield "record_type", "a second run_meta record"
             return
-        if self._KINDS.index(kind) < self._KINDS.index(self._kind):
+        if _RUN_KINDS.index(kind) < _RUN_KINDS.index(self._kind):
             yield "record_type", f"{kind} after {self._kind}"
         self._kind = kind
         for name in ("case_id", "variant_id"):
@@ -213,31 +176,23 @@ class _RunChecks:
                 yield name, f"there is no summary {id_} before this one"
         self._events.add(content["event_id"])
 
-    def end(self) -> Iterator[tuple[str, str]]:
-        return iter(())
 
-
-class _ManifestChecks:
+class _ManifestChecks(Checks):
     """Order, totals and hashes of a manifest."""
 
-    _KINDS = ("manifest_meta", "provenance", "trace_entry", "summary")
-
     def __init__(self) -> None:
+        super().__init__()
         self._kind = ""
         self._meta: Content = {}
         self._provenance: Content = {}
         self._summary: Content = {}
         self._entries: list[tuple[str, str, int, int]] = []
-        self._is_whole = True
-
-    def unreadable(self) -> None:
-        self._is_whole = False
 
     def record(self, content: Content) -> Iterator[tuple[str, str]]:
         kind = content["record_type"]
         if not self._kind and kind != "manifest_meta":
             yield "record_type", "a manifest begins with a manifest_meta record"
-        elif self._kind and self._KINDS.index(kind) < self._KINDS.index(self._kind):
+        elif self._kind and _MANIFEST_KINDS.index(kind) < _MANIFEST_KINDS.index(self._kind):
             yield "record_type", f"{kind} after {self._kind}"
         elif kind == self._kind != "trace_entry":
             yield "record_type", f"a second {kind} record"

@@ -3,39 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from exaid_core.trace.files import MAX_LINE_BYTES, RecordError, read_records
 from infra.errors import ConfigError, StorageError
 from infra.files.whole_file import whole_file
-
-
-def records_of(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number of the line from 1, object) of each record of a file.
-
-    Args:
-        path: `.jsonl` or `.jsonl.gz` for a record a line; `.json` for one record in all.
-
-    Raises:
-        RecordError: The file cannot be read as such.
-    """
-    if path.suffix != ".json":
-        yield from read_records(path)
-        return
-    try:
-        if path.stat().st_size > MAX_LINE_BYTES:
-            raise RecordError(path, 1, f"longer than {MAX_LINE_BYTES} bytes")
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise RecordError(path, 1, f"cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RecordError(path, 1, f"not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise RecordError(path, 1, "not a JSON object")
-    yield 1, content
 
 
 def file_hash(path: Path) -> str:

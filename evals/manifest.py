@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from evals.files import file_hash, write_whole
-from exaid_core.trace.files import dump_line, read_records, validated
+from exaid_core.trace.files import dump_line, read_as
 from exaid_core.trace.records import CaseId, Count, Decoding, Hash, MasRunId, Record, Timestamp
 from exaid_core.trace.traces import Trace, read_trace
 from infra.errors import ConfigError
@@ -257,7 +257,7 @@ def read_manifest(path: Path) -> list[ManifestRecord]:
     Raises:
         RecordError: The file is not a manifest.
     """
-    return [validated(_RECORD, path, number, content) for number, content in read_records(path)]
+    return list(read_as(_RECORD, path))
 
 
 def provenance(records: Sequence[ManifestRecord]) -> Provenance:

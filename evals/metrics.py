@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import accumulate, pairwise
 from statistics import fmean
 
@@ -16,10 +15,11 @@ from evals.metrics_records import (
     PerCaseMetrics,
     ThresholdRates,
 )
-from evals.run_logs import Chunk, Decision, Event, RunLogFile
+from evals.run_logs import Decision, Event, RunLogFile
 from evals.trace_text import TraceText
 from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.trace.run_records import BufferAction
+from infra.clock import ms_of
 
 BUDGETS = (250, 500, 1000, 2000)
 """CTU of summary text, for M7b."""
@@ -200,8 +200,10 @@ def _ready_times(log: RunLogFile, emitted: Mapping[int, int]) -> list[float]:
 
     A decision to summarise is followed by its summary; summaries without one come last.
     """
-    by_index = {chunk.flush_index: _ms(chunk) for chunk in log.chunks if chunk.timestamp}
-    by_end = {chunk.end_seq: _ms(chunk) for chunk in log.chunks if chunk.timestamp}
+    by_index = {
+        chunk.flush_index: ms_of(chunk.timestamp) for chunk in log.chunks if chunk.timestamp
+    }
+    by_end = {chunk.end_seq: ms_of(chunk.timestamp) for chunk in log.chunks if chunk.timestamp}
 
     def arrival(end_seq: int | None, covered: Sequence[int] = ()) -> int:
         known = [by_index[index] for index in covered if index in by_index]
@@ -222,10 +224,6 @@ def _ready_times(log: RunLogFile, emitted: Mapping[int, int]) -> list[float]:
         free = max(free, arrival(event.end_seq)) + (event.latency_ms or 0)
         ready.append(free)
     return ready
-
-
-def _ms(chunk: Chunk) -> int:
-    return round(1000 * datetime.fromisoformat(chunk.timestamp).timestamp())
 
 
 def _tail_loss(events: Sequence[Event], trace: TraceText) -> float:

@@ -27,10 +27,10 @@ from exaid_core.trace.run_records import (
     RunMeta,
     StoplistsProvenance,
     TimestampDerivation,
-    timestamp_of,
 )
 from exaid_core.trace.traces import Trace, read_trace
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
+from infra.clock import timestamp_of
 from infra.errors import BenchError, ConfigError, ErrorKind, ProviderError, StructuredOutputError
 from infra.layers.cache import cache_key
 

@@ -6,15 +6,14 @@ of record, under any of the names in `_LISTS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from evals.files import records_of
-from exaid_core.trace.files import RecordError, validated
+from exaid_core.trace.files import RecordError, read_records, validated
 from exaid_core.trace.run_records import BufferAction
 
 _LISTS = {
@@ -113,10 +112,13 @@ class RunLogFile:
     events: tuple[Event, ...]
 
 
-_META: TypeAdapter[Meta] = TypeAdapter(Meta)
-_CHUNK: TypeAdapter[Chunk] = TypeAdapter(Chunk)
-_DECISION: TypeAdapter[Decision] = TypeAdapter(Decision)
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_META = TypeAdapter(Meta)
+_KINDS: Mapping[str, TypeAdapter[Any]] = {
+    "tokengate_flush": TypeAdapter(Chunk),
+    "buffer_decision": TypeAdapter(Decision),
+    "summary_event": TypeAdapter(Event),
+}
+"""In the order of the fields of `RunLogFile`."""
 
 
 def parse_version(text: object) -> tuple[int, ...]:
@@ -135,14 +137,6 @@ def is_single_record(content: Mapping[str, Any]) -> bool:
     )
 
 
-def single_record_problems(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, what) for each problem that makes a single-record run log unreadable."""
-    try:
-        _parse_single(Path(), 1, content)
-    except RecordError as error:
-        yield "", error.what
-
-
 def read_run_log(path: Path) -> RunLogFile:
     """Read a run log of any version.
 
@@ -150,54 +144,35 @@ def read_run_log(path: Path) -> RunLogFile:
         RecordError: The file cannot be read, is of an unknown version, or does not begin with a
             `run_meta` record.
     """
-    records = records_of(path)
+    records = read_records(path)
     number, first = next(records, (1, {}))
     if is_single_record(first):
-        return _parse_single(path, number, first)
-    version = parse_version(first.get("schema_version", ""))
+        meta = validated(_META, path, number, first)
+        return RunLogFile(path, meta, *map(tuple, _lists(path, number, first).values()))
     if first.get("record_type") != "run_meta":
         raise RecordError(path, number, "a run log begins with a run_meta record")
-    if not _SINGLE_RECORD_BEFORE <= version[:2] <= _LAST:
-        told = first.get("schema_version")
+    told = first.get("schema_version", "")
+    if not _SINGLE_RECORD_BEFORE <= parse_version(told)[:2] <= _LAST:
         raise RecordError(path, number, f"exaid.run {told!r} cannot be read, only 1.2 to 1.5")
     meta = validated(_META, path, number, first)
-    kinds: dict[str, list[Any]] = {kind: [] for kind in _LISTS}
-    adapters = _adapters()
+    found: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
     for number, content in records:
         kind = content.get("record_type")
-        if kind not in adapters:
+        if not isinstance(kind, str) or kind not in _KINDS:
             raise RecordError(path, number, f"record_type: {kind!r} is none of a run log")
-        kinds[kind].append(validated(adapters[kind], path, number, content))
-    return _log(path, meta, kinds)
+        found[kind].append(validated(_KINDS[kind], path, number, content))
+    return RunLogFile(path, meta, *map(tuple, found.values()))
 
 
-def _parse_single(path: Path, number: int, content: Mapping[str, Any]) -> RunLogFile:
-    meta = validated(_META, path, number, content)
-    kinds: dict[str, list[Any]] = {}
-    for kind, adapter in _adapters().items():
-        found: object = next((content[name] for name in _LISTS[kind] if name in content), [])
-        if not isinstance(found, list):
-            raise RecordError(path, number, f"{_LISTS[kind][0]}: not a list")
+def _lists(path: Path, number: int, content: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the records in a single-record run log, by kind."""
+    found = {}
+    for kind, names in _LISTS.items():
+        items: object = next((content[name] for name in names if name in content), [])
+        if not isinstance(items, list):
+            raise RecordError(path, number, f"{names[0]}: not a list")
         try:
-            kinds[kind] = [adapter.validate_python(item) for item in found]
-        except ValidationError as error:
-            problem = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, problem["loc"]))
-            raise RecordError(
-                path, number, f"{_LISTS[kind][0]}: {place}: {problem['msg']}"
-            ) from error
-    return _log(path, meta, kinds)
-
-
-def _adapters() -> dict[str, TypeAdapter[Any]]:
-    return {"tokengate_flush": _CHUNK, "buffer_decision": _DECISION, "summary_event": _EVENT}
-
-
-def _log(path: Path, meta: Meta, kinds: Mapping[str, list[Any]]) -> RunLogFile:
-    return RunLogFile(
-        path,
-        meta,
-        tuple(kinds["tokengate_flush"]),
-        tuple(kinds["buffer_decision"]),
-        tuple(kinds["summary_event"]),
-    )
+            found[kind] = [validated(_KINDS[kind], path, number, item) for item in items]
+        except RecordError as error:
+            raise RecordError(path, number, f"{names[0]}: {error.what}") from error
+    return found

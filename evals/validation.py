@@ -8,30 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import jsonschema_rs
 
-from evals.consistency import CHECKS, Checks, Content, NoChecks
-from evals.files import records_of
-from evals.run_logs import is_single_record, parse_version, single_record_problems
+from evals.consistency import CHECKS, KINDS, Checks, Content
+from evals.run_logs import is_single_record, parse_version, read_run_log
 from evals.schema_files import SCHEMAS, load_schema
-from exaid_core.trace.files import RecordError
+from exaid_core.trace.files import RecordError, read_records
 from infra.errors import ConfigError
 
 _CHARS_OF_A_PROBLEM = 200
-_FORMAT_OF_FIRST = {
-    "trace_meta": "exaid.trace",
-    "stream_delta": "exaid.trace",
-    "turn_boundary": "exaid.trace",
-    "manifest_meta": "exaid.manifest",
-    "provenance": "exaid.manifest",
-    "trace_entry": "exaid.manifest",
-    "run_meta": "exaid.run",
-    "tokengate_flush": "exaid.run",
-    "buffer_decision": "exaid.run",
-    "summary_event": "exaid.run",
-}
+_FORMAT_OF_KIND = {kind: format_ for format_, kinds in KINDS.items() for kind in kinds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +50,36 @@ def validate_file(path: Path, schema: str = "") -> Iterator[Problem]:
     Raises:
         ConfigError: There is no such schema.
     """
-    given = _validator(schema) if schema else None
-    single = None
-    validator: jsonschema_rs.Validator | None = given
-    checks: Checks | None = None
-    line = 0
+    validator = _validator(schema) if schema else None
     try:
-        for line, content in records_of(path):
-            if checks is None:
-                if is_single_record(content):
-                    single = content
-                    break
-                format_, problem = _format(content)
-                if problem and given is None:
-                    yield Problem(path, line, *problem)
-                    return
-                if validator is None and not _is_older(format_, content):
-                    validator = _validator(format_)
-                readable = validator is None or validator.is_valid(content)
-                checks = CHECKS.get(format_, NoChecks)() if readable else NoChecks()
+        records = read_records(path)
+        line, first = next(records, (1, None))
+        if first is None:
+            yield Problem(path, line, "", "the file holds no record")
+            return
+        if is_single_record(first):
+            read_run_log(path)
+            return
+        format_, problem = _format(first)
+        if validator is None:
+            if problem:
+                yield Problem(path, line, *problem)
+                return
+            if not _is_older(format_, first):
+                validator = _validator(format_)
+        is_readable = validator is None or validator.is_valid(first)
+        checks = CHECKS.get(format_, Checks)() if is_readable else Checks()
+        for number, content in chain([(line, first)], records):
             found = list(_schema_problems(validator, content))
             if found:
                 checks.unreadable()
             else:
                 found = _checked(checks, content)
-            yield from (Problem(path, line, *problem) for problem in found)
+            yield from (Problem(path, number, *problem) for problem in found)
+            line = number
+        yield from (Problem(path, line, *problem) for problem in checks.end())
     except RecordError as error:
         yield Problem(path, error.line, "", error.what)
-        return
-    if single is not None:
-        yield from (Problem(path, line, *problem) for problem in single_record_problems(single))
-    elif checks is None:
-        yield Problem(path, 1, "", "the file holds no record")
-    else:
-        yield from (Problem(path, line, *problem) for problem in checks.end())
 
 
 def _checked(checks: Checks, content: Content) -> list[tuple[str, str]]:
@@ -116,7 +101,7 @@ def _validator(schema: str) -> jsonschema_rs.Validator:
 def _format(content: Content) -> tuple[str, tuple[str, str] | None]:
     """Return the format that a first record names, and the problem with that name, if any."""
     kind = content.get("record_type")
-    name = _FORMAT_OF_FIRST.get(kind) if isinstance(kind, str) else None
+    name = _FORMAT_OF_KIND.get(kind) if isinstance(kind, str) else None
     if name is None and content.get("schema_name") == "exaid.metrics":
         name = "exaid.metrics"
     if name is None:

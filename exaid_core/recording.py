@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from exaid_core.buffer_agent.buffer_agent import UNASKED, TriggerReason
 from exaid_core.config import JUDGED
-from exaid_core.token_gate.token_gate import Flush, FlushReason
+from exaid_core.segmenter import Chunk
+from exaid_core.token_gate.token_gate import FlushReason
 from exaid_core.trace.events import EventKind
-from exaid_core.trace.files import read_records, validated
+from exaid_core.trace.files import read_as
 from exaid_core.trace.run_records import (
     BufferDecision,
     RunMeta,
@@ -26,27 +26,17 @@ from exaid_core.trace.run_records import (
     TokengateFlush,
 )
 from exaid_core.trace.traces import Trace, read_trace
+from infra.clock import ms_of
 
 _RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedFlush:
-    """A chunk of text that was let through."""
-
-    flush: Flush
-    seqs: tuple[int, ...]
-    """Sequence numbers of its deltas."""
-    at_ms: int
-    """When it was let through, in ms since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A decision of EXAID about one or more chunks."""
 
-    flushes: tuple[int, ...]
-    """Indices of the chunks."""
+    chunks: tuple[int, ...]
+    """Their indices."""
     unasked: TriggerReason | None = None
     """Why they were summarised without asking the buffer agent, under a policy that has one."""
     is_cut: bool = False
@@ -58,7 +48,7 @@ class Recording:
     """The steps of EXAID with one case."""
 
     trace: Trace
-    flushes: tuple[RecordedFlush, ...]
+    chunks: tuple[Chunk, ...]
     steps: tuple[Step, ...]
     """In order."""
     ends_with_summary: bool
@@ -72,13 +62,10 @@ def read_recording(trace_path: Path, log_path: Path) -> Recording:
         RecordError: A file cannot be read, or does not have its format.
     """
     trace = read_trace(trace_path)
-    records = [
-        validated(_RUN_RECORD, log_path, number, content)
-        for number, content in read_records(log_path)
-    ]
+    records = list(read_as(_RUN_RECORD, log_path))
     agents = {event.seq: event.agent_id for event in trace.events}
-    flushes = tuple(
-        _flush(trace, record, agents[record.start_seq])
+    chunks = tuple(
+        _chunk(trace, record, agents[record.start_seq])
         for record in records
         if isinstance(record, TokengateFlush)
     )
@@ -86,12 +73,12 @@ def read_recording(trace_path: Path, log_path: Path) -> Recording:
     decisions = [record for record in records if isinstance(record, BufferDecision)]
     summaries = [record for record in records if isinstance(record, SummaryEvent)]
     if meta.trigger_policy not in JUDGED:
-        return Recording(trace, flushes, _steps_of(summaries, flushes), ends_with_summary=False)
+        return Recording(trace, chunks, _steps_of(summaries, chunks), ends_with_summary=False)
     due = sum(decision.decision == "summarize" for decision in decisions)
     steps = [_step(decision) for decision in decisions]
     if steps and len(summaries) < due:
         steps[-1] = replace(steps[-1], is_cut=True)
-    return Recording(trace, flushes, tuple(steps), len(summaries) > due)
+    return Recording(trace, chunks, tuple(steps), len(summaries) > due)
 
 
 def _step(decision: BufferDecision) -> Step:
@@ -99,7 +86,7 @@ def _step(decision: BufferDecision) -> Step:
     return Step(tuple(decision.covered or ()), unasked)
 
 
-def _flush(trace: Trace, record: TokengateFlush, agent_id: str) -> RecordedFlush:
+def _chunk(trace: Trace, record: TokengateFlush, agent_id: str) -> Chunk:
     deltas = [
         event
         for event in trace.events
@@ -107,32 +94,25 @@ def _flush(trace: Trace, record: TokengateFlush, agent_id: str) -> RecordedFlush
         and event.agent_id == agent_id
         and record.start_seq <= event.seq <= record.end_seq
     ]
-    text = "".join(event.text for event in deltas)
-    flush = Flush(
+    return Chunk(
         agent_id=agent_id,
-        text=text,
+        text="".join(event.text for event in deltas),
+        seqs=tuple(event.seq for event in deltas),
         reason=record.trigger_reason or FlushReason.MAX_WORDS,
-        start_seq=record.start_seq,
-        end_seq=record.end_seq,
-        words=len(text.split()),
-        first_at=deltas[0].t_ms / 1000,
-        last_at=deltas[-1].t_ms / 1000,
+        last_ms=deltas[-1].t_ms,
+        at_ms=ms_of(record.timestamp),
     )
-    at_ms = round(datetime.fromisoformat(record.timestamp).timestamp() * 1000)
-    return RecordedFlush(flush, tuple(event.seq for event in deltas), at_ms)
 
 
-def _steps_of(
-    summaries: Sequence[SummaryEvent], flushes: Sequence[RecordedFlush]
-) -> tuple[Step, ...]:
+def _steps_of(summaries: Sequence[SummaryEvent], chunks: Sequence[Chunk]) -> tuple[Step, ...]:
     """Return the steps of a log without decisions: each summary took all text since the last."""
     steps, used = [], set[int]()
     for summary in summaries:
         covered = set(summary.source_seqs or ())
         new = tuple(
             index
-            for index, flush in enumerate(flushes)
-            if index not in used and covered.issuperset(flush.seqs)
+            for index, chunk in enumerate(chunks)
+            if index not in used and covered.issuperset(chunk.seqs)
         )
         used.update(new)
         steps.append(Step(new))

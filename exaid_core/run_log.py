@@ -16,7 +16,7 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
-from exaid_core.token_gate.token_gate import Flush, FlushReason
+from exaid_core.token_gate.token_gate import FlushReason
 from exaid_core.trace.files import DETERMINISM, dump_line
 from exaid_core.trace.records import CaseId
 from exaid_core.trace.run_records import (
@@ -37,8 +37,8 @@ from exaid_core.trace.run_records import (
     TriggerType,
     decision_id,
     event_id,
-    timestamp_of,
 )
+from infra.clock import timestamp_of
 
 _TRIGGERS = {
     TriggerPolicy.TURN_END: TriggerType.TURN_END,
@@ -70,23 +70,29 @@ class RunLog:
         self.decisions: list[BufferDecision] = []
         self.summaries: list[SummaryEvent] = []
 
-    def flushed(self, flush: Flush, at_ms: int) -> int:
-        """Log a chunk of text and return its index."""
+    def flushed(self, text: str, seqs: Sequence[int], reason: FlushReason, at_ms: int) -> int:
+        """Log a chunk of text and return its index.
+
+        Args:
+            text: The chunk.
+            seqs: Sequence numbers of its deltas, ascending.
+            reason: Why it was let through.
+            at_ms: When, in ms since 1970 UTC.
+        """
         index = len(self.flushes)
         by_size = (
-            self._config.policy is TriggerPolicy.NO_TOKENGATE
-            and flush.reason is FlushReason.MAX_WORDS
+            self._config.policy is TriggerPolicy.NO_TOKENGATE and reason is FlushReason.MAX_WORDS
         )
         self.flushes.append(
             TokengateFlush(
                 record_type="tokengate_flush",
                 **self._common(at_ms),
                 flush_index=index,
-                start_seq=flush.start_seq,
-                end_seq=flush.end_seq,
-                accumulated_ctu=ctu(flush.text),
-                trigger_reason=None if by_size else flush.reason,
-                text_hash=text_hash(flush.text),
+                start_seq=seqs[0],
+                end_seq=seqs[-1],
+                accumulated_ctu=ctu(text),
+                trigger_reason=None if by_size else reason,
+                text_hash=text_hash(text),
             )
         )
         return index

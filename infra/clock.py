@@ -5,7 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def epoch_ms() -> int:
+    """Return the time now, in ms since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def timestamp_of(ms: int) -> str:
+    """Return a time as ISO 8601 in UTC with milliseconds, such as `2025-12-21T10:30:01.234Z`.
+
+    Args:
+        ms: Milliseconds since 1970 UTC, up to the year 9999.
+    """
+    return _text(_EPOCH + timedelta(milliseconds=ms))
+
+
+def ms_of(timestamp: str) -> int:
+    """Return an ISO 8601 time as milliseconds since 1970 UTC, the inverse of `timestamp_of`.
+
+    Raises:
+        ValueError: The text is not such a time.
+    """
+    return round(1000 * datetime.fromisoformat(timestamp).timestamp())
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _utc_now() -> datetime:
@@ -23,4 +52,4 @@ class Clock:
 
     def timestamp(self) -> str:
         """Return the date and time now, ISO 8601 in UTC with milliseconds."""
-        return self.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return _text(self.now())

@@ -13,7 +13,7 @@ from evals.cli.compute_metrics import METRICS
 from evals.figures import FORMATS, draw_metrics
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
 from evals.report import AGGREGATE_FILE, PER_CASE_FILE
-from exaid_core.trace.files import read_records, validated
+from exaid_core.trace.files import read_as
 from infra.errors import ConfigError
 
 FIGURES = "figures"
@@ -55,18 +55,11 @@ def draw(metrics: Path, out: Path, format_: str) -> None:
         RecordError: The metrics cannot be read.
         ConfigError: A file of metrics is empty.
     """
-    aggregates = [
-        validated(TypeAdapter(AggregateMetrics), metrics / AGGREGATE_FILE, number, content)
-        for number, content in read_records(metrics / AGGREGATE_FILE)
-    ]
-    if not aggregates:
+    aggregate = next(read_as(TypeAdapter(AggregateMetrics), metrics / AGGREGATE_FILE), None)
+    if aggregate is None:
         raise ConfigError(f"{metrics / AGGREGATE_FILE} is empty")
-    adapter = TypeAdapter(PerCaseMetrics)
-    per_case = [
-        validated(adapter, metrics / PER_CASE_FILE, number, content)
-        for number, content in read_records(metrics / PER_CASE_FILE)
-    ]
-    paths = draw_metrics(out, aggregates[0], per_case, format_)
+    per_case = list(read_as(TypeAdapter(PerCaseMetrics), metrics / PER_CASE_FILE))
+    paths = draw_metrics(out, aggregate, per_case, format_)
     print(f"written: {out}: {', '.join(path.name for path in paths)}")
 
 

@@ -13,11 +13,13 @@ from pydantic import BaseModel, Field
 
 from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.config import ExaidConfig
+from exaid_core.ctu import fitting
 from exaid_core.model_call import Asked, Caller
 from exaid_core.policy import TriggerPolicy
 from exaid_core.prompts import PROMPTS
-from exaid_core.segments import Segment, block, newest, size
+from exaid_core.segments import Segment, block, size
 from infra.chat import ChatMessage, ChatModel
+from infra.clock import epoch_ms
 from infra.config import LLMRole
 from infra.llm_registry import get_llm
 
@@ -82,6 +84,7 @@ class BufferAgent:
         config: Sizes, ages, and whether novelty is judged.
         case_id: Books the calls under this case.
         monotonic: Clock in seconds.
+        now_ms: Time in ms since 1970 UTC, of text that comes by `addsegment`.
     """
 
     def __init__(
@@ -91,10 +94,12 @@ class BufferAgent:
         *,
         case_id: str = "",
         monotonic: Callable[[], float] = time.perf_counter,
+        now_ms: Callable[[], int] = epoch_ms,
     ) -> None:
         model = llm or get_llm(LLMRole.BUFFER_AGENT)
         self._caller = Caller(model, LLMRole.BUFFER_AGENT, case_id, monotonic)
         self._config = config or ExaidConfig()
+        self._now_ms = now_ms
         self._held: list[Segment] = []
         self._counts: Counter[str] = Counter()
 
@@ -109,7 +114,7 @@ class BufferAgent:
             previous_summaries: Against which novelty is judged, the latest last.
         """
         is_alert = find_alert(segment) is not None
-        new = Segment(agent_id, segment, (), at_ms=0, flush_index=0, is_alert=is_alert)
+        new = Segment(agent_id, segment, (), self._now_ms(), self._counts.total(), is_alert)
         return (await self.judge([new], previous_summaries)).triggers
 
     async def judge(self, new: list[Segment], previous_summaries: Sequence[str]) -> Judgement:
@@ -117,7 +122,9 @@ class BufferAgent:
 
         When the model fails, words, size and age still decide.
         """
-        waiting = newest(self._held, self._config.context_ctu)
+        newest_first = (segment.text for segment in reversed(self._held))
+        shown = fitting(newest_first, self._config.context_ctu)
+        waiting = self._held[len(self._held) - shown :]
         self.hold(new)
         asked = await self._caller.ask(
             self._prompt(waiting, new, previous_summaries), BufferAnalysis

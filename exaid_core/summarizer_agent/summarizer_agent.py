@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from exaid_core.model_call import Caller, added
 from exaid_core.prompts import PROMPTS
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess
-from exaid_core.segments import Segment, block, clipped
+from exaid_core.segments import Said, block, clipped
 from exaid_core.shorten import shorten
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
 from infra.chat import ChatMessage, ChatModel
@@ -75,26 +75,22 @@ class SummarizerAgent:
         Raises:
             SummaryError: The model gave no summary.
         """
-        written = await self.write(
-            summary_history, latest_summary, [Segment("", new_buffer, (), 0, 0)]
-        )
+        written = await self.write(summary_history, latest_summary, [Said("", new_buffer)])
         if written.summary is None:
             raise SummaryError(written.error)
         return written.summary
 
-    async def write(
-        self, history: Sequence[str], latest: str, segments: Sequence[Segment]
-    ) -> Written:
-        """Summarise segments. A field that is too long is repaired by one call, then cut.
+    async def write(self, history: Sequence[str], latest: str, said: Sequence[Said]) -> Written:
+        """Summarise what agents said. A field that is too long is repaired by one call, then cut.
 
         Text that does not fit into the model's context is sent once more without its middle, so
         that it does not block all later text.
         """
-        messages = _prompt(history, latest, segments)
+        messages = _prompt(history, latest, said)
         asked = await self._caller.ask(messages, SummaryDraft)
         usage, latency = asked.usage, asked.latency_ms
         if asked.is_too_long:
-            messages = _prompt(history, latest, clipped(segments, _SHORT_PROMPT))
+            messages = _prompt(history, latest, clipped(said, _SHORT_PROMPT))
             asked = await self._caller.ask(messages, SummaryDraft)
             usage, latency = added(usage, asked.usage), latency + asked.latency_ms
         user = messages[-1].content
@@ -122,14 +118,12 @@ def within_limits(draft: SummaryDraft) -> AgentSummary:
     return AgentSummary.model_validate({**fields, "truncated_fields": tuple(excess(draft))})
 
 
-def _prompt(
-    history: Sequence[str], latest: str, segments: Iterable[Segment]
-) -> tuple[ChatMessage, ...]:
+def _prompt(history: Sequence[str], latest: str, said: Iterable[Said]) -> tuple[ChatMessage, ...]:
     user = PROMPTS.render(
         "summary_user",
         history="\n".join(history) or "(none)",
         latest=latest,
-        new=block(segments),
+        new=block(said),
     )
     return (
         ChatMessage("system", PROMPTS.render("summary_system", **LIMITS)),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count
 
 from exaid_core.trace.events import EventKind, TraceEvent
+from infra.clock import epoch_ms
 
 Subscriber = Callable[[TraceEvent], None]
 
@@ -26,7 +26,7 @@ class TraceBus:
 
     def __init__(
         self,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now_ms: Callable[[], int] = epoch_ms,
         on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self._now_ms = now_ms

@@ -101,8 +101,8 @@ def read_records(
     Memory does not grow with the file, nor with its longest line.
 
     Args:
-        path: `.gz` for a compressed file.
-        max_line_bytes: Longest line that is read.
+        path: `.gz` for a compressed file, `.json` for one with one object in all.
+        max_line_bytes: Longest line that is read, or longest object in all.
 
     Raises:
         RecordError: The file cannot be read, is cut short or damaged, or a line is not a JSON
@@ -114,7 +114,8 @@ def read_records(
         if packed and path.stat().st_size == 0:
             raise EOFError  # which gzip takes for a file without lines
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            while line := file.readline(max_line_bytes + 1):
+            read = file.read if path.suffix == ".json" else file.readline
+            while line := read(max_line_bytes + 1):
                 number += 1
                 if len(line) > max_line_bytes and not line.endswith(b"\n"):
                     raise RecordError(path, number, f"longer than {max_line_bytes} bytes")
@@ -134,6 +135,7 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise RecordError(path, number, f"not UTF-8 at byte {error.start + 1}") from error
     except json.JSONDecodeError as error:
+        number += error.lineno - 1  # of a `.json` file
         raise RecordError(path, number, f"not JSON: {error.msg}, column {error.colno}") from error
     except (ValueError, RecursionError) as error:
         raise RecordError(path, number, f"not JSON: {error}") from error
@@ -144,6 +146,16 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+def read_as(adapter: TypeAdapter[T], path: Path) -> Iterator[T]:
+    """Yield the records of a file, validated.
+
+    Raises:
+        RecordError: See `read_records` and `validated`.
+    """
+    for number, content in read_records(path):
+        yield validated(adapter, path, number, content)
 
 
 def validated(adapter: TypeAdapter[T], path: Path, number: int, content: Mapping[str, Any]) -> T:

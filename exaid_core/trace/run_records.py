@@ -13,7 +13,6 @@ Decided here, because the format leaves it open:
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
@@ -31,8 +30,6 @@ EvalRunId = Annotated[str, Field(pattern=r"^eval-[A-Za-z0-9-]+$")]
 DecisionId = Annotated[str, Field(pattern=r"^case-[A-Za-z0-9-]+-V[0-4]-bd-[0-9]{3,}$")]
 EventId = Annotated[str, Field(pattern=r"^case-[A-Za-z0-9-]+-V[0-4]-se-[0-9]{3,}$")]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 def decision_id(case_id: str, variant_id: str, index: int) -> str:
     """Return the id of buffer decision `index`, counted from 0, such as `case-7-V0-bd-000`."""
@@ -42,17 +39,6 @@ def decision_id(case_id: str, variant_id: str, index: int) -> str:
 def event_id(case_id: str, variant_id: str, index: int) -> str:
     """Return the id of summary event `index`, counted from 0, such as `case-7-V0-se-000`."""
     return f"{case_id}-{variant_id}-se-{index:03d}"
-
-
-def timestamp_of(ms: int) -> str:
-    """Return ISO 8601 with milliseconds, such as `2025-12-21T10:30:01.234Z`.
-
-    Args:
-        ms: Milliseconds since 1970 UTC, 0 to `LAST_MS`: a `t_emitted_ms`, so that timestamps of a
-            replay are those of the trace.
-    """
-    instant = _EPOCH + timedelta(milliseconds=ms)
-    return instant.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 class TriggerType(StrEnum):

@@ -20,6 +20,7 @@ from exaid_core.trace.records import (
     TurnBoundary,
     content_hash,
 )
+from exaid_core.trace.rules import TraceRules
 from infra.files.text import well_formed
 
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
@@ -87,77 +88,23 @@ def read_trace(path: Path) -> Trace:
             path, first, f"exaid.trace {version!r} cannot be read, only {TRACE_SCHEMA_VERSION}"
         )
     meta = validated(TypeAdapter(TraceMeta), path, first, content)
-    assembly = _Assembly(meta)
+    rules = TraceRules(meta.case_id, meta.t0_emitted_ms)
+    events: list[TraceEvent] = []
     for number, content in records:
         record = validated(_TRACE_RECORD, path, number, content)
-        try:
-            assembly.add(record)
-        except _ContradictionError as error:
-            raise RecordError(path, number, str(error)) from error
-    try:
-        return assembly.trace()
-    except _ContradictionError as error:
-        raise RecordError(path, first, str(error)) from error
-
-
-class _ContradictionError(Exception):
-    pass
-
-
-class _Assembly:
-    """Puts the records of a trace together and checks that they agree."""
-
-    def __init__(self, meta: TraceMeta) -> None:
-        self._meta = meta
-        self._events: list[TraceEvent] = []
-        self._turns: dict[int, list[TraceEvent]] = {}
-
-    def add(self, record: TraceRecord) -> None:
         if isinstance(record, TraceMeta):
-            raise _ContradictionError("a second trace_meta record")
+            raise RecordError(path, number, "a second trace_meta record")
         event = _event(record)
-        if record.case_id != self._meta.case_id:
-            raise _ContradictionError(f"a record of {record.case_id} among {self._meta.case_id}")
-        if self._events and event.seq <= self._events[-1].seq:
-            raise _ContradictionError(f"seq {event.seq} after seq {self._events[-1].seq}")
-        if record.t_rel_ms != event.t_ms - self._meta.t0_emitted_ms:
-            raise _ContradictionError(
-                f"t_rel_ms {record.t_rel_ms} is not its time less t0_emitted_ms"
-            )
-        self._events.append(event)
-        self._add_to_turn(event)
-        if isinstance(record, TurnBoundary) and record.content_hash is not None:
-            turn = _turn(self._turns[event.turn_id])
-            if record.content_hash != content_hash(delta.text for delta in turn.deltas):
-                raise _ContradictionError(
-                    f"content_hash is not that of the deltas of turn {turn.turn_id}"
-                )
-
-    def _add_to_turn(self, event: TraceEvent) -> None:
-        number = event.turn_id
-        if event.kind is EventKind.START:
-            if number in self._turns:
-                raise _ContradictionError(f"turn {number} starts twice")
-            self._turns[number] = []
-        elif number not in self._turns:
-            raise _ContradictionError(f"turn {number} has not started")
-        elif self._turns[number][-1].kind is EventKind.END:
-            raise _ContradictionError(f"turn {number} has ended already")
-        elif event.agent_id != (agent_id := self._turns[number][0].agent_id):
-            raise _ContradictionError(f"{event.agent_id} speaks in turn {number} of {agent_id}")
-        self._turns[number].append(event)
-
-    def trace(self) -> Trace:
-        turns = tuple(_turn(events) for events in self._turns.values())
-        counted = {
-            "total_turns": len(turns),
-            "total_deltas": sum(len(turn.deltas) for turn in turns),
-        }
-        for name, there in counted.items():
-            told = getattr(self._meta, name)
-            if told not in (None, there):
-                raise _ContradictionError(f"{name} is {told}, but the file holds {there}")
-        return Trace(self._meta, tuple(self._events), turns)
+        told = record.content_hash if isinstance(record, TurnBoundary) else None
+        for problem in rules.check(event, record.case_id, record.t_rel_ms, told):
+            raise RecordError(path, number, str(problem))
+        events.append(event)
+    for problem in rules.totals(meta.total_turns, meta.total_deltas):
+        raise RecordError(path, first, str(problem))
+    by_turn: dict[int, list[TraceEvent]] = {}
+    for event in events:
+        by_turn.setdefault(event.turn_id, []).append(event)
+    return Trace(meta, tuple(events), tuple(map(_turn, by_turn.values())))
 
 
 def _turn(events: list[TraceEvent]) -> Turn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from exaid_core.trace.run_records import timestamp_of
+from infra.clock import timestamp_of
 from mdagents.export.calls import Call
 from mdagents.export.ids import JSONObject, stable_id
 from mdagents.export.usage import model_usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from exaid_core.trace.run_records import timestamp_of
+from infra.clock import timestamp_of
 from mdagents.export.events import Event, Span, answer, around, flat, instant, message
 from mdagents.export.ids import JSONObject, stable_id
 from mdagents.export.records import Record, served_model

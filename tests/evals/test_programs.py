@@ -282,3 +282,6 @@ def test_a_log_of_1_3_is_read_without_the_fields_of_1_5(tmp_path: Path) -> None:
     assert validate([str(path)]) == 0
     path.write_text(f"{json.dumps(meta)}\n{json.dumps(event | {'event_index': 1})}\n")
     assert validate([str(path)]) == 1
+    path.write_text(f"{json.dumps(meta)}\n{json.dumps(event | {'record_type': ['what']})}\n")
+    with pytest.raises(RecordError, match=r"line 2: record_type: \['what'\] is none of a run log"):
+        read_run_log(path)

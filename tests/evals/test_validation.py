@@ -114,6 +114,15 @@ def test_files_that_are_none(tmp_path: Path, content: bytes, expected: str) -> N
     assert [problem for problem in problems(path) if expected in problem]
 
 
+def test_a_trace_without_its_meta_record_is_still_checked(tmp_path: Path) -> None:
+    lines = read_lines(write_trace(tmp_path))[1:]
+    path = write_lines(tmp_path / "damaged.jsonl", lines)
+    first = "1 record_type: a trace begins with a trace_meta record"
+    assert problems(path) == [first]
+    repeat(4)(lines)
+    assert problems(write_lines(path, lines))[:2] == [first, "6 seq: 4 comes twice"]
+
+
 def test_a_truncated_gzip_file(tmp_path: Path) -> None:
     whole = write_trace(tmp_path).read_bytes()
     cut = tmp_path / "cut.jsonl.gz"

@@ -142,6 +142,12 @@ async def test_an_old_buffer_forces_a_summary(outcome: Outcome) -> None:
     assert not (await agent.judge([segment("d", at=200.0)], [])).triggers
 
 
+async def test_text_that_is_added_alone_grows_old_as_well() -> None:
+    hours = iter([0, 4_000, 5_001])
+    agent = BufferAgent(model(WAIT), ExaidConfig(max_buffer_age=5.0), now_ms=lambda: next(hours))
+    assert [await agent.addsegment("doctor", text, []) for text in "abc"] == [False, False, True]
+
+
 async def test_what_is_new_is_told_from_what_waits() -> None:
     judge = model(WAIT)
     agent = agent_of(judge, context_ctu=6)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from exaid_core.exaid import EXAID
+from exaid_core.policy import TriggerPolicy
+from exaid_core.recording import read_recording
 from exaid_core.token_gate.token_gate import GateProfile
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import TraceEvent
+from exaid_core.trace.files import write_gz
+from exaid_core.trace.traces import write_trace
+from infra.chat import ChatReply, ChatRequest, OnText
 from infra.config import LLMRole
 from infra.layers.gate import Urgency
 from tests.exaid_core.models import (
@@ -118,12 +128,13 @@ async def test_text_that_has_waited_long_is_summarised_without_a_judgement() -> 
 async def test_alarms_go_first_then_first_summaries_then_what_waits_longest() -> None:
     room = OneRoom()
     exaids = {}
+    room.free.set()
     for name in ("old", "new", "alarm", "first"):
-        exaid = make_exaid(model(SHIFT), model(STABLE), gate=WORDS)
+        exaids[name] = make_exaid(model(SHIFT), model(STABLE), gate=WORDS, room=room)
         if name != "first":
-            await exaid.received_trace("doctor", "Fever.")
-        exaid._room = room
-        exaids[name] = exaid
+            await exaids[name].received_trace("doctor", "Fever.")
+    room.free.clear()
+    room.asked.clear()
     for name in ("old", "new", "alarm", "first"):
         await asyncio.sleep(1)
         text = "He is in cardiac arrest." if name == "alarm" else "It is fever and cough."
@@ -175,6 +186,19 @@ async def test_a_case_that_is_over_is_summarised_from_its_events() -> None:
     assert {decision.trigger for decision in exaid.log.decisions} == {"behind"}
 
 
+def share_not_covered(exaid: EXAID) -> float:
+    """The share of the logged text that is in no summary, by the sources of the summaries."""
+    covered = {
+        seq
+        for summary in exaid.summaries
+        for first, last in summary.source_seqs
+        for seq in range(first, last + 1)
+    }
+    flushes = exaid.log.flushes
+    lost = sum(f.accumulated_ctu for f in flushes if f.start_seq not in covered)
+    return lost / sum(f.accumulated_ctu for f in flushes) if flushes else 0.0
+
+
 @virtual_time
 async def test_stopped_at_any_moment_nothing_is_left_at_work() -> None:
     for hundredths in range(0, 700, 7):
@@ -200,10 +224,7 @@ async def test_stopped_at_any_moment_nothing_is_left_at_work() -> None:
         speaking.cancel()
         await asyncio.wait([speaking])
         assert asyncio.all_tasks() == {asyncio.current_task()}, hundredths
-        left = [*exaid.buffer_agent.held(), *(arrival.segment for arrival in exaid._pending)]
-        covered = {seq for s in exaid.summaries for first, last in s.source_seqs
-                   for seq in range(first, last + 1)}  # fmt: skip
-        assert not covered & {seq for segment in left for seq in segment.seqs}, hundredths
+        assert exaid.tail_loss() == share_not_covered(exaid), hundredths
 
 
 @virtual_time
@@ -221,6 +242,59 @@ async def test_what_is_left_of_a_trace_counts_as_not_covered() -> None:
     taking.cancel()
     await asyncio.wait([taking])
     assert (exaid.tail_loss(), exaid.missed_alerts(), exaid.alerts) == (1.0, 1, 1)
+
+
+@pytest.mark.parametrize("policy", TriggerPolicy)
+@virtual_time
+async def test_a_replay_cut_short_at_any_moment_counts_what_it_left(
+    tmp_path: Path, policy: TriggerPolicy
+) -> None:
+    heard: list[TraceEvent] = []
+    live = make_exaid(model(WAIT, SHIFT), model(STABLE), gate=WORDS, policy=policy, chunk_ctu=9)
+    bus = watched_bus(live)
+    bus.subscribe(heard.append)
+    for number in range(6):
+        turn = bus.start_turn(f"expert-{number}")
+        turn.say(f"It is fever of 39.{number} degrees.")
+        turn.end()
+        await asyncio.sleep(1)
+    await live.close()
+    run: dict[str, Any] = {"created_at": "2025-12-24T22:26:50Z", "mas_run_id": "mas_1"}
+    trace_path, log_path = tmp_path / "trace.gz", tmp_path / "log.gz"
+    write_trace(trace_path, heard, case_id="case-live", mac_commit="abc", model="m", **run)
+    write_gz(log_path, live.log.lines(eval_run_id="eval-1", **run))
+    recording = read_recording(trace_path, log_path)
+    calls = len(live.log.decisions) + len(live.log.summaries)
+    for tenths in range(0, 10 * calls + 10, 3):
+        judge = Slow(model(WAIT, SHIFT), lambda: 1.0)
+        exaid = make_exaid(judge, Slow(model(STABLE), lambda: 1.0), policy=policy)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(exaid.replay(recording), tenths / 10)
+        assert exaid.tail_loss() == share_not_covered(exaid), tenths
+    assert exaid.summaries == live.summaries
+
+
+@virtual_time
+async def test_one_who_waits_is_released_even_if_stopping_is_interrupted() -> None:
+    class Tough:
+        """A model that needs a while to stop."""
+
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            try:
+                await asyncio.sleep(100)
+            finally:
+                await asyncio.sleep(5)
+            raise DOWN
+
+    exaid = make_exaid(Tough(), model(STABLE))
+    waiting = [asyncio.ensure_future(exaid.received_trace("a", text)) for text in ("One.", "Two.")]
+    await asyncio.sleep(1)
+    waiting.append(asyncio.ensure_future(exaid.received_trace("a", "Three.")))
+    await asyncio.sleep(1)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(exaid.stop(), 1)
+    assert await asyncio.gather(*waiting) == [None] * 3
+    assert exaid.tail_loss() == 1.0
 
 
 @virtual_time

@@ -195,6 +195,18 @@ def test_a_bad_line_is_named(tmp_path: Path, line: bytes, what: str) -> None:
     assert problem(everything, path).startswith(what)
 
 
+def test_a_json_file_is_one_object(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{\n "a": 1\n}\n')
+    assert everything(path) == [(1, {"a": 1})]
+    path.write_text('{\n "a": \n}\n')
+    assert problem(everything, path) == "line 3: not JSON: Expecting value, column 1"
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+    assert problem(everything, path) == "line 2: not JSON: Extra data, column 1"
+    path.write_text("[1]")
+    assert problem(everything, path) == "line 1: not a JSON object"
+
+
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz"])
 def test_a_line_that_is_too_long_is_not_read_to_its_end(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

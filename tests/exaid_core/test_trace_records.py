@@ -31,8 +31,8 @@ from exaid_core.trace.run_records import (
     TokengateFlush,
     decision_id,
     event_id,
-    timestamp_of,
 )
+from infra.clock import ms_of, timestamp_of
 from tests.conftest import REAL_TRACES, SHARED
 
 trace_record: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
@@ -390,7 +390,7 @@ def test_timestamps_look_as_in_the_seed() -> None:
 def test_timestamps_name_the_millisecond(ms: int) -> None:
     timestamp = timestamp_of(ms)
     since = datetime.fromisoformat(timestamp) - datetime(1970, 1, 1, tzinfo=UTC)
-    assert since // timedelta(milliseconds=1) == ms
+    assert since // timedelta(milliseconds=1) == ms == ms_of(timestamp)
     TraceMeta.model_validate(TRACE_META | {"created_at": timestamp})
 
 

@@ -1,0 +1,152 @@
+"""Cuts what the agents of a case say into segments, as the policy asks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.config import ExaidConfig
+from exaid_core.ctu import ctu
+from exaid_core.policy import TriggerPolicy
+from exaid_core.run_log import RunLog
+from exaid_core.segments import Segment
+from exaid_core.token_gate.chunks import ChunkGate
+from exaid_core.token_gate.token_gate import Flush, FlushReason, GateCore
+from exaid_core.trace.events import EventKind, TraceEvent
+
+_ENDS_A_TEXT = frozenset({FlushReason.TURN_END, FlushReason.END_OF_TRACE})
+_LONGEST_ALERT = 160
+"""Most characters of an alert and its negation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of an agent's text that is let through; a segment, unless it is blank."""
+
+    agent_id: str
+    text: str
+    seqs: tuple[int, ...]
+    """Sequence numbers of its deltas, ascending."""
+    reason: FlushReason
+    last_ms: int
+    """When its last delta came, in ms since 1970 UTC."""
+    at_ms: int
+    """When it was let through, in ms since 1970 UTC."""
+
+
+class Segmenter:
+    """The text of a case on its way into segments.
+
+    Args:
+        config: The policy, and the sizes of chunks.
+        log: Where the segments are logged.
+    """
+
+    def __init__(self, config: ExaidConfig, log: RunLog) -> None:
+        self._log = log
+        self._gate = _gate(config)
+        self._seqs: defaultdict[str, list[int]] = defaultdict(list)  # in the gate, by agent
+        self._ends: dict[str, str] = {}  # of the text that a turn has let through so far, by agent
+        self.chunks: Counter[str] = Counter()
+        """Chunks so far, by agent."""
+        self.text_ctu = 0
+        """CTU of the segments so far."""
+        self.alerts = 0
+        """Segments with a critical alert so far."""
+
+    def event(self, event: TraceEvent) -> list[Segment]:
+        """Take an event of a trace and return the segments that it completes, as all of these do.
+
+        Times are in ms since 1970 UTC.
+        """
+        match event.kind:
+            case EventKind.DELTA:
+                return self.token(event.agent_id, event.text, event.seq, event.t_ms)
+            case EventKind.END:
+                return self.flush(event.agent_id, event.t_ms, FlushReason.TURN_END)
+            case EventKind.START:
+                return []
+
+    def token(self, agent_id: str, text: str, seq: int, t_ms: int) -> list[Segment]:
+        """Take a piece of streamed text."""
+        flushes = self._gate.add(agent_id, text, seq=seq, now=t_ms / 1000)
+        if text:
+            self._seqs[agent_id].append(seq)
+        return self._let_through(flushes, t_ms)
+
+    def whole(self, agent_id: str, text: str, seq: int, t_ms: int) -> list[Segment]:
+        """Take a text that is a chunk by itself; what the agent has streamed before goes first."""
+        earlier = self.flush(agent_id, t_ms, FlushReason.TURN_END)
+        return earlier + self.chunk(Chunk(agent_id, text, (seq,), FlushReason.TURN_END, t_ms, t_ms))
+
+    def flush(
+        self, agent_id: str, t_ms: int, reason: FlushReason = FlushReason.END_OF_TRACE
+    ) -> list[Segment]:
+        """Let through what the gate holds of an agent."""
+        flush = self._gate.flush(agent_id, reason)
+        return self._let_through([flush] if flush else [], t_ms)
+
+    def rest(self, t_ms: int) -> list[Segment]:
+        """Let through what the gate holds of all agents."""
+        return [
+            segment for agent_id in self._gate.agents() for segment in self.flush(agent_id, t_ms)
+        ]
+
+    def deadline(self) -> float | None:
+        """Return when the gate's next timer expires, in seconds since 1970 UTC; None without."""
+        return self._gate.deadline()
+
+    def expired(self, t_ms: int) -> list[Segment]:
+        """Let through what the timers have released by now."""
+        return self._let_through(self._gate.check(t_ms / 1000), t_ms)
+
+    def advance(self, t_ms: int) -> list[Segment]:
+        """Let virtual time pass: the same as `expired`, but each timer fires at its own time."""
+        segments = []
+        while (deadline := self._gate.deadline()) is not None and deadline <= t_ms / 1000:
+            segments += self._let_through(self._gate.check(deadline), round(1000 * deadline))
+        return segments
+
+    def chunk(self, chunk: Chunk) -> list[Segment]:
+        """Take a text that has been let through elsewhere."""
+        is_alert = self._reports_danger(chunk)
+        self.chunks[chunk.agent_id] += 1
+        if not chunk.text.strip():
+            return []
+        self.text_ctu += ctu(chunk.text)
+        self.alerts += is_alert
+        index = self._log.flushed(chunk.text, chunk.seqs, chunk.reason, chunk.at_ms)
+        return [Segment(chunk.agent_id, chunk.text, chunk.seqs, chunk.last_ms, index, is_alert)]
+
+    def _let_through(self, flushes: Iterable[Flush], t_ms: int) -> list[Segment]:
+        segments = []
+        for flush in flushes:
+            seqs = self._seqs[flush.agent_id]
+            own = tuple(seq for seq in seqs if seq <= flush.end_seq)
+            del seqs[: len(own)]
+            last_ms = round(1000 * flush.last_at)
+            segments += self.chunk(
+                Chunk(flush.agent_id, flush.text, own, flush.reason, last_ms, t_ms)
+            )
+        return segments
+
+    def _reports_danger(self, chunk: Chunk) -> bool:
+        """Return whether a chunk holds a critical alert, even if the gate has cut its words."""
+        before = self._ends.pop(chunk.agent_id, "")
+        if chunk.reason not in _ENDS_A_TEXT:
+            self._ends[chunk.agent_id] = (before + chunk.text)[-_LONGEST_ALERT:]
+        if find_alert(chunk.text):
+            return True
+        return bool(before and find_alert(before + chunk.text) and not find_alert(before))
+
+
+def _gate(config: ExaidConfig) -> GateCore:
+    match config.policy:
+        case TriggerPolicy.TURN_END:
+            return ChunkGate()
+        case TriggerPolicy.NO_TOKENGATE:
+            return ChunkGate(config.chunk_ctu)
+        case _:
+            return GateCore(config.gate)

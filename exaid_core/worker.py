@@ -1,0 +1,241 @@
+"""When EXAID decides: one worker takes the segments of a case in their order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import takewhile
+
+from exaid_core.buffer_agent.buffer_agent import TriggerReason
+from exaid_core.config import JUDGED
+from exaid_core.decisions import Decisions
+from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.segments import Segment
+from infra.config import LLMRole
+from infra.layers.gate import Urgency
+
+RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
+"""Makes a context that is entered when a call to the model of a role can be sent."""
+
+Waiter = asyncio.Future[AgentSummary | None]
+"""Is given the summary that a segment is part of, or None."""
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """A segment that has not been decided on."""
+
+    segment: Segment
+    is_parked: bool
+    """Whether it goes into the buffer without a decision."""
+    waiter: Waiter | None = None
+
+    def settle(self, summary: AgentSummary | None) -> None:
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(summary)
+
+
+class Worker:
+    """Decides on the segments of a case, one decision at a time.
+
+    Segments that arrive during a decision, or while the next call has to wait for room, are decided
+    on together. Whatever is cancelled here, each segment waits still, or is in the buffer or in a
+    summary.
+
+    Args:
+        decisions: Makes the decisions.
+        now_ms: Time in ms since 1970 UTC.
+        room: See `EXAID`.
+    """
+
+    def __init__(self, decisions: Decisions, now_ms: Callable[[], int], room: RoomFor) -> None:
+        self._decisions = decisions
+        self._config = decisions.config
+        self._buffer_agent = decisions.buffer_agent
+        self._now_ms = now_ms
+        self._room = room
+        self._pending: list[_Arrival] = []
+        self._hurry = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._waits_for_room = False
+        self.failure: Exception | None = None
+        """The first error in a decision that nobody waited for."""
+
+    def submit(
+        self, segments: Sequence[Segment], *, is_parked: bool = False, waiter: Waiter | None = None
+    ) -> None:
+        """Take segments, in order; needs a running event loop.
+
+        Args:
+            segments: The segments.
+            is_parked: Whether they go into the buffer without a decision.
+            waiter: Told of the decision on the last of them, which is not delayed then.
+        """
+        if not segments:
+            return
+        self._pending += [_Arrival(segment, is_parked) for segment in segments]
+        self._pending[-1].waiter = waiter
+        is_alert = any(segment.is_alert for segment in segments)
+        if waiter is not None or is_alert or (self._is_first_text() and self._has_enough_text()):
+            self._hurry.set()
+        self._start()
+
+    async def decision_on(
+        self, segments: Sequence[Segment], *, is_parked: bool = False
+    ) -> AgentSummary | None:
+        """Take segments as `submit` does and wait for the decision on them.
+
+        Returns:
+            The summary that the last of them is part of, or None.
+        """
+        if not segments:
+            return None
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        self.submit(segments, is_parked=is_parked, waiter=waiter)
+        return await waiter
+
+    async def finish(self) -> None:
+        """Decide on all that is there, and summarise what then is left in the buffer."""
+        # Waiting text need not be judged, since it is summarised anyway; unless a caller waits for
+        # the decision, or for an alert, or where each text is judged alone.
+        pending = self._pending
+        if self._config.coalesce and not any(a.waiter or a.segment.is_alert for a in pending):
+            for arrival in pending:
+                arrival.is_parked = True
+        while self._pending or (self._task is not None and not self._task.done()):
+            self._hurry.set()
+            task = self._start()
+            if self._waits_for_room and all(arrival.is_parked for arrival in self._pending):
+                self._waits_for_room = False
+                task.cancel()  # it has taken nothing yet, and nothing needs a call
+            await asyncio.wait([task])
+        if self._buffer_agent.held():
+            async with self._one_at_a_time, self._room(LLMRole.SUMMARIZER, self._urgency):
+                await self._decisions.summarise()
+
+    async def catch_up(self, groups: Iterable[list[Segment]]) -> None:
+        """Summarise the groups one by one, without asking whether they are due.
+
+        Cases that are shown live go first, but for a case with an alert.
+        """
+        left = deque(groups)
+        alerts = any(segment.is_alert for group in left for segment in group)
+        try:
+            while left:
+                room = self._room(LLMRole.SUMMARIZER, lambda: (not alerts, 2))
+                async with self._one_at_a_time, room:
+                    await self._decisions.consider(left.popleft(), TriggerReason.BEHIND)
+        finally:
+            for group in left:
+                self._buffer_agent.hold(group)
+
+    async def stop(self) -> None:
+        """Stop at once: no further call is begun, and a call under way is cancelled."""
+        for arrival in self._pending:
+            arrival.settle(None)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def left(self) -> list[Segment]:
+        """Return the segments without a summary."""
+        return [*self._buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
+
+    def _start(self) -> asyncio.Task[None]:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._work())
+        return self._task
+
+    async def _work(self) -> None:
+        while self._pending:
+            await self._linger()
+            is_parked = bool(self._pending) and self._pending[0].is_parked
+            self._waits_for_room = not is_parked
+            async with self._one_at_a_time, self._room_for_next(is_parked=is_parked):
+                self._waits_for_room = False
+                if self._pending:
+                    await self._decide_on(self._next_batch())
+
+    async def _linger(self) -> None:
+        config = self._config
+        if config.linger > 0 and config.coalesce:
+            pause = max(config.linger, min(self._decisions.pace, config.longest_linger))
+            if self._is_first_text() and config.first_after is not None:
+                waited = (self._now_ms() - self._pending[0].segment.at_ms) / 1000
+                pause = max(0.0, config.first_after - waited)
+            try:
+                async with asyncio.timeout(pause):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass
+        self._hurry.clear()
+
+    def _room_for_next(self, *, is_parked: bool) -> AbstractAsyncContextManager[None]:
+        if is_parked:
+            return nullcontext()
+        is_judged = self._config.policy in JUDGED and not self._is_first_text()
+        role = LLMRole.BUFFER_AGENT if is_judged else LLMRole.SUMMARIZER
+        return self._room(role, self._urgency)
+
+    def _urgency(self) -> tuple[float, ...]:
+        """Return the urgency of the next call: alerts, first summaries, then the longest wait."""
+        waiting = [arrival.segment for arrival in self._pending]
+        since = waiting[:1] or self._buffer_agent.held()[-1:]
+        return (
+            not any(segment.is_alert for segment in self.left()),
+            bool(self._decisions.history.summaries),
+            since[0].at_ms if since else 0,
+        )
+
+    def _next_batch(self) -> list[_Arrival]:
+        """Take the first arrivals, as many as are decided on together."""
+        is_parked = self._pending[0].is_parked
+        batch = list(takewhile(lambda each: each.is_parked is is_parked, self._pending))
+        if not self._config.coalesce:
+            del batch[1:]
+        del self._pending[: len(batch)]
+        return batch
+
+    async def _decide_on(self, batch: list[_Arrival]) -> None:
+        summary = None
+        try:
+            segments = [arrival.segment for arrival in batch]
+            if batch[0].is_parked:
+                self._buffer_agent.hold(segments)
+            else:
+                summary = await self._decisions.consider(segments, self._unasked(batch))
+        except Exception as error:  # noqa: BLE001 - raised to the callers that wait, or by `close`
+            waiters = [each.waiter for each in batch if each.waiter and not each.waiter.done()]
+            for waiter in waiters:
+                waiter.set_exception(error)
+            if not waiters:
+                self.failure = self.failure or error
+        finally:
+            for arrival in batch:
+                arrival.settle(summary)
+
+    def _unasked(self, batch: Sequence[_Arrival]) -> TriggerReason | None:
+        """Return why text is summarised without being judged; None if it is judged."""
+        config = self._config
+        if not config.coalesce or any(a.waiter or a.segment.is_alert for a in batch):
+            return None
+        if self._is_first_text():
+            return TriggerReason.FIRST_TEXT
+        waited = self._now_ms() - batch[0].segment.at_ms
+        if config.behind_after is not None and waited > 1000 * config.behind_after:
+            return TriggerReason.BEHIND
+        return None
+
+    def _is_first_text(self) -> bool:
+        config = self._config
+        # An attempt that failed counts: the next text is judged, and not sent with all before it.
+        is_first = not self._decisions.log.summaries
+        return config.coalesce and config.first_after is not None and is_first
+
+    def _has_enough_text(self) -> bool:
+        words = sum(len(arrival.segment.text.split()) for arrival in self._pending)
+        return words >= self._config.gate.min_words
