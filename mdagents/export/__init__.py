@@ -1,9 +1,36 @@
-"""A run as a log of Inspect, which its viewer and its analysis tools read (docs/inspect.md).
+"""A run as a log of Inspect, which its viewer and its analysis tools read (docs/inspect.md)."""
 
-The form is that of `inspect_ai.log.EvalLog`, version 2, as of inspect_ai 0.3.285. The package
-itself is not needed: a test reads the log with it.
-"""
+from __future__ import annotations
 
-from mdagents.export.export import export_run
+from pathlib import Path
+
+from infra.errors import ConfigError
+
+
+def export_run(path: Path, output: Path | None = None) -> Path:
+    """Write a run as a log of Inspect. The same run gives the same bytes.
+
+    Args:
+        path: Folder of a run, its `samples.jsonl`, or a JSON array.
+        output: The file; None: in the run's folder, under the name that Inspect would give it.
+
+    Returns:
+        The file.
+
+    Raises:
+        ConfigError: There is no such run, its files cannot be read, or Inspect is not installed.
+        RecordError: A trace cannot be read.
+        StorageError: The log cannot be written.
+    """
+    try:
+        import inspect_ai  # noqa: F401  # an extra, and it takes seconds to load
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f'an export needs {error.name}: pip install "mdagents-bench[inspect]"'
+        ) from error
+    from mdagents.export.log import write_log
+
+    return write_log(path, output)
+
 
 __all__ = ["export_run"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infra.errors import ConfigError
 from infra.files.printing import fails_in_one_line, print_result
-from mdagents.export.export import export_run
+from mdagents.export import export_run
 
 
 @fails_in_one_line

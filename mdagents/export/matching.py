@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents.export.calls import Call
+from mdagents.export.ledger import Call
 from mdagents.scoring.transcripts import TranscriptTurn
 
 SLACK_MS = 5

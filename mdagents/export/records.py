@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
+from infra.files.text import well_formed
+from mdagents.export.ledger import ms_of
 from mdagents.records.manifest import RunManifest, read_manifest
-from mdagents.scoring.group import scored
 from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow
 
@@ -30,21 +32,48 @@ class RunFiles:
     @property
     def name(self) -> str:
         """The run's name, or the file's."""
-        return self.output.name
+        return well_formed(self.output.name)
 
     @property
-    def scored(self) -> list[ScoredRow]:
-        """All but the skipped questions."""
-        return scored(self.output.rows)
+    def models(self) -> Mapping[str, str]:
+        """Role -> model that was asked for; empty for another program's file."""
+        return self.manifest.models if self.manifest else {}
+
+    @property
+    def starts(self) -> list[int]:
+        """When the program was started on it, in ms since 1970 UTC.
+
+        Raises:
+            ConfigError: `run.json` holds something else than times.
+        """
+        invocations = self.manifest.invocations if self.manifest else []
+        try:
+            return [ms_of(invocation.started_at) for invocation in invocations]
+        except ValueError as error:
+            raise ConfigError(f"run.json: {error}") from error
 
     def records(self) -> Iterator[tuple[Record, ScoredRow]]:
-        """Yield each record that counts, with its scored row, in the order of the selection."""
+        """Yield each record that counts, with its scored row, in the order of the selection.
+
+        Raises:
+            ConfigError: A record holds a number that JSON does not have.
+        """
         order = {id_: n for n, id_ in enumerate(self.manifest.item_ids if self.manifest else ())}
         rows = sorted(
             self.output.rows, key=lambda row: (row.epoch, order.get(row.question_id, len(order)))
         )
         for row, record in replace(self.output, rows=tuple(rows)).records():
-            yield record, row
+            yield _writable(record, row), row
+
+
+def _writable(record: Record, row: ScoredRow) -> Record:
+    """Return a record as any program can read it: another program's may hold NaN or half a pair."""
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise ConfigError(f"question {row.question_id}: {error}") from error
+    whole: Record = json.loads(well_formed(text))
+    return whole
 
 
 def find_run(path: Path) -> RunFiles:
@@ -66,8 +95,3 @@ def find_run(path: Path) -> RunFiles:
     if not output.rows:
         raise ConfigError(f"{path} holds no finished question")
     return RunFiles(folder, manifest, output)
-
-
-def served_model(record: Record) -> str:
-    """Return the models that answered, as the record names them."""
-    return str(record.get("model") or "")

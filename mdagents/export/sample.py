@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from infra.clock import timestamp_of
-from mdagents.export.events import Event, Span, answer, around, flat, instant, message
-from mdagents.export.ids import JSONObject, stable_id
-from mdagents.export.records import Record, served_model
+from inspect_ai.dataset import Sample
+from inspect_ai.event import ErrorEvent, Event, SampleInitEvent, SampleLimitEvent, ScoreEvent
+from inspect_ai.log import EvalError, EvalSample, EvalSampleLimit
+from inspect_ai.model import ChatMessage, ChatMessageUser, ModelOutput
+from inspect_ai.scorer import Score
+
+from mdagents.export.ledger import Spending, usages
+from mdagents.export.spans import answer, around, flat, stable_id
 from mdagents.export.transcript import Sources, case_span
-from mdagents.export.usage import Spending
 from mdagents.scoring.fields import number_of, object_of, options_of, response_text
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
@@ -35,7 +40,7 @@ _VALUES: dict[str, tuple[str, str]] = {
 """Value and reason of a question without an answer: as in Inspect's multiple choice, a reply
 without an option is incorrect, a missing reply is no answer. Both count as 0."""
 
-_LIMITS = {
+_LIMITS: dict[str, Literal["token", "cost", "time"]] = {
     "--sample-token-limit": "token",
     "--token-limit": "token",
     "--cost-limit": "cost",
@@ -45,108 +50,93 @@ _LIMIT_REACHED = re.compile(rf"({'|'.join(_LIMITS)}) (\d+(?:\.\d+)?(?:e[+-]?\d+)
 
 
 def make_sample(
-    record: Record, row: ScoredRow, sources: Sources, spent: Spending, *, run: str, solver: str
-) -> JSONObject:
+    row: ScoredRow, sources: Sources, spent: Spending, *, run: str, solver: str
+) -> EvalSample:
     """Return a question as Inspect logs it.
 
     Args:
-        record: Of the question.
         row: How it is scored.
         sources: How it was answered.
         spent: Tokens of the question, EXAID's included.
         run: Id of the run.
         solver: Name of the solver.
     """
+    record = sources.record
     sample_id = stable_id(run, row.question_id, str(row.epoch))
-    options = options_of(record.get("options")) or {}
     question = str(record.get("question") or "")
+    options = options_of(record.get("options")) or {}
     said = response_text(record.get("response"))
-    score = _score(row, said, record)
-    failed = _failure(row, record)
-    solved = case_span(str(record.get("difficulty") or solver), sources)
+    served = str(record.get("model") or "")
     shown = "\n".join([question, *(f"{letter}) {text}" for letter, text in options.items())])
-    asked = message("user", shown, source="input")
-    output = answer(served_model(record), said) if said else {"model": served_model(record)}
-    sample: JSONObject = {
-        "id": row.question_id,
-        "epoch": row.epoch,
-        "input": question,
-        "choices": list(options.values()),
-        "target": row.label,
-        "messages": [asked, message("assistant", said, source="generate")] if said else [asked],
-        "output": {**output, "time": number_of(record.get("wall_seconds"))},
-        "metadata": _metadata(record),
-        "uuid": sample_id,
-        **spent.as_dict(),
-        **failed,
-    }
-    if score is not None:
-        sample["scores"] = {SCORER: score}
-    if sources.turns or sources.calls:
-        sample |= {
-            "started_at": timestamp_of(solved.start_ms),
-            "completed_at": timestamp_of(solved.end_ms),
-        }
-    if (seconds := number_of(record.get("wall_seconds"))) is not None:
-        sample["total_time"] = seconds
-    begun = {"id": row.question_id, "input": question, "choices": sample["choices"]}
-    start = instant(
-        solved.start_ms, {"event": "sample_init", "sample": {**begun, "target": row.label}}
+    asked = ChatMessageUser(id=stable_id("message", "user", shown), content=shown, source="input")
+    messages: list[ChatMessage] = [asked]
+    output = ModelOutput(model=served)
+    if said:
+        output = answer(served, said)
+        messages.append(output.message.model_copy(update={"model": None}))
+    output.time = number_of(record.get("wall_seconds"))
+    solved = case_span(str(record.get("difficulty") or solver), sources)
+    start, end = solved.timestamp, solved.completed
+    timed = bool(sources.turns or sources.calls)
+    sample = EvalSample(
+        id=row.question_id,
+        epoch=row.epoch,
+        input=question,
+        choices=list(options.values()),
+        target=row.label,
+        messages=messages,
+        output=output,
+        metadata=_metadata(record),
+        uuid=sample_id,
+        model_usage=usages(spent.by_model),
+        role_usage=usages(spent.by_role),
+        started_at=start.isoformat() if timed else None,
+        completed_at=end.isoformat() if timed else None,
+        total_time=output.time,
     )
+    events: list[Event] = []
+    reason = str(record.get("error") or "")
+    if row.status == Status.API_ERROR:
+        sample.error = EvalError(message=reason, traceback="", traceback_ansi="")
+        events.append(ErrorEvent(timestamp=end, error=sample.error))
+    elif row.status == Status.LIMIT and (reached := _LIMIT_REACHED.search(reason)):
+        kind, limit = _LIMITS[reached[1]], float(reached[2])
+        sample.limit = EvalSampleLimit(type=kind, limit=limit, reason=reason)
+        events.append(SampleLimitEvent(timestamp=end, type=kind, limit=limit, message=reason))
+    begun = Sample(id=row.question_id, input=question, choices=sample.choices, target=row.label)
     spans = [
-        around("init", "init", [start], solved.start_ms),
-        around("solvers", "solvers", [solved, *_failed_at(failed, solved.end_ms)], solved.start_ms),
+        around("init", "init", [SampleInitEvent(timestamp=start, sample=begun)], start),
+        around("solvers", "solvers", [solved, *events], start),
     ]
-    if score is not None:
-        scored: JSONObject = {"event": "score", "score": score, "target": row.label}
-        scored["scorer"] = SCORER
-        scorer = around(SCORER, "scorer", [instant(solved.end_ms, scored)], solved.end_ms)
-        spans.append(around("scorers", "scorers", [scorer], solved.end_ms))
-    sample["events"] = flat(spans, sample_id)
+    if row.status != Status.SKIPPED:
+        score = _score(row, said or reason)
+        sample.scores = {SCORER: score}
+        scored = ScoreEvent(timestamp=end, score=score, target=row.label, scorer=SCORER)
+        spans.append(around("scorers", "scorers", [around(SCORER, "scorer", [scored], end)], end))
+    sample.events = flat(spans, sample_id)
     return sample
 
 
-def _score(row: ScoredRow, said: str, record: Record) -> JSONObject | None:
-    """Return the score; None for a skipped question, which is not scored."""
-    if row.status == Status.SKIPPED:
-        return None
+def _score(row: ScoredRow, explanation: str) -> Score:
     if row.status == Status.ANSWERED:
-        score: JSONObject = {"value": "C" if row.correct else "I", "answer": row.response}
+        value, reason = "C" if row.correct else "I", None
     else:
         value, reason = _VALUES.get(row.status, ("N", row.status))
-        score = {"value": value, "answer": "", "reason": reason}
-    explanation = said or str(record.get("error") or "")
-    return {**score, "explanation": explanation, "metadata": {"status": row.status}}
+    return Score(
+        value=value,
+        answer=row.response if row.status == Status.ANSWERED else "",
+        reason=reason,
+        explanation=explanation,
+        metadata={"status": row.status},
+    )
 
 
-def _metadata(record: Record) -> JSONObject:
+def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: record[name] for name in _METADATA if record.get(name) is not None}
-    exaid = object_of(record, "exaid")
-    if exaid:
+    if exaid := object_of(record, "exaid"):
         summaries = exaid.get("summaries")
         kept["exaid"] = {
             "summaries": len(summaries) if isinstance(summaries, list) else 0,
             "token_usage": exaid.get("token_usage"),
         }
     return kept
-
-
-def _failure(row: ScoredRow, record: Record) -> JSONObject:
-    """Return `error` or `limit` of a sample that was stopped by one."""
-    reason = str(record.get("error") or "")
-    if row.status == Status.API_ERROR:
-        return {"error": {"message": reason, "traceback": "", "traceback_ansi": ""}}
-    reached = _LIMIT_REACHED.search(reason) if row.status == Status.LIMIT else None
-    if reached is None:
-        return {}
-    limit = {"type": _LIMITS[reached[1]], "limit": float(reached[2]), "reason": reason}
-    return {"limit": limit}
-
-
-def _failed_at(failure: JSONObject, ms: int) -> list[Span | Event]:
-    if error := failure.get("error"):
-        return [instant(ms, {"event": "error", "error": error})]
-    if isinstance(limit := failure.get("limit"), dict):
-        rest = {"type": limit["type"], "limit": limit["limit"], "message": limit["reason"]}
-        return [instant(ms, {"event": "sample_limit", **rest})]
-    return []

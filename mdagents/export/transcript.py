@@ -1,21 +1,24 @@
-"""What happened while a question was answered, as spans: init, solvers, scorers.
+"""What happened while a question was answered, as one span.
 
-In `solvers` is one span for the case, in it one for each turn of an agent, in that its calls. A
-summary of EXAID follows the turn that holds the newest text that it covers; the calls of EXAID
-have a span of their own, the last one. Phases are not spans: the viewer dissolves spans with
-agents, and would show the summaries apart from the turns. Each turn names its phase.
+In it is a span for each turn of an agent, in that its calls. A summary of EXAID follows the turn
+that holds the newest text that it covers; the calls of EXAID have a span of their own, the last
+one. Phases are not spans: the viewer dissolves spans with agents, and would show the summaries
+apart from the turns. Each turn names its phase.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from mdagents.export.calls import Call
-from mdagents.export.events import Event, Span, around, info, model_call
-from mdagents.export.from_record import said_in_record, summaries_in_record
+from inspect_ai.event import Event, InfoEvent
+
+from mdagents.export.ledger import Call
 from mdagents.export.matching import calls_by_turn
+from mdagents.export.spans import Span, around, model_call, time_of
+from mdagents.scoring.fields import count_of, entries_of, object_of
 from mdagents.scoring.transcripts import TranscriptTurn
 
 EXAID = "exaid"
@@ -37,70 +40,82 @@ class Sources:
     """When it was, in ms since 1970 UTC, if there are neither turns nor calls."""
 
     @property
-    def first_ms(self) -> int:
-        """When it began, in ms since 1970 UTC."""
-        return min([turn.started_ms for turn in self.turns], default=self._first_call_ms)
+    def first(self) -> datetime:
+        """When it began."""
+        times = [item.started_ms for item in self.turns or self.calls]
+        return time_of(min(times, default=self.default_ms))
 
     @property
-    def _first_call_ms(self) -> int:
-        return min([call.started_ms for call in self.calls], default=self.default_ms)
+    def within(self) -> tuple[int, int] | None:
+        """Start and end of the trace, in ms since 1970 UTC; None without one."""
+        if not self.turns:
+            return None
+        return self.turns[0].started_ms, max(turn.ended_ms for turn in self.turns)
 
 
 def case_span(name: str, sources: Sources) -> Span:
-    """Return all that was done for a question.
-
-    Args:
-        name: Of the span.
-        sources: What is known.
-    """
-    groups = _turns_and_calls(sources)
-    if not sources.turns:
-        at = sources.first_ms
-        groups += [[span] for span in said_in_record(sources.record, at)]
-        groups += [[info(at, EXAID, summary)] for summary in summaries_in_record(sources.record)]
-    for number, attempt in enumerate(sources.other_attempts, start=1):
-        calls = [model_call(call, "", None) for call in attempt]
-        groups.append([around(f"other attempt {number}", "attempt", calls, sources.first_ms)])
-    items = [*_in_order(groups), *_of_exaid(sources)]
-    return around(name, "agent", items, sources.first_ms)
-
-
-def _turns_and_calls(sources: Sources) -> list[_Items]:
-    turns, calls = sources.turns, sources.calls
-    placed, nowhere = calls_by_turn(turns, [call for call in calls if not call.of_exaid])
-    within = _span_of(turns)
+    """Return all that was done for a question, under the name of its level or solver."""
+    first, within = sources.first, sources.within
+    of_team = [call for call in sources.calls if not call.of_exaid]
+    placed, nowhere = calls_by_turn(sources.turns, of_team)
     groups: list[_Items] = [[model_call(call, "", within)] for call in nowhere]
-    for turn, of_turn in zip(turns, placed, strict=True):
+    for turn, calls in zip(sources.turns, placed, strict=True):
+        at = time_of(turn.ended_ms)
         notes = [
-            info(turn.ended_ms, EXAID, summary.model_dump(mode="json"))
+            InfoEvent(timestamp=at, source=EXAID, data=summary.model_dump(mode="json"))
             for summary in turn.summaries
         ]
-        groups.append([_turn(turn, of_turn), *notes])  # a turn and its summaries stay together
-    return groups
-
-
-def _of_exaid(sources: Sources) -> list[Span]:
-    within = _span_of(sources.turns)
-    calls = [model_call(call, "", within) for call in sources.calls if call.of_exaid]
-    return [around(EXAID, "agent", calls, sources.first_ms)] if calls else []
-
-
-def _span_of(turns: Sequence[TranscriptTurn]) -> tuple[int, int] | None:
-    return (turns[0].started_ms, max(turn.ended_ms for turn in turns)) if turns else None
-
-
-def _in_order(groups: Sequence[_Items]) -> _Items:
-    return [item for group in sorted(groups, key=lambda g: g[0].start_ms) for item in group]
+        groups.append([_turn(turn, calls), *notes])  # a turn and its summaries stay together
+    if not sources.turns:
+        groups += [[item] for item in _of_record(sources.record, first)]
+    for number, attempt in enumerate(sources.other_attempts, start=1):
+        events = [model_call(call, "", None) for call in attempt]
+        groups.append([around(f"other attempt {number}", "attempt", events, first)])
+    groups.sort(key=lambda group: group[0].timestamp)
+    of_exaid = [model_call(call, "", within) for call in sources.calls if call.of_exaid]
+    if of_exaid:
+        groups.append([around(EXAID, "agent", of_exaid, first)])
+    return around(name, "agent", [item for group in groups for item in group], first)
 
 
 def _turn(turn: TranscriptTurn, calls: Sequence[Call]) -> Span:
     within = (turn.started_ms, turn.ended_ms)
+    start, end = map(time_of, within)
     speaker = max((n for n, call in enumerate(calls) if call.replied), default=None)
-    items = [
+    items: _Items = [
         model_call(call, turn.text if number == speaker else "", within)
         for number, call in enumerate(calls)
     ]
     if speaker is None and turn.text:
-        items.append(info(turn.ended_ms, turn.agent, turn.text))
-    phase = calls[0].phase if calls else ""
-    return Span(turn.agent, "agent", *within, items, phase)
+        items.append(InfoEvent(timestamp=end, source=turn.agent, data=turn.text))
+    return Span(turn.agent, "agent", start, end, items, calls[0].phase if calls else "")
+
+
+def _of_record(record: Mapping[str, Any], at: datetime) -> _Items:
+    """Return what a record itself holds: a span for each round and each team, and the summaries."""
+    rounds: dict[int, list[Span]] = {}
+    for speaker, field in (("sender", "interactions"), ("agent", "opinions")):
+        for stated in entries_of(record, field):
+            number = count_of(stated.get("round")) or 0
+            rounds.setdefault(number, []).append(_said(stated.get(speaker), stated, at))
+    items: _Items = [
+        Span(f"round {n}", "round", at, at, said) for n, said in sorted(rounds.items())
+    ]
+    for report in entries_of(record, "teams"):
+        members = report.get("members")
+        lead = members[0] if isinstance(members, list) and members else "lead"
+        conclusion = {k: v for k, v in report.items() if k not in ("investigations", "members")}
+        found = [_said(f.get("agent"), f, at) for f in entries_of(report, "investigations")]
+        said = [*found, _said(lead, conclusion, at)]
+        items.append(Span(str(report.get("name", "team")), "team", at, at, said))
+    summaries = entries_of(object_of(record, EXAID), "summaries")
+    return [
+        *items,
+        *(InfoEvent(timestamp=at, source=EXAID, data=dict(summary)) for summary in summaries),
+    ]
+
+
+def _said(agent: object, what: Mapping[str, Any], at: datetime) -> Span:
+    return Span(
+        str(agent), "agent", at, at, [InfoEvent(timestamp=at, source=str(agent), data=dict(what))]
+    )

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 from collections import Counter
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,13 @@ def exported(path: Path | None = None) -> Log:
 def calls_of(case_id: str) -> list[dict[str, Any]]:
     rows = [json.loads(line) for line in (folder() / "calls.jsonl").read_text().splitlines()]
     return [row for row in rows if row["case_id"] == case_id]
+
+
+def instant(time: str) -> datetime:
+    """The time that a text stands for: Inspect writes `+00:00` where our files have `Z`."""
+    found = datetime.fromisoformat(time)
+    assert found.tzinfo is not None
+    return found
 
 
 def events(sample: Log, kind: str) -> list[Log]:
@@ -208,9 +216,10 @@ def test_every_call_is_once_in_the_turn_of_its_agent(provider: FakeProvider, run
         calls = events(sample, "model")
         rows = calls_of(case_id)
         assert Counter(
-            (row["agent"], row["started_at"], row["outcome"]) for row in rows
+            (row["agent"], instant(row["started_at"]), row["outcome"]) for row in rows
         ) == Counter(
-            (c["metadata"]["agent"], c["timestamp"], c["metadata"]["outcome"]) for c in calls
+            (c["metadata"]["agent"], instant(c["timestamp"]), c["metadata"]["outcome"])
+            for c in calls
         )
         for call in calls:
             span = in_span[call["span_id"]]
@@ -408,7 +417,7 @@ def test_an_array_alone_says_what_its_records_say(run: Run) -> None:
     (record,) = records()
     Path("elsewhere.json").write_text(json.dumps([record]))
     log = exported(Path("elsewhere.json"))
-    assert log["eval"]["created"] == "1970-01-01T00:00:00Z"
+    assert log["eval"]["created"] == "1970-01-01T00:00:00+00:00"
     assert log["status"] == "success"
     (sample,) = log["samples"]
     assert {o["agent"] for o in record["opinions"]} <= {s["name"] for s in spans(sample).values()}
@@ -464,7 +473,7 @@ def test_what_the_log_says_of_the_run(run: Run) -> None:
     assert spec["config"]["token_limit"] == 100_000
     assert spec["metadata"]["config_hash"] == manifest["config_hash"]
     assert spec["packages"] == manifest["package_versions"]
-    assert spec["created"] == manifest["invocations"][0]["started_at"]
+    assert instant(spec["created"]) == instant(manifest["invocations"][0]["started_at"])
 
 
 def test_a_question_without_a_trace_shows_its_calls(run: Run) -> None:
@@ -519,6 +528,39 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert nowhere == "error: nowhere cannot be read: No such file or directory"
     assert "samples.jsonl cannot be read" in folder_without
     assert "must end in .json" in wrong_name
+
+
+def test_a_number_that_json_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"question": "2+2?", "label": "B", "options": {"A": "3", "B": "4"}, "response": "B"}
+    Path("theirs.json").write_text(json.dumps([record | {"votes": {"B": float("nan")}}]))
+    assert main(["theirs.json", "--output", "log.json"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: question sample_1: ")
+    assert not Path("log.json").exists()
+
+
+WITHOUT_INSPECT = """
+import sys
+sys.modules["inspect_ai"] = None
+from mdagents.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_inspect_one_line_says_how_to_get_it(run: Run) -> None:
+    run("--num-samples", "1", "--difficulty", "basic")
+    there = set(Path().rglob("*"))
+    program = [sys.executable, "-c", WITHOUT_INSPECT]
+    done = subprocess.run(
+        [*program, "export", str(folder())], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert 'pip install "mdagents-bench[inspect]"' in line
+    assert set(Path().rglob("*")) == there
+    subprocess.run([*program, "score", "--input", str(folder())], capture_output=True, check=True)
+    subprocess.run([*program, "export", "--help"], capture_output=True, check=True)
 
 
 def test_a_log_that_cannot_be_written(run: Run) -> None:

@@ -1,0 +1,76 @@
+"""Writes the log of a run, one sample at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from inspect_ai.log import EvalSample, EvalSpec
+
+from infra.errors import StorageError
+from infra.files.whole_file import whole_file
+from infra.ledger import Totals
+from mdagents.export.header import file_name, make_header
+from mdagents.export.ledger import CallFile, Spending, attempt_of, ms_of
+from mdagents.export.records import Record, RunFiles, find_run
+from mdagents.export.sample import make_sample
+from mdagents.export.transcript import Sources
+from mdagents.scoring.transcripts import OtherAttemptError, TranscriptTurn, read_transcript
+
+
+def write_log(path: Path, output: Path | None) -> Path:
+    """Write the log of a run, as `export_run` says."""
+    run = find_run(path)
+    calls = CallFile(run.folder / "calls.jsonl")
+    starts = run.starts
+    served = ""
+    for record, _ in run.records():
+        served = served or str(record.get("model") or "")
+        if _case_of(record) not in calls:
+            calls.spent.add_record(record, run.models)
+    header = make_header(run, served or "unknown", calls.spent)
+    output = output or run.folder / file_name(header.eval)
+    try:
+        # Inspect's own writer of JSON holds all samples in memory.
+        with whole_file(output) as file:
+            file.write(header.model_dump_json(exclude_none=True).removesuffix("}").encode())
+            file.write(b',\n"samples":[')
+            for number, sample in enumerate(_samples(run, calls, starts, header.eval)):
+                file.write(b",\n" if number else b"\n")
+                file.write(sample.model_dump_json(exclude_none=True).encode())
+            file.write(b"\n]}\n")
+    except OSError as error:
+        raise StorageError(f"cannot write {output}: {error.strerror or error}") from error
+    return output
+
+
+def _samples(
+    run: RunFiles, calls: CallFile, starts: list[int], spec: EvalSpec
+) -> Iterator[EvalSample]:
+    for record, row in run.records():
+        attempts = calls.attempts(_case_of(record), starts)
+        counting = attempt_of(record, attempts)
+        spent = Spending()
+        for call in counting:
+            spent.add(call.asked, call.role, Totals.of(call))
+        if not counting:
+            spent.add_record(record, run.models)
+        sources = Sources(
+            record=record,
+            turns=_turns(run.folder, record),
+            calls=counting,
+            other_attempts=[other for other in attempts if other is not counting],
+            default_ms=ms_of(spec.created),
+        )
+        yield make_sample(row, sources, spent, run=spec.run_id, solver=spec.solver or "")
+
+
+def _turns(folder: Path, record: Record) -> list[TranscriptTurn]:
+    try:
+        return read_transcript(folder, record)
+    except OtherAttemptError:
+        return []  # without a trace, what the record holds is shown
+
+
+def _case_of(record: Record) -> str:
+    return str(record.get("case_id") or "")
