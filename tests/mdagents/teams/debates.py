@@ -13,7 +13,7 @@ TASK_OF_A_TURN = "decide whether it helps the panel that you write"
 
 def silence(provider: FakeProvider) -> None:
     """Nobody ever writes to anybody."""
-    provider.when_text(TASK_OF_A_TURN, SILENT)
+    provider.when(TASK_OF_A_TURN, SILENT)
 
 
 def chatter(provider: FakeProvider, text: str = "I disagree, think of the gums.") -> None:
@@ -26,4 +26,4 @@ def chatter(provider: FakeProvider, text: str = "I disagree, think of the gums."
         recipient = number % count + 1
         return {"participate": True, "messages": [{"to": recipient, "text": f"{text} #{number}"}]}
 
-    provider.when_text(TASK_OF_A_TURN, speak)
+    provider.when(TASK_OF_A_TURN, speak)

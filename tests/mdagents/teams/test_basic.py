@@ -27,7 +27,7 @@ async def test_basic_makes_1_n_1_calls_in_three_steps(provider: FakeProvider, so
 async def test_the_arbitrator_reads_every_opinion_and_decides(
     provider: FakeProvider, solve: Solve
 ) -> None:
-    provider.when_text("Your role: arbitrator", {"analysis": "Because.", "answer": "B"})
+    provider.when("Your role: arbitrator", {"analysis": "Because.", "answer": "B"})
     decision = await solve(BASIC)
     arbitration = provider.calls[-1].text
     assert all(opinion.reasoning in arbitration for opinion in decision.opinions)
@@ -90,7 +90,7 @@ async def test_roles_named_twice_are_numbered_and_hyphens_survive(
         {"role": "Cardiologist", "expertise": "Knows hearts."},
         {"role": "cardiologist", "expertise": "Knows them too."},
     ]
-    provider.when_text("Your role: recruiter", {"experts": experts})
+    provider.when("Your role: recruiter", {"experts": experts})
     decision = await solve(BASIC)
     assert [opinion.role for opinion in decision.opinions] == [
         "Obstetrician-Gynecologist",

@@ -37,7 +37,7 @@ async def test_when_everybody_always_speaks(provider: FakeProvider, solve: Solve
     chatter(provider)
     provider.field_policy = None
     answers = iter("ABCABCABCABCABC")
-    provider.when_text('"confidence": a number', lambda _: {"answer": next(answers)})
+    provider.when('"confidence": a number', lambda _: {"answer": next(answers)})
     decision = await solve(INTERMEDIATE)
     n, rounds, turns = 3, 3, 3
     assert len(provider.calls) == 1 + n + rounds * (turns * n + n) + 1
@@ -98,7 +98,7 @@ async def test_only_those_who_were_written_to_update(provider: FakeProvider, sol
 async def test_messages_to_oneself_are_dropped_and_counted(
     provider: FakeProvider, solve: Solve
 ) -> None:
-    provider.when_text(
+    provider.when(
         TASK_OF_A_TURN, {"participate": True, "messages": [{"to": 1, "text": "Dear me."}]}
     )
     decision = await solve(INTERMEDIATE, rounds=1, turns=1)
@@ -108,7 +108,7 @@ async def test_messages_to_oneself_are_dropped_and_counted(
 
 async def test_the_debate_ends_when_all_agree(provider: FakeProvider, solve: Solve) -> None:
     chatter(provider)
-    provider.when_text('"confidence": a number', {"answer": "C"})
+    provider.when('"confidence": a number', {"answer": "C"})
     await solve(INTERMEDIATE)
     assert len(provider.calls) == 1 + 3 + (3 * 3 + 3) + 1, "one round of three"
 
@@ -146,7 +146,7 @@ def asked(provider: FakeProvider, number: int, step: str) -> str:
 def disagree(provider: FakeProvider) -> None:
     """No two opinions in a row are the same."""
     answers = itertools.cycle("ABCD")
-    provider.when_text('"confidence": a number', lambda _: {"answer": next(answers)})
+    provider.when('"confidence": a number', lambda _: {"answer": next(answers)})
 
 
 async def test_an_expert_knows_what_it_wrote_and_what_it_was_told(
@@ -254,7 +254,7 @@ async def test_the_moderator_is_told_who_convinced_whom_and_with_what(
     write(provider, 1, "round 1, turn 1", text, to=2)
     silence(provider)
     provider.when(lambda r: "is over" in r.text, {"answer": "C", "reasoning": "Convinced by it."})
-    provider.when_text('"confidence": a number', {"answer": "A", "reasoning": "It was a guess."})
+    provider.when('"confidence": a number', {"answer": "A", "reasoning": "It was a guess."})
     decision = await solve(INTERMEDIATE, rounds=1, turns=1)
     shown = provider.calls[-1].text
     first, final = shown.index("First opinions:"), shown.index("Final opinions:")
@@ -275,13 +275,13 @@ async def test_the_moderator_is_told_what_experts_still_disagree_about(
 ) -> None:
     held = {"Dentist": "B", "Surgeon": "C", "Nurse": "C"}
     experts = [{"role": role, "expertise": "Much.", "reports_to": None} for role in held]
-    provider.when_text("Your role: recruiter", {"experts": experts})
+    provider.when("Your role: recruiter", {"experts": experts})
     write(provider, 1, "round 1, turn 1", "It is thiamine. Think of beriberi.", to=2)
     write(provider, 1, "round 1, turn 2", "Beriberi it is.", to=2)
     write(provider, 2, "round 1, turn 2", "We agree.", to=3)
     silence(provider)
     for role, letter in held.items():
-        provider.when_text(f"Your role: {role}.", {"answer": letter})
+        provider.when(f"Your role: {role}.", {"answer": letter})
     await solve(INTERMEDIATE, rounds=1, turns=2)
     _, _, debate = provider.calls[-1].text.partition("The debate:\n")
     assert debate.partition("\n\n")[0].splitlines() == [
@@ -369,7 +369,7 @@ async def test_the_hierarchy_reaches_persona_and_record(
         },
         {"role": "Nurse", "expertise": "Care.", "reports_to": "Cardiologist"},
     ]
-    provider.when_text("Your role: recruiter", {"experts": experts})
+    provider.when("Your role: recruiter", {"experts": experts})
     silence(provider)
     decision = await solve(INTERMEDIATE)
     above = {panelist.role: panelist.reports_to for panelist in decision.panel}
@@ -395,7 +395,7 @@ async def test_prompts_do_not_grow_with_the_number_of_turns(
 ) -> None:
     chatter(provider)
     answers = iter("ABC" * 10)
-    provider.when_text('"confidence": a number', lambda _: {"answer": next(answers)})
+    provider.when('"confidence": a number', lambda _: {"answer": next(answers)})
     await solve(INTERMEDIATE, rounds=3, turns=3)
     turns = [call for call in provider.calls if TASK_OF_A_TURN in call.text]
     first_round = max(call.usage.input for call in turns if "round 1" in call.text)
