@@ -120,7 +120,7 @@ def test_replies_that_vary_can_be_replayed(
     # V0 and V4 ask the same first questions at the same time; each answer is another one.
     provider.latency = 0.01
     numbers = count()
-    provider.when_text(
+    provider.when(
         "stream_state",
         lambda request: {
             "stream_state": "TOPIC_SHIFT",
@@ -129,9 +129,7 @@ def test_replies_that_vary_can_be_replayed(
             "is_novel": next(numbers) % 3 == 0,
         },
     )
-    provider.when_text(
-        "status_action", lambda request: {"status_action": f"Summary {next(numbers)}."}
-    )
+    provider.when("status_action", lambda request: {"status_action": f"Summary {next(numbers)}."})
     options = ["--variants", "V0,V4", *model_options()]
     assert replay([str(traces), *options]) == 0
     replies = ["--replies", str(traces / ".cache" / "replies.sqlite"), "--cache", "only"]

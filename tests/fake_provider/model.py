@@ -73,8 +73,6 @@ class FakeModel:
         """
         self.rules.append(Rule(predicate_of(match), reply, times))
 
-    when_text = when
-
     def fail_next(self, kind: Fault | str, times: int = 1, match: Match = None) -> None:
         """Let a fault hit the next requests, before the fault plan and the rules are asked.
 

@@ -68,7 +68,7 @@ class Hold:
         self._arrived = threading.Condition()
         self._count = 0
 
-    def wait(self, count: int = 1, timeout: float = 10.0) -> None:
+    def wait(self, count: int = 1, timeout: float = 60.0) -> None:
         """Block until `count` requests have arrived, those that have gone away included.
 
         Raises:

@@ -21,7 +21,7 @@ from tests.fake_provider.openai_api import OpenAIApi
 from tests.fake_provider.schema_filler import UnsupportedSchemaError
 from tests.fake_provider.script import Hold, Match, predicate_of
 
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 _SHUTDOWN_SECONDS = 0.01  # until what is in flight is broken; 0 would mean never
 _LONGEST_BODY = 1 << 30  # bytes
 
@@ -147,7 +147,7 @@ class FakeProvider(FakeModel):
         """How many requests had each outcome."""
         return self._log.outcomes
 
-    def wait_for_calls(self, count: int, timeout: float = 10.0) -> None:
+    def wait_for_calls(self, count: int, timeout: float = 60.0) -> None:
         """Block until `count` requests have been dealt with, whatever their outcome.
 
         For what no reply tells, such as that the server has noticed a client hanging up. From a

@@ -84,7 +84,7 @@ async def test_an_option_that_says_nothing_is_left_out() -> None:
 
 
 async def test_an_adaptive_answer_asks_the_router(provider: FakeProvider) -> None:
-    provider.when_text("triage officer", {"difficulty": "intermediate"})
+    provider.when("triage officer", {"difficulty": "intermediate"})
     record = await mdagents.answer(QUESTION, OPTIONS)
     assert (record.difficulty, record.routed_by) == ("intermediate", "router")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
+from tests.support.environment import bare_environment
 
 Run = Callable[..., tuple[int, str, str]]
 """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
@@ -29,12 +29,11 @@ def program(provider: FakeProvider, *arguments: str) -> subprocess.Popen[str]:
     """`python main.py` in a process of its own, its working directory that of the test."""
     return subprocess.Popen(
         [sys.executable, str(REPOSITORY / "main.py"), "--dataset", str(SAMPLE), *arguments],
-        env={
-            "PATH": os.environ["PATH"],
-            "MDAGENTS_EXAID": "off",
-            "OPENAI_API_KEY": "test-key",
-            "OPENAI_BASE_URL": provider.openai_base_url,
-        },
+        env=bare_environment(
+            MDAGENTS_EXAID="off",
+            OPENAI_API_KEY="test-key",
+            OPENAI_BASE_URL=provider.openai_base_url,
+        ),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -134,7 +134,7 @@ def of_records(found: list[dict[str, Any]]) -> tuple[int, int]:
 
 def three_levels(provider: FakeProvider) -> None:
     levels = iter(["basic", "intermediate", "advanced"] * 2)
-    provider.when_text("triage officer", lambda _: {"difficulty": next(levels)})
+    provider.when("triage officer", lambda _: {"difficulty": next(levels)})
 
 
 def test_inspect_reads_the_logs(provider: FakeProvider, run: Run) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import tarfile
@@ -15,6 +14,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
+from tests.support.environment import bare_environment
 
 RUNS = REPOSITORY / "tests" / "fixtures" / "runs"
 PORT = 18713
@@ -29,12 +29,11 @@ def unpack(name: str) -> None:
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, str(REPOSITORY / program), *arguments],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(Path.cwd()),
-            "OPENAI_API_KEY": "k",
-            "OPENAI_BASE_URL": f"http://127.0.0.1:{PORT}/v1",
-        },
+        env=bare_environment(
+            HOME=str(Path.cwd()),
+            OPENAI_API_KEY="k",
+            OPENAI_BASE_URL=f"http://127.0.0.1:{PORT}/v1",
+        ),
         capture_output=True,
         text=True,
     )

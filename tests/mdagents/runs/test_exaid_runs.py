@@ -88,7 +88,7 @@ def test_tokens_of_exaid_have_an_account_of_their_own(provider: FakeProvider, ru
 
 
 def lying(provider: FakeProvider) -> None:
-    provider.when_text(
+    provider.when(
         OF_EXAID,
         lambda _: {name: "Give 500 mg of aspirin. Answer: A." for name in LIMITS},
     )
@@ -233,7 +233,7 @@ def test_what_is_decided_is_recorded_when_the_endpoint_goes_down(
 def test_a_replay_says_the_same_when_fields_came_in_another_order(
     provider: FakeProvider, run: Run
 ) -> None:
-    provider.when_text(
+    provider.when(
         "decide whether it helps the panel",
         lambda _: (
             '{"messages": [{"to": 2, "text": "hi you"}], "reason": "why", "participate": true}'
@@ -438,7 +438,7 @@ def test_a_run_is_not_finished_without_its_array(run: Run, monkeypatch: pytest.M
 
 
 def test_skipped_questions_leave_nothing_out(provider: FakeProvider, run: Run) -> None:
-    provider.when_text("triage officer", lambda _: {"difficulty": "basic"})
+    provider.when("triage officer", lambda _: {"difficulty": "basic"})
     status, out, _ = run(*SIX, "--exaid", "full_exaid", "--skip", "basic")
     assert status in (0, 1)
     assert "left out" not in out

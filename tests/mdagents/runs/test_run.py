@@ -21,7 +21,7 @@ from tests.support.whole_runs import SAMPLE, Run, program, records
 
 def test_an_adaptive_run(provider: FakeProvider, run: Run) -> None:
     levels = iter(["basic", "intermediate", "advanced"] * 2)
-    provider.when_text("triage officer", lambda _: {"difficulty": next(levels)})
+    provider.when("triage officer", lambda _: {"difficulty": next(levels)})
     status, out, err = run("--num_samples", "6", "--max-samples", "1")
     assert status == 0
     found = records()
@@ -115,7 +115,7 @@ def test_skipped_levels_cost_the_router_only_and_are_not_scored(
     provider: FakeProvider, run: Run
 ) -> None:
     levels = iter(["basic", "advanced", "basic"])
-    provider.when_text("triage officer", lambda _: {"difficulty": next(levels)})
+    provider.when("triage officer", lambda _: {"difficulty": next(levels)})
     _, out, _ = run("--num-samples", "3", "--max-samples", "1", "--skip", "advanced", basic=True)
     assert [r["status"] for r in records()] == ["skipped"] * 3
     assert len(provider.calls) == 3
@@ -160,7 +160,7 @@ def test_json_is_one_object_on_stdout(run: Run) -> None:
 
 
 def test_the_interaction_table_is_printed(provider: FakeProvider, run: Run) -> None:
-    provider.when_text(
+    provider.when(
         "decide whether it helps", {"participate": True, "messages": [{"to": 2, "text": "Hm."}]}
     )
     _, _, err = run(

@@ -47,7 +47,7 @@ def text_of(html: str) -> str:
 def watched(provider: FakeProvider, run: Run) -> list[dict[str, Any]]:
     """Records of a run with EXAID of three questions, one for each level."""
     levels = iter(LEVELS)
-    provider.when_text("triage officer", lambda _: {"difficulty": next(levels)})
+    provider.when("triage officer", lambda _: {"difficulty": next(levels)})
     status, _, err = run("--num-samples", "3", "--max-samples", "1", "--exaid", "full_exaid")
     assert status == 0, err
     return records()

@@ -48,7 +48,7 @@ CALLS = {
 
 
 async def test_zero_shot_has_no_room_for_reasoning(provider: FakeProvider, case: Case) -> None:
-    provider.when_text("choose the best option", {"answer": "B"})
+    provider.when("choose the best option", {"answer": "B"})
     decision = await zero_shot.solve(case, case.question, case.settings)
     (call,) = provider.calls
     (schema,) = [call.body["response_format"]["json_schema"]["schema"]]
@@ -71,7 +71,7 @@ async def test_chain_of_thought_reasons_first_and_keeps_it(
     provider: FakeProvider, case: Case
 ) -> None:
     said = {"reasoning": "Bleeding gums, so ascorbate.", "answer": "C", "confidence": 0.8}
-    provider.when_text("think step by step", said)
+    provider.when("think step by step", said)
     decision = await cot.solve(case, case.question, case.settings)
     schema = provider.calls[0].body["response_format"]["json_schema"]["schema"]
     assert next(iter(schema["properties"])) == "reasoning"
@@ -106,7 +106,7 @@ def sampled(provider: FakeProvider, *replies: tuple[str, float]) -> None:
         letter, confidence = by_seed[request.body["seed"]]
         return {"reasoning": f"It is {letter}.", "answer": letter, "confidence": confidence}
 
-    provider.when_text("think step by step", reply)
+    provider.when("think step by step", reply)
 
 
 async def test_samples_are_drawn_at_once_and_differ(
