@@ -57,31 +57,21 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
-    table = PrettyTable(
-        [
-            "min/max words",
-            "silence/wait s",
-            "updates",
-            "median CTU",
-            "whole terms",
-            "wait ms",
-            "CTU",
-        ]
-    )
-    table.align = "r"
+    table = PrettyTable()
     for outcome in outcomes:
         profile = outcome.profile
-        table.add_row(
-            [
-                f"{profile.min_words}/{profile.max_words}",
-                f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
-                f"{outcome.flushes_per_case:.1f}",
-                f"{outcome.median_ctu:.0f}",
-                f"{outcome.whole_terms:.3f}",
-                f"{outcome.wait_ms:.0f}",
-                f"{outcome.cost_ctu:.0f}",
-            ]
-        )
+        cells = {
+            "min/max words": f"{profile.min_words}/{profile.max_words}",
+            "silence/wait s": f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
+            "updates": f"{outcome.flushes_per_case:.1f}",
+            "median CTU": f"{outcome.median_ctu:.0f}",
+            "whole terms": f"{outcome.whole_terms:.3f}",
+            "wait ms": f"{outcome.wait_ms:.0f}",
+            "CTU": f"{outcome.cost_ctu:.0f}",
+        }
+        table.field_names = list(cells)
+        table.add_row(list(cells.values()))
+    table.align = "r"
     return str(table)
 
 
