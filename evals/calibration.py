@@ -9,7 +9,7 @@ from itertools import product
 from statistics import fmean, median
 
 from evals.concepts import ConceptExtractor
-from evals.trace_text import content_turns
+from evals.trace_text import content_events, content_turns
 from exaid_core.ctu import ctu
 from exaid_core.prompts import PROMPTS
 from exaid_core.token_gate.token_gate import LEGACY, Flush, FlushReason, GateCore, GateProfile
@@ -98,25 +98,19 @@ def flushes(trace: Trace, profile: GateProfile) -> Iterable[tuple[Flush, float]]
     It is the mean of the waits of the first and the last delta, as text comes at an even pace.
     """
     gate = GateCore(profile)
-    with_content = {turn.turn_id for turn in content_turns(trace)}
     now = 0.0
-    for event in trace.events:
-        if event.turn_id not in with_content:
-            continue
+    for event in content_events(trace):
         now = event.t_ms / 1000
-        while (deadline := gate.deadline()) is not None and deadline <= now:
-            yield from ((flush, _wait(flush, deadline)) for flush in gate.check(deadline))
+        yield from ((flush, _wait(flush, expired)) for flush, expired in gate.advance(now))
         if event.kind is EventKind.DELTA:
-            found = gate.add(event.agent_id, event.text, seq=event.seq, now=now)
-        elif event.kind is EventKind.END:
-            rest = gate.flush(event.agent_id, FlushReason.TURN_END)
-            found = [rest] if rest else []
-        else:
-            found = []
-        yield from ((flush, _wait(flush, now)) for flush in found)
+            for flush in gate.add(event.agent_id, event.text, seq=event.seq, now=now):
+                yield flush, _wait(flush, now)
+        elif event.kind is EventKind.END and (
+            rest := gate.flush(event.agent_id, FlushReason.TURN_END)
+        ):
+            yield rest, _wait(rest, now)
     for agent_id in gate.agents():
-        rest = gate.flush(agent_id)
-        if rest:
+        if rest := gate.flush(agent_id):
             yield rest, _wait(rest, now)
 
 

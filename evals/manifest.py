@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,16 @@ from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from evals.files import file_hash, write_whole
 from exaid_core.trace.files import dump_line, read_as
-from exaid_core.trace.records import CaseId, Count, Decoding, Hash, MasRunId, Record, Timestamp
+from exaid_core.trace.records import (
+    CaseId,
+    Count,
+    Decoding,
+    Hash,
+    MasRunId,
+    Record,
+    Timestamp,
+    hash_of,
+)
 from exaid_core.trace.traces import Trace, read_trace
 from infra.errors import ConfigError
 
@@ -110,7 +118,7 @@ _RECORD: TypeAdapter[ManifestRecord] = TypeAdapter(ManifestRecord)
 def json_hash(content: object) -> str:
     """Return `sha256:` and the hash of compact JSON with sorted keys."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return hash_of(text.encode())
 
 
 def case_list_hash(case_ids: Sequence[str]) -> str:

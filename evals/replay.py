@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from evals.files import file_hash
 from evals.manifest import json_hash
 from evals.run_logs import read_run_log
-from evals.trace_text import content_turns
+from evals.trace_text import content_events
 from evals.variants import Variant
 from exaid_core.exaid import EXAID
 from exaid_core.prompts import PROMPTS
@@ -171,12 +171,10 @@ async def replay(
         now_ms=lambda: now_ms,
         monotonic=lambda: spent.seconds,
     )
-    with_content = {turn.turn_id for turn in content_turns(trace)}
-    for event in trace.events:
-        if event.turn_id in with_content:
-            now_ms = event.t_ms
-            exaid.advance(now_ms)
-            exaid.on_event(event)
+    for event in content_events(trace):
+        now_ms = event.t_ms
+        exaid.advance(now_ms)
+        exaid.on_event(event)
     await exaid.close(math.inf)
     if spent.error is not None:
         raise _UnmeasurableError(" ".join(str(spent.error).split()))

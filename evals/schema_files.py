@@ -19,15 +19,15 @@ from infra.errors import ConfigError
 FOLDER = Path(__file__).with_name("schemas")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-SCHEMAS: Mapping[str, tuple[str, str, TypeAdapter[Any]]] = MappingProxyType(
+SCHEMAS: Mapping[str, tuple[str, TypeAdapter[Any]]] = MappingProxyType(
     {
-        "exaid.manifest": ("2.0.0", "record_type", TypeAdapter(ManifestRecord)),
-        "exaid.trace": ("2.0.0", "record_type", TypeAdapter(TraceRecord)),
-        "exaid.run": ("1.5.0", "record_type", TypeAdapter(RunRecord)),
-        "exaid.metrics": ("2.2.0", "metrics_type", TypeAdapter(MetricsRecord)),
+        "exaid.manifest": ("2.0.0", TypeAdapter(ManifestRecord)),
+        "exaid.trace": ("2.0.0", TypeAdapter(TraceRecord)),
+        "exaid.run": ("1.5.0", TypeAdapter(RunRecord)),
+        "exaid.metrics": ("2.2.0", TypeAdapter(MetricsRecord)),
     }
 )
-"""Name -> version, the field that distinguishes its records, and the model of a record."""
+"""Name -> version, and the model of a record."""
 
 
 def schema_path(name: str) -> Path:
@@ -37,7 +37,7 @@ def schema_path(name: str) -> Path:
 
 def make_schema(name: str) -> dict[str, Any]:
     """Return the schema of one record (one line) of a format."""
-    version, _, adapter = SCHEMAS[name]
+    version, adapter = SCHEMAS[name]
     schema = adapter.json_schema(mode="serialization")
     schema.pop("discriminator", None)  # of OpenAPI; oneOf means the same
     return {

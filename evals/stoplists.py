@@ -6,7 +6,6 @@ frequencies from which both were made.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from evals.concepts import TermExtractor
 from evals.files import write_whole
+from exaid_core.trace.records import hash_of
 from exaid_core.trace.run_records import StoplistsProvenance
 from infra.errors import ConfigError
 
@@ -83,7 +83,7 @@ def load_stoplists(folder: Path) -> Stoplists:
     try:
         contents = {name: (folder / name).read_bytes() for name in (_ENTITIES, _CUIS, _REPORT)}
         terms, concepts = (contents[name].decode().splitlines() for name in (_ENTITIES, _CUIS))
-        hashes = {n: f"sha256:{hashlib.sha256(c).hexdigest()}" for n, c in contents.items()}
+        hashes = {name: hash_of(content) for name, content in contents.items()}
         provenance = StoplistsProvenance(
             stop_entities_hash=hashes[_ENTITIES],
             stop_cuis_hash=hashes[_CUIS],

@@ -1,32 +1,19 @@
-"""The terms of the concept extractor, and their sources."""
+"""The terms of the concept extractor; their sources are listed in `vocabulary/sources.tsv`."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from exaid_core.trace.records import hash_of
 from infra.errors import ConfigError
 
 FOLDER = Path(__file__).with_name("vocabulary")
 TERMS = FOLDER / "terms.tsv.gz"
-SOURCES = FOLDER / "sources.tsv"
 
 _ABBREVIATION_CHARS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A vocabulary."""
-
-    name: str
-    version: str
-    licence: str
-    citation: str
-    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +61,4 @@ def load_terminology(path: Path = TERMS) -> Terminology:
                 abbreviations[term] = concept
     except (OSError, EOFError, ValueError) as error:
         raise ConfigError(f"the terminology {path} cannot be read: {error}") from error
-    return Terminology(terms, abbreviations, f"sha256:{hashlib.sha256(packed).hexdigest()}")
-
-
-def load_sources() -> tuple[Source, ...]:
-    """Return the vocabularies from which the embedded table was built."""
-    with SOURCES.open(encoding="utf-8", newline="") as file:
-        return tuple(Source(**row) for row in csv.DictReader(file, delimiter="\t"))
+    return Terminology(terms, abbreviations, hash_of(packed))

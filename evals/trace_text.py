@@ -7,10 +7,11 @@ label of an agent, TERMINATE, or nothing) are not content.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from exaid_core.ctu import ctu
+from exaid_core.trace.events import TraceEvent
 from exaid_core.trace.traces import Trace, Turn
 
 _STEERING = frozenset({"", "terminate"})
@@ -20,6 +21,12 @@ def content_turns(trace: Trace) -> tuple[Turn, ...]:
     """Return the turns of a trace that have content."""
     labels = _STEERING | {turn.agent_id.casefold() for turn in trace.turns}
     return tuple(turn for turn in trace.turns if turn.text.strip().casefold() not in labels)
+
+
+def content_events(trace: Trace) -> Iterator[TraceEvent]:
+    """Return the events of the turns that have content, in their order."""
+    with_content = {turn.turn_id for turn in content_turns(trace)}
+    return (event for event in trace.events if event.turn_id in with_content)
 
 
 @dataclass(frozen=True, slots=True)

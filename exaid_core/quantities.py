@@ -13,21 +13,8 @@ from exaid_core.term_list import read_terms
 
 _UNITS_FILE = Path(__file__).with_name("units.txt")
 
-_NUMBER_WORDS = {
-    "zero": "0",
-    "one": "1",
-    "two": "2",
-    "three": "3",
-    "four": "4",
-    "five": "5",
-    "six": "6",
-    "seven": "7",
-    "eight": "8",
-    "nine": "9",
-    "ten": "10",
-    "eleven": "11",
-    "twelve": "12",
-}
+_UP_TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_UP_TO_TWELVE.split())}
 
 _SUPERSCRIPTS = frozenset("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _THIN_SPACES = frozenset("\u00a0\u2009\u202f")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from hashlib import sha256
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -18,7 +18,7 @@ from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
 from exaid_core.token_gate.token_gate import FlushReason
 from exaid_core.trace.files import DETERMINISM, dump_line
-from exaid_core.trace.records import CaseId
+from exaid_core.trace.records import CaseId, hash_of
 from exaid_core.trace.run_records import (
     RUN_SCHEMA_NAME,
     RUN_SCHEMA_VERSION,
@@ -48,7 +48,7 @@ _TRIGGERS = {
 
 def text_hash(text: str) -> str:
     """Return `sha256:` and the hash of the UTF-8 text."""
-    return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hash_of(text.encode("utf-8", "surrogatepass"))
 
 
 class RunLog:
@@ -80,16 +80,13 @@ class RunLog:
             at_ms: When, in ms since 1970 UTC.
         """
         index = len(self.flushes)
-        by_size = (
-            self._config.policy is TriggerPolicy.NO_TOKENGATE and reason is FlushReason.MAX_WORDS
-        )
+        of_size = self._config.policy is TriggerPolicy.NO_TOKENGATE
+        by_size = of_size and reason is FlushReason.MAX_WORDS
         self.flushes.append(
             TokengateFlush(
                 record_type="tokengate_flush",
-                **self._common(at_ms),
+                **self._common(seqs, at_ms),
                 flush_index=index,
-                start_seq=seqs[0],
-                end_seq=seqs[-1],
                 accumulated_ctu=ctu(text),
                 trigger_reason=None if by_size else reason,
                 text_hash=text_hash(text),
@@ -99,14 +96,13 @@ class RunLog:
 
     def decided(self, judgement: Judgement, segments: Sequence[Segment]) -> None:
         """Log a decision about segments."""
-        index, seqs, asked = len(self.decisions), _seqs(segments), judgement.asked
-        fields: dict[str, object] = {}
+        index, asked = len(self.decisions), judgement.asked
+        fields: dict[str, Any] = {}
         if asked is None:
-            fields["llm_usage"] = LlmUsage(prompt_ctu=0, completion_ctu=0, model_id="")
+            usage = LlmUsage(prompt_ctu=0, completion_ctu=0, model_id="")
         else:
-            fields["llm_usage"] = asked.usage
-            fields["latency_ms"] = asked.latency_ms
-            fields["failure_mode"] = asked.error or None
+            usage = asked.usage
+            fields = {"latency_ms": asked.latency_ms, "failure_mode": asked.error or None}
         if asked is not None and asked.reply is not None:
             novelty = self._config.policy is not TriggerPolicy.NO_NOVELTY
             fields["filter_results"] = FilterResults(
@@ -114,24 +110,19 @@ class RunLog:
                 value_passed=asked.reply.is_relevant,
                 novelty_passed=asked.reply.is_novel if novelty else None,
             )
-        if seqs:
-            fields |= {"start_seq": seqs[0], "end_seq": seqs[-1]}
         self.decisions.append(
-            BufferDecision.model_validate(
-                {
-                    "record_type": "buffer_decision",
-                    **self._common(segments[-1].at_ms),
-                    "decision_index": index,
-                    "decision_id": decision_id(self.case_id, self.variant_id, index),
-                    "covered": tuple(segment.flush_index for segment in segments),
-                    "input_ctu": size(segments),
-                    "decision": BufferAction.SUMMARIZE
-                    if judgement.triggers
-                    else BufferAction.BUFFER,
-                    "trigger": judgement.reason.value,
-                    "trigger_mismatch": judgement.mismatch,
-                    **fields,
-                }
+            BufferDecision(
+                record_type="buffer_decision",
+                **self._common(_seqs(segments), segments[-1].at_ms),
+                decision_index=index,
+                decision_id=decision_id(self.case_id, self.variant_id, index),
+                covered=tuple(segment.flush_index for segment in segments),
+                input_ctu=size(segments),
+                decision=BufferAction.SUMMARIZE if judgement.triggers else BufferAction.BUFFER,
+                trigger=judgement.reason.value,
+                trigger_mismatch=judgement.mismatch,
+                llm_usage=usage,
+                **fields,
             )
         )
 
@@ -153,32 +144,25 @@ class RunLog:
         index, seqs = len(self.summaries), _seqs(segments)
         id_ = event_id(self.case_id, self.variant_id, index)
         text = "\n".join(segment.text for segment in segments)
-        shown = {} if summary is None else _shown(summary)
         self.summaries.append(
-            SummaryEvent.model_validate(
-                {
-                    "record_type": "summary_event",
-                    **self._common(max(segment.at_ms for segment in segments)),
-                    "event_index": index,
-                    "event_id": id_,
-                    "start_seq": seqs[0] if seqs else 0,
-                    "end_seq": seqs[-1] if seqs else 0,
-                    "source_seqs": tuple(seqs),
-                    "trigger_type": _TRIGGERS.get(self._config.policy, TriggerType.BUFFER_AGENT),
-                    "summary_history_event_ids": tuple(history[:-1]),
-                    "latest_summary_event_id": history[-1] if history else None,
-                    "summarizer_input_hash": text_hash(written.prompt),
-                    "limits_ok": written.failure is not SummaryFailure.LENGTH_LIMIT_VIOLATION,
-                    "failure_mode": written.failure,
-                    "schema_ok": summary is not None,
-                    "schema_error": written.error or None,
-                    "summary_semantics_text": "",
-                    "summary_ctu": 0,
-                    "new_buffer_text_hash": text_hash(text),
-                    "llm_usage": written.usage,
-                    "latency_ms": written.latency_ms,
-                    **shown,
-                }
+            SummaryEvent(
+                record_type="summary_event",
+                **self._common(seqs, max(segment.at_ms for segment in segments)),
+                event_index=index,
+                event_id=id_,
+                source_seqs=tuple(seqs),
+                trigger_type=_TRIGGERS.get(self._config.policy, TriggerType.BUFFER_AGENT),
+                summary_history_event_ids=tuple(history[:-1]),
+                latest_summary_event_id=history[-1] if history else None,
+                summarizer_input_hash=text_hash(written.prompt),
+                limits_ok=written.failure is not SummaryFailure.LENGTH_LIMIT_VIOLATION,
+                failure_mode=written.failure,
+                schema_ok=summary is not None,
+                schema_error=written.error or None,
+                new_buffer_text_hash=text_hash(text),
+                llm_usage=written.usage,
+                latency_ms=written.latency_ms,
+                **_shown(summary),
             )
         )
         return id_
@@ -218,24 +202,28 @@ class RunLog:
         records: list[BaseModel] = [*self.flushes, *self.decisions, *self.summaries]
         yield from map(dump_line, records)
 
-    def _common(self, at_ms: int) -> dict[str, str]:
+    def _common(self, seqs: Sequence[int], at_ms: int) -> dict[str, Any]:
         return {
             "case_id": self.case_id,
             "variant_id": self.variant_id,
             "timestamp": timestamp_of(at_ms),
+            "start_seq": min(seqs, default=0),
+            "end_seq": max(seqs, default=0),
         }
 
 
 def _seqs(segments: Sequence[Segment]) -> list[int]:
-    return sorted({seq for segment in segments for seq in segment.seqs})
+    return sorted(seq for segment in segments for seq in segment.seqs)
 
 
-def _shown(summary: AgentSummary) -> dict[str, object]:
-    content = {name: getattr(summary, name) for name in LIMITS}
+def _shown(summary: AgentSummary | None) -> dict[str, Any]:
+    if summary is None:
+        return {"summary_semantics_text": "", "summary_ctu": 0}
+    text = summary.semantics_text()
     return {
-        "summary_semantics_text": summary.semantics_text(),
-        "summary_ctu": ctu(summary.semantics_text()),
-        "summary_content": SummaryContent(**content),
+        "summary_semantics_text": text,
+        "summary_ctu": ctu(text),
+        "summary_content": SummaryContent(**{name: getattr(summary, name) for name in LIMITS}),
         "truncated_fields": summary.truncated_fields,
         "unsupported_terms": summary.unsupported_terms,
         "dissent_missing": summary.dissent_missing,

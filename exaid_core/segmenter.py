@@ -104,10 +104,8 @@ class Segmenter:
 
     def advance(self, t_ms: int) -> list[Segment]:
         """Let virtual time pass: the same as `expired`, but each timer fires at its own time."""
-        segments = []
-        while (deadline := self._gate.deadline()) is not None and deadline <= t_ms / 1000:
-            segments += self._let_through(self._gate.check(deadline), round(1000 * deadline))
-        return segments
+        expired = self._gate.advance(t_ms / 1000)
+        return [s for flush, at in expired for s in self._let_through([flush], round(1000 * at))]
 
     def chunk(self, chunk: Chunk) -> list[Segment]:
         """Take a text that has been let through elsewhere."""

@@ -10,13 +10,14 @@ from prettytable import PrettyTable
 from tqdm import tqdm
 
 from evals.calibration import Outcome, grid, sweep
-from evals.cli.command import make_parser, run
+from evals.cli.command import make_parser, program
 from evals.concepts import TermExtractor
 from evals.figures import FORMATS, draw_calibration
 from evals.manifest import trace_files
 from exaid_core.token_gate.token_gate import LEGACY
 from exaid_core.trace.traces import read_trace
 from infra.errors import ConfigError
+from infra.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,11 +38,6 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Compare settings."""
-    return run(parser(), _calibrate, argv)
-
-
 def _calibrate(options: argparse.Namespace) -> int:
     if options.figure and options.figure.suffix[1:] not in FORMATS:
         raise ConfigError(f"--figure {options.figure} must end in one of {', '.join(FORMATS)}")
@@ -52,40 +48,30 @@ def _calibrate(options: argparse.Namespace) -> int:
     extractor = TermExtractor()
     bar = tqdm(profiles, unit="setting", desc="calibrate", disable=None, leave=False)
     outcomes = [outcome for profile in bar for outcome in sweep(traces, [profile], extractor)]
-    print(_table(outcomes))
+    print_result(_table(outcomes))
     (legacy,) = sweep(traces, [LEGACY], extractor)
-    print(f"chunk of V3: {legacy.median_ctu:.0f} CTU, the median of V0's regular flushes")
+    print_result(f"chunk of V3: {legacy.median_ctu:.0f} CTU, the median of V0's regular flushes")
     if options.figure:
-        print(f"written: {draw_calibration(options.figure, outcomes)}")
+        print_result(f"written: {draw_calibration(options.figure, outcomes)}")
     return 0
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
-    table = PrettyTable(
-        [
-            "min/max words",
-            "silence/wait s",
-            "updates",
-            "median CTU",
-            "whole terms",
-            "wait ms",
-            "CTU",
-        ]
-    )
-    table.align = "r"
+    table = PrettyTable()
     for outcome in outcomes:
         profile = outcome.profile
-        table.add_row(
-            [
-                f"{profile.min_words}/{profile.max_words}",
-                f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
-                f"{outcome.flushes_per_case:.1f}",
-                f"{outcome.median_ctu:.0f}",
-                f"{outcome.whole_terms:.3f}",
-                f"{outcome.wait_ms:.0f}",
-                f"{outcome.cost_ctu:.0f}",
-            ]
-        )
+        cells = {
+            "min/max words": f"{profile.min_words}/{profile.max_words}",
+            "silence/wait s": f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
+            "updates": f"{outcome.flushes_per_case:.1f}",
+            "median CTU": f"{outcome.median_ctu:.0f}",
+            "whole terms": f"{outcome.whole_terms:.3f}",
+            "wait ms": f"{outcome.wait_ms:.0f}",
+            "CTU": f"{outcome.cost_ctu:.0f}",
+        }
+        table.field_names = list(cells)
+        table.add_row(list(cells.values()))
+    table.align = "r"
     return str(table)
 
 
@@ -96,6 +82,8 @@ def _ints(text: str) -> tuple[int, ...]:
 def _floats(text: str) -> tuple[float, ...]:
     return tuple(float(part) for part in text.split(","))
 
+
+main = program(parser, _calibrate)
 
 if __name__ == "__main__":
     raise SystemExit(main())

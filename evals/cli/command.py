@@ -1,40 +1,31 @@
-"""The common parts of the programs of evals: one-line errors, exit status, printing."""
+"""The common parts of the programs of evals."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Sequence
 
-from infra.errors import BenchError
+from infra.files.printing import fails_in_one_line
 
 FOUND_PROBLEMS = 1
-CANNOT_RUN = 2
+"""Exit status of a program that is done, when the data has problems or a case failed."""
 
 
-def run(
-    parser: argparse.ArgumentParser,
-    command: Callable[[argparse.Namespace], int],
-    argv: Sequence[str] | None,
-) -> int:
-    """Parse the command line, run, and return the exit status.
+def program(
+    parser: Callable[[], argparse.ArgumentParser], command: Callable[[argparse.Namespace], int]
+) -> Callable[..., int]:
+    """Return the main function of a program: command line, if given -> exit status.
 
-    0: done; 1: done, but something is wrong with the data or a case failed; 2: not done, with one
-    line that says why.
+    Args:
+        parser: Makes the parser of its command line.
+        command: Does what the options say and returns the exit status.
     """
-    options = parser.parse_args(argv)
-    try:
-        return command(options)
-    except BenchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return CANNOT_RUN
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or its end fails as well
-        return 0
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+
+    @fails_in_one_line
+    def main(argv: Sequence[str] | None = None) -> int:
+        return command(parser().parse_args(argv))
+
+    return main
 
 
 def make_parser(module: str, description: str) -> argparse.ArgumentParser:

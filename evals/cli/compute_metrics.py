@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from evals.cli.command import make_parser, run
+from evals.cli.command import make_parser, program
 from evals.cli.replay import RUNS
 from evals.concepts import ConceptExtractor, TermExtractor
 from evals.manifest import trace_files
@@ -19,6 +19,7 @@ from evals.report import (
     write_metrics,
 )
 from evals.stoplists import Stoplists, load_stoplists
+from infra.files.printing import print_result
 
 METRICS = "metrics"
 """Computed metrics, below the folder of the run."""
@@ -64,22 +65,14 @@ def make_extractor(options: argparse.Namespace, stoplists: Stoplists) -> Concept
     Raises:
         ConfigError: The extractor is not installed, or does not support an option.
     """
+    extractor: Callable[..., ConceptExtractor] = TermExtractor
     if options.extractor == "scispacy":
         from evals.scispacy_extractor import ScispacyExtractor
 
-        return ScispacyExtractor(
-            negation=options.negation,
-            stop_concepts=stoplists.concepts,
-            stop_terms=stoplists.terms,
-        )
-    return TermExtractor(
+        extractor = ScispacyExtractor
+    return extractor(
         negation=options.negation, stop_concepts=stoplists.concepts, stop_terms=stoplists.terms
     )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Compute metrics."""
-    return run(parser(), compute_metrics, argv)
 
 
 def compute_metrics(options: argparse.Namespace) -> int:
@@ -93,10 +86,12 @@ def compute_metrics(options: argparse.Namespace) -> int:
     )
     out = options.out or options.run / METRICS
     write_metrics(out, metrics)
-    print(metrics_table(metrics.aggregate))
-    print(f"written: {out / PER_CASE_FILE} and {AGGREGATE_FILE}")
+    print_result(metrics_table(metrics.aggregate))
+    print_result(f"written: {out / PER_CASE_FILE} and {AGGREGATE_FILE}")
     return 0
 
+
+main = program(parser, compute_metrics)
 
 if __name__ == "__main__":
     raise SystemExit(main())

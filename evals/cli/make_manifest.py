@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-from evals.cli.command import make_parser, run
+from evals.cli.command import make_parser, program
 from evals.manifest import (
     MANIFEST_FILE,
     Summary,
@@ -17,6 +16,7 @@ from evals.manifest import (
     trace_files,
     write_manifest,
 )
+from infra.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,11 +43,6 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write a manifest."""
-    return run(parser(), _make, argv)
-
-
 def _make(options: argparse.Namespace) -> int:
     records = make_manifest(
         trace_files([options.run]),
@@ -59,7 +54,7 @@ def _make(options: argparse.Namespace) -> int:
     out = options.out or options.run / MANIFEST_FILE
     write_manifest(out, records)
     totals = next(record for record in records if isinstance(record, Summary))
-    print(
+    print_result(
         f"{out}: {totals.total_cases} traces, {totals.total_turns} turns, "
         f"{totals.total_deltas} deltas, {provenance(records).trace_dataset_hash}"
     )
@@ -75,6 +70,8 @@ def config_hash_of(run_folder: Path) -> str:
     text = str(told).removeprefix("sha256:")
     return f"sha256:{text}" if len(text) == 64 else ""
 
+
+main = program(parser, _make)
 
 if __name__ == "__main__":
     raise SystemExit(main())

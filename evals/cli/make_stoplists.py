@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from evals.cli.command import make_parser, run
+from evals.cli.command import make_parser, program
 from evals.concepts import TermExtractor
 from evals.manifest import trace_files
 from evals.stoplists import THRESHOLD, write_stoplists
@@ -14,6 +13,7 @@ from evals.trace_text import TraceText, content_turns
 from exaid_core.trace.traces import read_trace
 from infra.clock import Clock
 from infra.errors import ConfigError
+from infra.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,11 +37,6 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write stoplists."""
-    return run(parser(), _make, argv)
-
-
 def _make(options: argparse.Namespace) -> int:
     if not 0 < options.threshold <= 1:
         raise ConfigError("--threshold must be above 0 and at most 1")
@@ -55,12 +50,14 @@ def _make(options: argparse.Namespace) -> int:
         generated_at=options.generated_at or Clock().timestamp(),
         threshold=options.threshold,
     )
-    print(
+    print_result(
         f"{options.out}: {len(stoplists.concepts)} concepts and {len(stoplists.terms)} terms "
         f"of {len(texts)} traces"
     )
     return 0
 
+
+main = program(parser, _make)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from evals.cli.command import make_parser, run
+from evals.cli.command import make_parser, program
 from evals.cli.compute_metrics import METRICS
 from evals.figures import FORMATS, draw_metrics
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
 from evals.report import AGGREGATE_FILE, PER_CASE_FILE
 from exaid_core.trace.files import read_as
 from infra.errors import ConfigError
+from infra.files.printing import print_result
 
 FIGURES = "figures"
 """Figures, below the folder of the run."""
@@ -38,11 +38,6 @@ def add_plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="png", help="[%(default)s]")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw figures."""
-    return run(parser(), _plot, argv)
-
-
 def _plot(options: argparse.Namespace) -> int:
     draw(options.run / METRICS, options.out or options.run / FIGURES, options.format)
     return 0
@@ -60,8 +55,10 @@ def draw(metrics: Path, out: Path, format_: str) -> None:
         raise ConfigError(f"{metrics / AGGREGATE_FILE} is empty")
     per_case = list(read_as(TypeAdapter(PerCaseMetrics), metrics / PER_CASE_FILE))
     paths = draw_metrics(out, aggregate, per_case, format_)
-    print(f"written: {out}: {', '.join(path.name for path in paths)}")
+    print_result(f"written: {out}: {', '.join(path.name for path in paths)}")
 
+
+main = program(parser, _plot)
 
 if __name__ == "__main__":
     raise SystemExit(main())

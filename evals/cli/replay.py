@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
-from evals.cli.command import FOUND_PROBLEMS, make_parser, run
+from evals.cli.command import FOUND_PROBLEMS, make_parser, program
 from evals.cli.models import add_model_options, open_models
 from evals.concepts import extractor_info
 from evals.files import file_hash
@@ -27,6 +26,7 @@ from evals.stoplists import Stoplists, load_stoplists
 from evals.terminology import load_terminology
 from evals.variants import VARIANT_IDS, load_variant
 from infra.errors import ConfigError
+from infra.files.printing import print_line, print_result
 
 RUNS = Path("data") / "runs"
 """Run logs, below the folder of the run."""
@@ -57,11 +57,6 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
     add("--jobs", type=_positive, default=4, metavar="N", help="replays at once [%(default)s]")
     add("--fresh", action="store_true", help="make run logs again that are there")
     add_model_options(parser)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Replay traces; return 1 if a case could not be measured."""
-    return run(parser(), lambda options: asyncio.run(replay(options)), argv)
 
 
 async def replay(options: argparse.Namespace) -> int:
@@ -95,8 +90,8 @@ async def replay(options: argparse.Namespace) -> int:
                 kept += result.was_there
                 made += not (result.was_there or result.error)
     for error in sorted(errors):
-        print(f"error: {error}", file=sys.stderr)
-    print(f"{out / RUNS}: {made} run logs made, {kept} were there, {len(errors)} failed")
+        print_line(f"error: {error}")
+    print_result(f"{out / RUNS}: {made} run logs made, {kept} were there, {len(errors)} failed")
     return FOUND_PROBLEMS if errors else 0
 
 
@@ -128,6 +123,8 @@ def _positive(text: str) -> int:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
+
+main = program(parser, lambda options: asyncio.run(replay(options)))
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
-from evals.cli.command import make_parser, run
+from evals.cli.command import make_parser, program
 from evals.cli.compute_metrics import METRICS, add_extractor_options, compute_metrics
 from evals.cli.make_manifest import config_hash_of
 from evals.cli.plot import FIGURES, add_plot_options, draw
 from evals.cli.replay import add_replay_options, replay
 from evals.manifest import MANIFEST_FILE, make_manifest, trace_files, write_manifest
+from infra.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
@@ -29,11 +29,6 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all steps; return 1 if a case could not be measured."""
-    return run(parser(), _run_all, argv)
-
-
 def _run_all(options: argparse.Namespace) -> int:
     folder = options.run
     options.traces = [folder]
@@ -42,12 +37,14 @@ def _run_all(options: argparse.Namespace) -> int:
     if options.manifest is None:
         records = make_manifest(trace_files([folder]), config_hash=config_hash_of(folder))
         write_manifest(manifest, records)
-        print(f"written: {manifest}")
+        print_result(f"written: {manifest}")
     status = asyncio.run(replay(options))
     compute_metrics(argparse.Namespace(**{**vars(options), "run": out, "out": out / METRICS}))
     draw(out / METRICS, out / FIGURES, options.format)
     return status
 
+
+main = program(parser, _run_all)
 
 if __name__ == "__main__":
     raise SystemExit(main())

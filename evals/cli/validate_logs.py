@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from evals.cli.command import FOUND_PROBLEMS, make_parser, run
+from evals.cli.command import FOUND_PROBLEMS, make_parser, program
 from evals.validation import validate_file
+from infra.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,21 +30,20 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Check files; return 1 if there is a problem."""
-    return run(parser(), _validate, argv)
-
-
 def _validate(options: argparse.Namespace) -> int:
     problems = 0
     for path in options.files:
         for problem in validate_file(path, options.schema):
             problems += 1
-            print(problem)
+            print_result(str(problem))
     files = len(options.files)
-    print(f"{files} file{'s' * (files != 1)} checked, {problems} problem{'s' * (problems != 1)}")
+    print_result(
+        f"{files} file{'s' * (files != 1)} checked, {problems} problem{'s' * (problems != 1)}"
+    )
     return FOUND_PROBLEMS if problems else 0
 
+
+main = program(parser, _validate)
 
 if __name__ == "__main__":
     raise SystemExit(main())

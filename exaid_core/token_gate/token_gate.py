@@ -10,7 +10,7 @@ import asyncio
 import math
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
@@ -121,8 +121,7 @@ class GateCore:
 
     It has no clock and does nothing on its own: the caller passes the time, in seconds from any
     start and never going back, and a timer fires at the caller's next call. A replay with virtual
-    time therefore calls `check(core.deadline())` for every deadline up to the time of its next
-    token.
+    time therefore calls `advance` with the time of its next token.
 
     Args:
         profile: When a chunk is let through.
@@ -176,6 +175,19 @@ class GateCore:
         by_deadline = sorted(self.agents(), key=lambda agent_id: self._expiry(agent_id)[0])
         flushes = (self.check_agent(agent_id, now) for agent_id in by_deadline)
         return [flush for flush in flushes if flush is not None]
+
+    def advance(self, now: float) -> Iterator[tuple[Flush, float]]:
+        """Let virtual time pass: as `check`, but each timer fires at its own time.
+
+        Args:
+            now: The time in seconds.
+
+        Yields:
+            Each chunk and when its timer expired, in order.
+        """
+        while (deadline := self.deadline()) is not None and deadline <= now:
+            for flush in self.check(deadline):
+                yield flush, deadline
 
     def check_agent(self, agent_id: str, now: float) -> Flush | None:
         """Let through the text of one agent if its timer has expired.

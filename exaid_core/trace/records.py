@@ -20,15 +20,17 @@ LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the last that a date of four digits can name."""
 
 
+def hash_of(content: bytes) -> str:
+    """Return the hash of some bytes, in the form of `Hash`."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
 def content_hash(deltas: Iterable[str]) -> str:
     """Return the hash of the UTF-8 text of `deltas`, concatenated.
 
     A delta that is not well formed counts in its written form: see `well_formed`.
     """
-    digest = hashlib.sha256()
-    for delta in deltas:
-        digest.update(well_formed(delta).encode())
-    return f"sha256:{digest.hexdigest()}"
+    return hash_of("".join(map(well_formed, deltas)).encode())
 
 
 Text = Annotated[str, AfterValidator(well_formed)]
