@@ -28,9 +28,12 @@ def ms_of(timestamp: str) -> int:
     """Return an ISO 8601 time as milliseconds since 1970 UTC, the inverse of `timestamp_of`.
 
     Raises:
-        ValueError: The text is not such a time.
+        ValueError: The text is not such a time, or it names no time zone.
     """
-    return round(1000 * datetime.fromisoformat(timestamp).timestamp())
+    instant = datetime.fromisoformat(timestamp)
+    if instant.tzinfo is None:
+        raise ValueError(f"{timestamp} has no time zone")
+    return round(1000 * instant.timestamp())
 
 
 def _text(time: datetime) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from infra.chat import ChatReply, ChatRequest, StopReason, TokenUsage
+from infra.clock import ms_of
 
 OUTCOMES = {
     StopReason.STOP: "ok",
@@ -125,6 +126,16 @@ class CallRow:
     def replied(self) -> bool:
         """Whether the attempt had a reply (of any quality) that used tokens."""
         return self.outcome in REPLIED
+
+    @property
+    def started_ms(self) -> int:
+        """The start, in ms since 1970 UTC."""
+        return ms_of(self.started_at)
+
+    @property
+    def ended_ms(self) -> int:
+        """The end, in ms since 1970 UTC."""
+        return self.started_ms + round(self.latency * 1000)
 
     def as_dict(self) -> dict[str, object]:
         """Return the row as one flat JSON object for `calls.jsonl`."""

@@ -6,68 +6,28 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from inspect_ai.model import ModelUsage
-from pydantic import TypeAdapter, ValidationError
 
 from infra.chat import TokenUsage
-from infra.errors import ConfigError
 from infra.ledger import CallRow, Totals
+from mdagents.records.calls import calls_at, read_calls
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.scoring.fields import count_of, number_of, object_of
-from mdagents.scoring.result_file import LinesFile
+from mdagents.scoring.result_file import reading
 
 
-def ms_of(time: str) -> int:
-    """Return the milliseconds since 1970 UTC of an ISO 8601 time.
-
-    Raises:
-        ValueError: It is no such time, or has no time zone.
-    """
-    instant = datetime.fromisoformat(time)
-    if instant.tzinfo is None:
-        raise ValueError(f"{time} has no time zone")
-    return round(instant.timestamp() * 1000)
+def asked(call: CallRow) -> str:
+    """Return the model that was asked, as Inspect names it: `provider/model`."""
+    return f"{call.provider}/{call.model_requested}"
 
 
-@dataclass(frozen=True, slots=True)
-class Call(CallRow):
-    """A row of the ledger."""
-
-    started_ms: int = 0
-    """Start, in ms since 1970 UTC."""
-
-    @property
-    def ended_ms(self) -> int:
-        """End, in ms since 1970 UTC."""
-        return self.started_ms + round(self.latency * 1000)
-
-    @property
-    def asked(self) -> str:
-        """The model that was asked, as Inspect names it: `provider/model`."""
-        return f"{self.provider}/{self.model_requested}"
-
-    @property
-    def of_exaid(self) -> bool:
-        """Whether EXAID made it."""
-        return self.role in EXAID_ROLES
-
-
-_CALL = TypeAdapter(Call)
-
-
-def _call(row: Any, where: str) -> Call:
-    try:
-        usage = {name: row[name] for name in TokenUsage.__slots__}
-        started_ms = ms_of(row["started_at"])
-        return _CALL.validate_python({**row, "usage": usage, "started_ms": started_ms})
-    except (ValidationError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{where} is not a row of a ledger") from error
+def is_of_exaid(call: CallRow) -> bool:
+    """Return whether EXAID made a call."""
+    return call.role in EXAID_ROLES
 
 
 def model_usage(totals: Totals) -> ModelUsage:
@@ -100,6 +60,10 @@ class Spending:
         self.by_model[model] += totals
         self.by_role[role] += totals
 
+    def add_call(self, call: CallRow) -> None:
+        """Count a row of the ledger."""
+        self.add(asked(call), call.role, Totals.of(call))
+
     def add_record(self, record: Mapping[str, Any], models: Mapping[str, str]) -> None:
         """Count what a record states, for a question whose calls are not known.
 
@@ -129,21 +93,19 @@ class CallFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = LinesFile(path)
+        self._path = path
         self._offsets: dict[str, array[int]] = {}
         self.spent = Spending()
         """Over all rows."""
-        if not path.is_file():
-            return
-        for number, (offset, row) in enumerate(self._file, start=1):
-            call = _call(row, f"{path} line {number}")
-            self._offsets.setdefault(call.case_id, array("Q")).append(offset)
-            self.spent.add(call.asked, call.role, Totals.of(call))
+        with reading(path):
+            for offset, call in read_calls(path):
+                self._offsets.setdefault(call.case_id, array("Q")).append(offset)
+                self.spent.add_call(call)
 
     def __contains__(self, case_id: object) -> bool:
         return case_id in self._offsets
 
-    def attempts(self, case_id: str, starts: Sequence[int]) -> list[list[Call]]:
+    def attempts(self, case_id: str, starts: Sequence[int]) -> list[list[CallRow]]:
         """Return the calls of a case in the order in which they began, by attempt.
 
         Each start of the program answers a question once, so that its calls are one attempt at it.
@@ -154,19 +116,18 @@ class CallFile:
         """
         if case_id not in self:
             return []
-        rows = self._file.fetch(self._offsets[case_id])
-        calls = sorted((_call(row, case_id) for row in rows), key=lambda call: call.started_ms)
+        calls = sorted(calls_at(self._path, self._offsets[case_id]), key=lambda c: c.started_ms)
         by_start = groupby(calls, key=lambda call: bisect_right(starts, call.started_ms))
         return [list(attempt) for _, attempt in by_start]
 
 
-def attempt_of(record: Mapping[str, Any], attempts: Sequence[list[Call]]) -> list[Call]:
+def attempt_of(record: Mapping[str, Any], attempts: Sequence[list[CallRow]]) -> list[CallRow]:
     """Return the calls of the attempt that a record is of: the last with its token count.
 
     The last attempt where the count fits none; no calls without an attempt.
     """
     used = count_of(object_of(record, "token_usage").get("total_tokens"))
     for calls in reversed(attempts):
-        if used == sum(call.usage.total_tokens for call in calls if not call.of_exaid):
+        if used == sum(call.usage.total_tokens for call in calls if not is_of_exaid(call)):
             return calls
     return attempts[-1] if attempts else []

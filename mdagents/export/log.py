@@ -7,11 +7,11 @@ from pathlib import Path
 
 from inspect_ai.log import EvalSample, EvalSpec
 
+from infra.clock import ms_of
 from infra.errors import StorageError
 from infra.files.whole_file import whole_file
-from infra.ledger import Totals
 from mdagents.export.header import file_name, make_header
-from mdagents.export.ledger import CallFile, Spending, attempt_of, ms_of
+from mdagents.export.ledger import CallFile, Spending, attempt_of
 from mdagents.export.records import Record, RunFiles, find_run
 from mdagents.export.sample import make_sample
 from mdagents.export.transcript import Sources
@@ -52,7 +52,7 @@ def _samples(
         counting = attempt_of(record, attempts)
         spent = Spending()
         for call in counting:
-            spent.add(call.asked, call.role, Totals.of(call))
+            spent.add_call(call)
         if not counting:
             spent.add_record(record, run.models)
         sources = Sources(

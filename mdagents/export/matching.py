@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents.export.ledger import Call
+from infra.ledger import CallRow
 from mdagents.scoring.transcripts import TranscriptTurn
 
 SLACK_MS = 5
@@ -12,8 +12,8 @@ SLACK_MS = 5
 
 
 def calls_by_turn(
-    turns: Sequence[TranscriptTurn], calls: Sequence[Call]
-) -> tuple[list[list[Call]], list[Call]]:
+    turns: Sequence[TranscriptTurn], calls: Sequence[CallRow]
+) -> tuple[list[list[CallRow]], list[CallRow]]:
     """Assign each call to a turn of its agent.
 
     A turn and its calls do not name each other. A call belongs to the turn during which it was
@@ -28,7 +28,7 @@ def calls_by_turn(
     Returns:
         The calls of each turn, in the order of `turns`, and the calls of no turn.
     """
-    placed: list[list[Call]] = [[] for _ in turns]
+    placed: list[list[CallRow]] = [[] for _ in turns]
     left = []
     for call in calls:
         fits = [
@@ -53,6 +53,6 @@ def calls_by_turn(
     return placed, nowhere
 
 
-def _outside(call: Call, turn: TranscriptTurn) -> int:
+def _outside(call: CallRow, turn: TranscriptTurn) -> int:
     """Return for how many ms the call was outside the time of the turn."""
     return max(0, turn.started_ms - call.started_ms) + max(0, call.ended_ms - turn.ended_ms)

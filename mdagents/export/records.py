@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from infra.clock import ms_of
 from infra.errors import ConfigError
 from infra.files.text import well_formed
-from mdagents.export.ledger import ms_of
 from mdagents.records.manifest import RunManifest, read_manifest
 from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow

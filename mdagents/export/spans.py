@@ -21,8 +21,8 @@ from inspect_ai.model import (
 )
 
 from infra.clock import timestamp_of
-from infra.ledger import Totals
-from mdagents.export.ledger import Call, model_usage
+from infra.ledger import CallRow, Totals
+from mdagents.export.ledger import asked, model_usage
 
 _STOP_REASONS: dict[str, StopReason] = {
     "ok": "stop", "truncated": "max_tokens", "refused": "content_filter",
@@ -104,7 +104,7 @@ def flat(spans: Sequence[Span], sample_id: str) -> list[Event]:
     return events
 
 
-def model_call(call: Call, said: str, within: tuple[int, int] | None) -> ModelEvent:
+def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> ModelEvent:
     """Return the event of a model call.
 
     Args:
@@ -137,7 +137,7 @@ def model_call(call: Call, said: str, within: tuple[int, int] | None) -> ModelEv
         timestamp=time_of(start),
         completed=time_of(end),
         working_time=call.latency,
-        model=call.asked,
+        model=asked(call),
         role=call.role,
         input=_prompt(call.prompt or ()),
         tools=[],

@@ -15,7 +15,8 @@ from typing import Any
 
 from inspect_ai.event import Event, InfoEvent
 
-from mdagents.export.ledger import Call
+from infra.ledger import CallRow
+from mdagents.export.ledger import is_of_exaid
 from mdagents.export.matching import calls_by_turn
 from mdagents.export.spans import Span, around, model_call, time_of
 from mdagents.scoring.fields import count_of, entries_of, object_of
@@ -32,9 +33,9 @@ class Sources:
     record: Mapping[str, Any]
     turns: Sequence[TranscriptTurn]
     """Empty without a trace."""
-    calls: Sequence[Call]
+    calls: Sequence[CallRow]
     """Of the attempt that the record is of."""
-    other_attempts: Sequence[Sequence[Call]]
+    other_attempts: Sequence[Sequence[CallRow]]
     """Calls of attempts whose record was replaced, or was never written."""
     default_ms: int
     """When it was, in ms since 1970 UTC, if there are neither turns nor calls."""
@@ -56,7 +57,7 @@ class Sources:
 def case_span(name: str, sources: Sources) -> Span:
     """Return all that was done for a question, under the name of its level or solver."""
     first, within = sources.first, sources.within
-    of_team = [call for call in sources.calls if not call.of_exaid]
+    of_team = [call for call in sources.calls if not is_of_exaid(call)]
     placed, nowhere = calls_by_turn(sources.turns, of_team)
     groups: list[_Items] = [[model_call(call, "", within)] for call in nowhere]
     for turn, calls in zip(sources.turns, placed, strict=True):
@@ -72,13 +73,13 @@ def case_span(name: str, sources: Sources) -> Span:
         events = [model_call(call, "", None) for call in attempt]
         groups.append([around(f"other attempt {number}", "attempt", events, first)])
     groups.sort(key=lambda group: group[0].timestamp)
-    of_exaid = [model_call(call, "", within) for call in sources.calls if call.of_exaid]
+    of_exaid = [model_call(call, "", within) for call in sources.calls if is_of_exaid(call)]
     if of_exaid:
         groups.append([around(EXAID, "agent", of_exaid, first)])
     return around(name, "agent", [item for group in groups for item in group], first)
 
 
-def _turn(turn: TranscriptTurn, calls: Sequence[Call]) -> Span:
+def _turn(turn: TranscriptTurn, calls: Sequence[CallRow]) -> Span:
     within = (turn.started_ms, turn.ended_ms)
     start, end = map(time_of, within)
     speaker = max((n for n, call in enumerate(calls) if call.replied), default=None)

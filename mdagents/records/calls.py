@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from infra.chat import TokenUsage
+from infra.clock import ms_of
 from infra.errors import ConfigError
 from infra.ledger import CallRow
-from mdagents.records.jsonl import whole_lines
+from mdagents.records.jsonl import lines_at, whole_lines
 
 
 def read_calls(path: Path) -> Iterator[tuple[int, CallRow]]:
@@ -24,20 +25,26 @@ def read_calls(path: Path) -> Iterator[tuple[int, CallRow]]:
     """
     for number, (offset, line) in enumerate(whole_lines(path), start=1):
         try:
-            yield offset, read_call(line)
+            yield offset, _row(line)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"{path} line {number} is not a row of a ledger") from error
 
 
-def read_call(line: bytes) -> CallRow:
-    """Return the row of one line, as `CallRow.as_dict` made it.
+def calls_at(path: Path, offsets: Iterable[int]) -> Iterator[CallRow]:
+    """Yield the rows whose lines begin at `offsets`, in that order.
 
     Raises:
-        ValueError: It is none. Likewise KeyError, TypeError, AttributeError.
+        OSError: The file cannot be read.
     """
+    return map(_row, lines_at(path, offsets))
+
+
+def _row(line: bytes) -> CallRow:
     content = json.loads(line)
     content["usage"] = {name: content.pop(name) for name in TokenUsage.__slots__}
-    return _adapter().validate_python(content)
+    row = _adapter().validate_python(content)
+    ms_of(row.started_at)
+    return row
 
 
 @cache

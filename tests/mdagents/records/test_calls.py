@@ -1,0 +1,86 @@
+"""The ledger of a run is read back as it was written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.chat import TokenUsage
+from infra.errors import ConfigError
+from infra.ledger import CallRow, Ledger
+from mdagents.records.calls import calls_at, read_calls
+
+ROW = CallRow(
+    started_at="2026-11-22T10:00:00.250Z",
+    case_id="case-1",
+    phase="opinion",
+    agent="expert-1",
+    role="expert",
+    provider="openai",
+    model_requested="gpt-4o-mini",
+    model="gpt-4o-mini-2024-07-18",
+    attempt=2,
+    waited=0.5,
+    latency=1.25,
+    outcome="ok",
+    usage=TokenUsage(100, 20, 40, 5),
+    cost_usd=0.001,
+)
+ROWS = [
+    ROW,
+    replace(ROW, outcome="timeout", model="", usage=TokenUsage(), cost_usd=0.0),
+    replace(ROW, cost_usd=None, cached=True),
+    replace(ROW, prompt=("Which drug?", "Answer."), reply="Löß\u2028"),
+]
+
+
+def line(row: CallRow) -> bytes:
+    return json.dumps(row.as_dict()).encode() + b"\n"
+
+
+def test_rows_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(b"".join(map(line, ROWS)) + line(ROW)[:-20])
+    found = dict(read_calls(path))
+    assert list(found.values()) == ROWS, "and without the torn one"
+    assert list(calls_at(path, reversed(found))) == ROWS[::-1]
+    assert (ROW.started_ms, ROW.ended_ms) == (1795341600250, 1795341601500)
+
+
+def test_a_run_without_calls_has_no_rows(tmp_path: Path) -> None:
+    assert list(read_calls(tmp_path / "calls.jsonl")) == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"not JSON",
+        b"[]",
+        b"12",
+        b'{"agent": 1}',
+        line(replace(ROW, started_at="2026-11-22T10:00:00")).strip(),
+        line(ROW).strip().replace(b'"latency": 1.25', b'"latency": "long"'),
+    ],
+)
+def test_a_damaged_row_is_named(tmp_path: Path, damaged: bytes) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(line(ROW) + damaged + b"\n" + line(ROW))
+    rows = read_calls(path)
+    assert next(rows)[1] == ROW
+    with pytest.raises(ConfigError, match=r"calls.jsonl line 2 is not a row of a ledger"):
+        next(rows)
+
+
+def test_a_ledger_tells_its_subscribers_until_they_leave() -> None:
+    always: list[CallRow] = []
+    meanwhile: list[CallRow] = []
+    ledger = Ledger(always.append)
+    ledger.add(ROWS[0])
+    with ledger.subscribed(meanwhile.append):
+        ledger.add(ROWS[1])
+    ledger.add(ROWS[2])
+    assert always == ROWS[:3]
+    assert meanwhile == ROWS[1:2]
