@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from infra.clock import Clock
@@ -22,6 +23,10 @@ CACHE_DIR = parse_environment(os.environ).cache_dir
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 """Data sets and traces from outside the repository; their tests are skipped where they are not."""
 REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
+
+# Speed is never a timed test: a busy machine, or one that counts branches, fails none.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

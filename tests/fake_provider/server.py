@@ -213,6 +213,9 @@ class FakeProvider(FakeModel):
         except (asyncio.CancelledError, ConnectionError):
             exchange.client_gone()
             raise
+        except Exception as error:  # a defect of the server itself
+            self.errors.append(error)
+            raise
         finally:
             exchange.leave()
 

@@ -216,5 +216,5 @@ class GateStates(RuleBasedStateMachine):
             self.loop.close()
 
 
-GateStates.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+GateStates.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
 test_the_gate_in_all_its_states = GateStates.TestCase
