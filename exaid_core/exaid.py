@@ -77,11 +77,10 @@ class EXAID:
         self._decisions = Decisions(
             self.config, self.buffer_agent, self.summarizer_agent, self.log, history, on_summary
         )
-        self._worker = Worker(self._decisions, now_ms, room)
         self._segmenter = Segmenter(self.config, self.log)
+        self._worker = Worker(self._segmenter, self._decisions, now_ms, room)
         self._now_ms = now_ms
         self._seqs = count()
-        self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     # Text of agents
@@ -90,7 +89,6 @@ class EXAID:
         """Take an event of a `TraceBus` and return at once. Needs a running event loop."""
         if not self._closed:
             self._worker.submit(self._segmenter.event(event))
-            self._watch_timers()
 
     async def received_trace(
         self, agent_id: str | None = None, text: str = "", *, id: str | None = None
@@ -129,13 +127,13 @@ class EXAID:
         if self._closed:
             return None
         segments = self._segmenter.token(agent_id, token, next(self._seqs), self._now_ms())
-        self._watch_timers()
         return await self._worker.decision_on(segments)
 
     async def flush_agent(self, agent_id: str) -> None:
         """Move the streamed text of an agent into the buffer, without a decision on it."""
-        segments = self._segmenter.flush(agent_id, self._now_ms())
-        await self._worker.decision_on(segments, is_parked=True)
+        if not self._closed:
+            segments = self._segmenter.flush(agent_id, self._now_ms())
+            await self._worker.decision_on(segments, is_parked=True)
 
     async def finalize(self) -> AgentSummary | None:
         """Flush all gates, finish work under way, and summarise the rest of the text.
@@ -144,8 +142,6 @@ class EXAID:
             The last summary made by this call, or None.
         """
         before = len(self.summaries)
-        self._stop_timer()
-        self._worker.submit(self._segmenter.rest(self._now_ms()), is_parked=True)
         await self._worker.finish()
         return self.summaries[-1] if len(self.summaries) > before else None
 
@@ -187,7 +183,6 @@ class EXAID:
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
         self._closed = True
-        self._stop_timer()
         await self._worker.stop()
 
     async def replay(self, recording: Recording) -> None:
@@ -241,22 +236,3 @@ class EXAID:
     def missed_alerts(self) -> int:
         """Count the segments with a critical alert that no summary covers."""
         return sum(segment.is_alert for segment in self._worker.left())
-
-    # The gate's timers
-
-    def _watch_timers(self) -> None:
-        deadline = self._segmenter.deadline()
-        if deadline is None or self._timer is not None:
-            return  # a later chunk never expires before the one that is watched
-        pause = max(0.0, deadline - self._now_ms() / 1000)
-        self._timer = asyncio.get_running_loop().call_later(pause, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self._worker.submit(self._segmenter.expired(self._now_ms()))
-        self._watch_timers()
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

@@ -13,6 +13,7 @@ from exaid_core.buffer_agent.buffer_agent import TriggerReason
 from exaid_core.config import JUDGED
 from exaid_core.decisions import Decisions
 from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.segmenter import Segmenter
 from exaid_core.segments import Segment
 from infra.config import LLMRole
 from infra.layers.gate import Urgency
@@ -46,12 +47,20 @@ class Worker:
     summary.
 
     Args:
+        segmenter: Gives further segments when its timers expire.
         decisions: Makes the decisions.
         now_ms: Time in ms since 1970 UTC.
         room: See `EXAID`.
     """
 
-    def __init__(self, decisions: Decisions, now_ms: Callable[[], int], room: RoomFor) -> None:
+    def __init__(
+        self,
+        segmenter: Segmenter,
+        decisions: Decisions,
+        now_ms: Callable[[], int],
+        room: RoomFor,
+    ) -> None:
+        self._segmenter = segmenter
         self._decisions = decisions
         self._config = decisions.config
         self._buffer_agent = decisions.buffer_agent
@@ -61,6 +70,7 @@ class Worker:
         self._hurry = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._waits_for_room = False
         self.failure: Exception | None = None
         """The first error in a decision that nobody waited for."""
@@ -68,13 +78,14 @@ class Worker:
     def submit(
         self, segments: Sequence[Segment], *, is_parked: bool = False, waiter: Waiter | None = None
     ) -> None:
-        """Take segments, in order; needs a running event loop.
+        """Take segments, in order, and watch the timers; needs a running event loop.
 
         Args:
-            segments: The segments.
+            segments: The segments, if any.
             is_parked: Whether they go into the buffer without a decision.
             waiter: Told of the decision on the last of them, which is not delayed then.
         """
+        self._watch_timers()
         if not segments:
             return
         self._pending += [_Arrival(segment, is_parked) for segment in segments]
@@ -92,14 +103,16 @@ class Worker:
         Returns:
             The summary that the last of them is part of, or None.
         """
-        if not segments:
-            return None
-        waiter: Waiter = asyncio.get_running_loop().create_future()
+        waiter: Waiter | None = None
+        if segments:
+            waiter = asyncio.get_running_loop().create_future()
         self.submit(segments, is_parked=is_parked, waiter=waiter)
-        return await waiter
+        return await waiter if waiter is not None else None
 
     async def finish(self) -> None:
-        """Decide on all that is there, and summarise what then is left in the buffer."""
+        """Decide on all text that is there, and summarise what then is left in the buffer."""
+        self._stop_timer()
+        self.submit(self._segmenter.rest(self._now_ms()), is_parked=True)
         # Waiting text need not be judged, since it is summarised anyway; unless a caller waits for
         # the decision, or for an alert, or where each text is judged alone.
         pending = self._pending
@@ -135,6 +148,7 @@ class Worker:
 
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
+        self._stop_timer()
         for arrival in self._pending:
             arrival.settle(None)
         if self._task is not None:
@@ -144,6 +158,22 @@ class Worker:
     def left(self) -> list[Segment]:
         """Return the segments without a summary."""
         return [*self._buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
+
+    def _watch_timers(self) -> None:
+        deadline = self._segmenter.deadline()
+        if deadline is None or self._timer is not None:
+            return  # a later chunk never expires before the one that is watched
+        pause = max(0.0, deadline - self._now_ms() / 1000)
+        self._timer = asyncio.get_running_loop().call_later(pause, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.submit(self._segmenter.expired(self._now_ms()))
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _start(self) -> asyncio.Task[None]:
         if self._task is None or self._task.done():

@@ -304,7 +304,12 @@ async def test_stopping_begins_no_call() -> None:
     watched_bus(exaid).start_turn("doctor").say("It is fever and cough.")
     await asyncio.sleep(0.1)
     room.free.set()
+    bus = watched_bus(exaid)
+    for agent_id in ("nurse", "surgeon"):
+        bus.start_turn(agent_id).say("And pain")  # which is still in the gate
     await exaid.stop()
+    await exaid.flush_agent("nurse")
+    await asyncio.sleep(10)
     assert judge.requests == write.requests == []
     assert exaid.tail_loss() == 1.0
 
