@@ -46,12 +46,14 @@ def main() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    with reply:
-        json.dump({"url": server.listening_address}, reply)
-        reply.write("\n")
-
-    sys.stdin.buffer.read()
-    os._exit(0)  # at once: an orderly end would wait for replies that nobody reads any more
+    try:
+        with reply:  # fails when the parent has died meanwhile
+            json.dump({"url": server.listening_address}, reply)
+            reply.write("\n")
+        sys.stdin.buffer.read()
+    finally:
+        # At once: an orderly end would wait for replies that nobody reads any more, or for ever.
+        os._exit(0)
 
 
 if __name__ == "__main__":
