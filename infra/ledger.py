@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -176,14 +176,6 @@ class Totals:
             return cls(failed_attempts=1)
         return cls(calls=1, usage=row.usage, cost_usd=row.cost_usd)
 
-    @classmethod
-    def sum(cls, totals: Iterable[Totals]) -> Totals:
-        """Return the sum of sums."""
-        result = cls()
-        for part in totals:
-            result += part
-        return result
-
 
 @dataclass(slots=True)
 class CaseBook:
@@ -196,7 +188,7 @@ class CaseBook:
 
     def totals(self, *, without: Collection[str] = ()) -> Totals:
         """Return the sum over all roles but those in `without`."""
-        return Totals.sum(t for role, t in self.by_role.items() if role not in without)
+        return sum((t for role, t in self.by_role.items() if role not in without), Totals())
 
     def models(self, *, without: Collection[str] = ()) -> list[str]:
         """Return the models that replied to any role but those in `without`."""

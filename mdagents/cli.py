@@ -6,6 +6,8 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 
 import mdagents
 from infra.files.printing import print_line
@@ -16,12 +18,12 @@ Main = Callable[[Sequence[str], str], int]
 # Each program is imported when it is called: scoring need not wait for what running needs.
 
 
-def _run() -> Main:
+def _run(argv: Sequence[str], name: str) -> int:
     from mdagents.runs.options import env_flag
     from mdagents.runs.program import INSTALLED, main
     from mdagents.settings import Difficulty
 
-    return lambda argv, name: main(
+    return main(
         argv,
         skip=[level for level in Difficulty if env_flag(f"SKIP_{level.upper()}")],
         show_interaction_table=env_flag("SHOW_INTERACTION_TABLE"),
@@ -29,52 +31,30 @@ def _run() -> Main:
     )
 
 
-def _score() -> Main:
-    from mdagents.scoring.cli import main
-
-    return lambda argv, name: main(argv, program=name)
-
-
-def _download() -> Main:
-    from mdagents.data_tools.download import main
-
-    return lambda argv, name: main(argv, program=name)
+def _call(module: str, argv: Sequence[str], name: str) -> int:
+    status: int = import_module(f"mdagents.{module}").main(argv, program=name)
+    return status
 
 
-def _check() -> Main:
-    from mdagents.data_tools.check import main
-
-    return lambda argv, name: main(argv, program=name)
-
-
-def _extract() -> Main:
-    from mdagents.data_tools.subset import main
-
-    return lambda argv, name: main(argv, program=name)
-
-
-def _split() -> Main:
-    from mdagents.scoring.split import main
-
-    return lambda argv, name: main(argv, program=name)
-
-
-def _export() -> Main:
-    from mdagents.export.cli import main
-
-    return lambda argv, name: main(argv, program=name)
-
-
-PROGRAMS: Mapping[str, tuple[Callable[[], Main], str]] = {
+PROGRAMS: Mapping[str, tuple[Main, str]] = {
     "run": (_run, "answer questions with teams of agents"),
-    "score": (_score, "score runs, or compare them"),
-    "data download": (_download, "fetch a data set"),
-    "data check": (_check, "look for what is wrong with the questions of a data set"),
-    "data extract": (_extract, "pick questions out of a data set by id"),
-    "data split": (_split, "split a data set by the difficulty a run routed to"),
-    "export": (_export, "write a run as a log of Inspect"),
+    "score": (partial(_call, "scoring.cli"), "score runs, or compare them"),
+    "data download": (partial(_call, "data_tools.download"), "fetch a data set"),
+    "data check": (
+        partial(_call, "data_tools.check"),
+        "look for what is wrong with the questions of a data set",
+    ),
+    "data extract": (
+        partial(_call, "data_tools.subset"),
+        "pick questions out of a data set by id",
+    ),
+    "data split": (
+        partial(_call, "scoring.split"),
+        "split a data set by the difficulty a run routed to",
+    ),
+    "export": (partial(_call, "export.cli"), "write a run as a log of Inspect"),
 }
-"""Name -> what imports the program, and what it does."""
+"""Name -> the program, and what it does."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,8 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in PROGRAMS:
-            program = PROGRAMS[name][0]()
-            return program(words[count:], f"mdagents {name}")
+            return PROGRAMS[name][0](words[count:], f"mdagents {name}")
     parser = _parser()
     parser.parse_known_args(words)
     print_line(f"error: there is no '{' '.join(words[:2])}'; there are {', '.join(PROGRAMS)}")

@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from infra.errors import ConfigError
@@ -43,7 +42,7 @@ class ServerSettings:
 
 
 class LlamaServer:
-    """A running server, and a context manager that stops it; made with `start` or `astart`.
+    """A running server, made with `astart`.
 
     If the process that started it dies, in whatever way, the child ends by itself.
 
@@ -70,23 +69,12 @@ class LlamaServer:
         )
 
     @classmethod
-    def start(cls, settings: ServerSettings) -> Self:
-        """Start a server and wait until it listens.
+    async def astart(cls, settings: ServerSettings) -> Self:
+        """Start a server and wait until it listens; a cancelled start leaves no child.
 
         Raises:
             ConfigError: The file is not a GGUF file, a library is missing, or memory is short.
         """
-        server = cls(settings)
-        try:
-            server._wait_until_listening()
-        except BaseException:
-            server.close()
-            raise
-        return server
-
-    @classmethod
-    async def astart(cls, settings: ServerSettings) -> Self:
-        """Do as `start`, without blocking the event loop; a cancelled start leaves no child."""
         server = cls(settings)
         try:
             await asyncio.to_thread(server._wait_until_listening)
@@ -113,17 +101,6 @@ class LlamaServer:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _wait_until_listening(self) -> None:
         stdin, stdout = self._child.stdin, self._child.stdout

@@ -15,7 +15,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
 
 from infra.config import parse_environment, read_variables
 from infra.errors import ConfigError
@@ -136,16 +135,12 @@ def _extract(wheel: Path, folder: Path) -> Path:
 
 def _check(path: Path, expected: str) -> None:
     with path.open("rb") as file:
-        actual = _sha256(file)
+        actual = hashlib.file_digest(file, "sha256").hexdigest()
     if actual != expected:
         raise ConfigError(
             f"{path.name} has the SHA-256 {actual} instead of {expected} and was thrown away; "
             f"try again: {FETCH_COMMAND}"
         )
-
-
-def _sha256(file: IO[bytes]) -> str:
-    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 @fails_in_one_line

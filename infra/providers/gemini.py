@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 import httpx2
 from google import genai
 from google.genai import errors, types
 
-from infra.chat import (
-    ChatReply,
-    ChatRequest,
-    OnText,
-    StopReason,
-    TokenUsage,
-)
+from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
+from infra.model_configs import ModelInfo
 from infra.providers.http_errors import (
     one_line,
     retry_after_seconds,
     seconds_of_duration,
     status_error,
 )
-
-if TYPE_CHECKING:
-    from infra.model_configs import ModelInfo
 
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})

@@ -7,16 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import ConfigError
 from infra.json_schema import longest_reply, reply_schema
-
-if TYPE_CHECKING:
-    from infra.local_model.server import LlamaServer
+from infra.local_model.server import LlamaServer, ServerSettings, json_schema_grammar
 
 SLOTS = 2
 """Calls that the server works on at once."""
@@ -57,8 +54,6 @@ class LocalServer:
                 if self._deaths > _DEATHS_ALLOWED:
                     raise ConfigError("the local model's server died again; is memory short?")
             if self._model is None:
-                from infra.local_model.server import LlamaServer, ServerSettings
-
                 gguf = await asyncio.to_thread(self._find_weights)
                 self._server = await LlamaServer.astart(
                     ServerSettings(gguf, slots=SLOTS, context=CONTEXT)
@@ -89,16 +84,10 @@ class LocalChat:
         return await model.generate(_with_room(request), on_text)
 
 
+@lru_cache(maxsize=512)
 def grammar(schema: type[BaseModel]) -> Mapping[str, object]:
     """Return body fields that hold the model to `schema`, without white space."""
-    return {"grammar": _grammar(schema)}
-
-
-@lru_cache(maxsize=512)
-def _grammar(schema: type[BaseModel]) -> str:
-    from infra.local_model.server import json_schema_grammar
-
-    return json_schema_grammar(reply_schema(schema))
+    return {"grammar": json_schema_grammar(reply_schema(schema))}
 
 
 def _with_room(request: ChatRequest) -> ChatRequest:

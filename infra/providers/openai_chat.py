@@ -11,27 +11,19 @@ import errno
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
 from pydantic import BaseModel
 
-from infra.chat import (
-    ChatReply,
-    ChatRequest,
-    OnText,
-    StopReason,
-    TokenUsage,
-)
+from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
+from infra.model_configs import ModelInfo
 from infra.providers.http_errors import one_line, retry_after_seconds, status_error
-
-if TYPE_CHECKING:
-    from infra.model_configs import ModelInfo
 
 OpenAIClient = AsyncOpenAI
 """The type that `make_client` returns; other modules need not import the SDK."""
@@ -140,7 +132,7 @@ class OpenAIChat:
             return await self._stream(body, on_text)
         except openai.APIStatusError as error:
             return self._refused_or_raise(error, asked_with_schema=request.schema is not None)
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
             if _is_unreachable(error):
                 message = f"{self._place} cannot be reached: {_why_unreachable(error)}"
                 raise ProviderError(message, kind=ErrorKind.UNREACHABLE) from None
@@ -152,9 +144,6 @@ class OpenAIChat:
         except openai.APIError as error:  # an error event inside a stream
             message = f"{self._host} broke the stream off: {one_line(error.message)}"
             raise ProviderError(message, kind=ErrorKind.SERVER) from None
-        except httpx2.HTTPError as error:
-            message = f"connection to {self._host} failed: {_cause(error)}"
-            raise ProviderError(message, kind=ErrorKind.CONNECTION) from None
         except _OTHER_SHAPES as error:
             message = f"{self._host} sent a body that is not a chat completion ({_name(error)})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
@@ -268,7 +257,7 @@ def _stop_reason(finish: str | None, refusal: str | None) -> StopReason:
     return StopReason.LENGTH if finish == "length" else StopReason.STOP
 
 
-def _is_unreachable(error: openai.APIConnectionError) -> bool:
+def _is_unreachable(error: Exception) -> bool:
     raised = error.__cause__
     if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return False
@@ -276,7 +265,7 @@ def _is_unreachable(error: openai.APIConnectionError) -> bool:
     return getattr(raised.__cause__, "errno", None) not in _LOST
 
 
-def _why_unreachable(error: openai.APIConnectionError) -> str:
+def _why_unreachable(error: Exception) -> str:
     raised = error.__cause__
     inner = raised.__cause__ if raised is not None else None
     inner = getattr(inner, "os_error", inner)  # of aiohttp, whose own message is long
@@ -285,7 +274,7 @@ def _why_unreachable(error: openai.APIConnectionError) -> str:
     return (isinstance(inner, OSError) and inner.strerror) or _cause(error)
 
 
-def _is_timeout(error: openai.APIConnectionError) -> bool:
+def _is_timeout(error: Exception) -> bool:
     # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
     raised = error.__cause__
     return isinstance(error, openai.APITimeoutError) and (

@@ -82,12 +82,12 @@ class ReplyStream:
     breaks the rules of JSON, all that follows is left to `finish`.
 
     Args:
-        reply: The form of the reply; None for free text, which is emitted as it arrives.
+        reply: The form of the reply.
         emit: Called with text, never empty, at most once per `feed` and once by `finish`.
     """
 
-    def __init__(self, reply: type[BaseModel] | None, emit: Callable[[str], None]) -> None:
-        self._strings = None if reply is None else _strings_of(reply)
+    def __init__(self, reply: type[BaseModel], emit: Callable[[str], None]) -> None:
+        self._strings = _strings_of(reply)
         self._emit = emit
         self._emitted = ""
         self._text = ""
@@ -103,9 +103,6 @@ class ReplyStream:
         if self._is_over or not delta:
             return
         self._text += delta
-        if self._strings is None:
-            self._say(self._text)
-            return
         if not self._text.startswith("{"):
             opening = _OPENING.match(self._text) if "{" in delta else None
             if opening is None:
@@ -116,16 +113,14 @@ class ReplyStream:
         self._is_over |= is_whole
         self._say(_text_of(so_far, self._strings, is_whole=is_whole))
 
-    def finish(self, parsed: BaseModel | None) -> None:
+    def finish(self, parsed: BaseModel) -> None:
         """Emit what the stream left out; for a reply that was not streamed, all of it.
 
         Args:
-            parsed: The validated reply, or None for a failed turn. Where it does not begin with the
-                emitted text (its JSON had to be repaired, or it was asked again), nothing more is
-                emitted.
+            parsed: The validated reply. Where it does not begin with the emitted text (its JSON had
+                to be repaired, or it was asked again), nothing more is emitted.
         """
-        if parsed is not None:
-            self._say(streamed_text(parsed))
+        self._say(streamed_text(parsed))
 
     def _say(self, text: str) -> None:
         """Emit what `text`, all that is to be said so far, has beyond what was said."""

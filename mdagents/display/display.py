@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from exaid_core.schema.agent_summary import AgentSummary
 from infra.errors import ErrorKind
 from infra.layers.retry import Wait
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import SampleRecord
 from mdagents.scoring.statistics import wilson
-
-if TYPE_CHECKING:
-    from exaid_core.schema.agent_summary import AgentSummary
 
 
 @dataclass(frozen=True, slots=True)

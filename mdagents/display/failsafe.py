@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from exaid_core.schema.agent_summary import AgentSummary
 from infra.layers.retry import Wait
 from mdagents.display.display import Display, Snapshot
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import SampleRecord
-
-if TYPE_CHECKING:
-    from exaid_core.schema.agent_summary import AgentSummary
 
 
 class Failsafe(Display):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.schema.agent_summary import AgentSummary
 
 PATIENCE = 5.0
 """Seconds without news after which the focus moves to a case that has some."""

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.constrain import Constrain
@@ -21,13 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from exaid_core.channel import clean
+from exaid_core.schema.agent_summary import AgentSummary
 from mdagents.display.display import Snapshot, accuracy_so_far, left_to_summarise
 from mdagents.display.focus import OpenCase
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
-
-if TYPE_CHECKING:
-    from exaid_core.schema.agent_summary import AgentSummary
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {

@@ -5,21 +5,19 @@ from __future__ import annotations
 import select
 from collections import deque
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from exaid_core.channel import clean
+from exaid_core.schema.agent_summary import AgentSummary
 from mdagents.display.display import Display, Snapshot
 from mdagents.display.focus import Focus, OpenCase
 from mdagents.display.frame import Frame, Pace, summary_box
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import SampleRecord
-
-if TYPE_CHECKING:
-    from exaid_core.schema.agent_summary import AgentSummary
 
 _ROWS = 5  # finished questions
 _BOXES = 10  # summaries that scroll by at a time: more are not readable, and each takes 2 ms

@@ -241,7 +241,7 @@ def make_record(
 
 def exaid_tokens(book: CaseBook) -> TokenCounts:
     """Return what EXAID's calls for a case have used."""
-    used = Totals.sum(t for role, t in book.by_role.items() if role in EXAID_ROLES)
+    used = sum((t for role, t in book.by_role.items() if role in EXAID_ROLES), Totals())
     return TokenCounts(**_counts(used))
 
 

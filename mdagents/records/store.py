@@ -12,6 +12,7 @@ import errno
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -35,9 +36,21 @@ _WITH_EXAIDS_PART = "1.0.0"
 """Version of records that hold EXAID's part themselves."""
 
 
-def is_full(error: OSError) -> bool:
-    """Return whether an error means that the disk is full."""
-    return error.errno in _NO_ROOM
+@contextmanager
+def writable(output_dir: Path) -> Iterator[None]:
+    """Turn an error of opening files below the output folder into what the user can do about it.
+
+    Raises:
+        ConfigError: It cannot be written.
+        StorageError: The disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot write to {output_dir}: {error.strerror}"
+        if error.errno in _NO_ROOM:
+            raise StorageError(what) from error
+        raise ConfigError(f"{what}; choose another --output-dir") from error
 
 
 class RunStore:
@@ -76,7 +89,7 @@ class RunStore:
         """Name under which `fresh` kept an earlier run; empty for none."""
         self.error: StorageError | None = None
         """Why something could not be written, whoever met that."""
-        try:
+        with writable(output_dir):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
             if fresh or self._is_of_other_settings_and_empty(manifest):
@@ -99,12 +112,6 @@ class RunStore:
             """How many records each question has had, the one that counts included."""
             self._read_back(again, with_exaid=with_exaid)
             self.write_manifest()
-        except OSError as error:
-            if is_full(error):
-                raise StorageError(f"cannot write to {output_dir}: {error.strerror}") from error
-            raise ConfigError(
-                f"cannot write to {output_dir}: {error.strerror}; choose another --output-dir"
-            ) from error
 
     def close(self) -> None:
         """Close the files and release the lock."""

@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -183,22 +184,18 @@ def _values(closed_set: type[StrEnum]) -> list[str]:
 
 
 def _add_data_flags(group: Any) -> None:
-    add = group.add_argument
-    add(
-        "--dataset",
-        metavar="NAME",
-        help="folder under --data-dir, or a .jsonl file",
-    )
+    add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
+    add("--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl file")
     add("--split", metavar="NAME", help="file in that folder, without .jsonl")
     add("--data-dir", metavar="DIR", help="where the data sets are")
-    add("--num-samples", metavar="N", type=int, help="answer the first N questions [all]")
+    count("--num-samples", help="answer the first N questions [all]")
     add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")
     add("--sample-id", metavar="ID,…", help="only the questions with these ids")
     add("--sample-shuffle", metavar="SEED", type=int, help="shuffle the questions before the limit")
     add("--option-order", choices=_values(OptionOrder),
         help="of the options: another in each epoch, one for all, or the data set's")  # fmt: skip
-    add("--seed", metavar="N", type=int, help="of the option order and of every call")
-    add("--epochs", metavar="N", type=int, help="answer each question N times")
+    count("--seed", help="of the option order and of every call")
+    count("--epochs", help="answer each question N times")
     add("--skip", metavar="LEVEL,…", default="", help="leave questions out that are routed there")
 
 
@@ -212,27 +209,23 @@ def _add_model_flags(group: Any) -> None:
 
 
 def _add_team_flags(group: Any) -> None:
-    add = group.add_argument
+    add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
+    temperature = partial(group.add_argument, metavar="T", type=float)
     add("--difficulty", choices=[ADAPTIVE, *_values(Difficulty)],
         help="adaptive: a router rates each question; else one team answers all")  # fmt: skip
-    add("--method", choices=_values(Method),
-        help="the teams, or a baseline")  # fmt: skip
+    add("--method", choices=_values(Method), help="the teams, or a baseline")
     add("--preset", choices=_values(Preset), help="numbers of the teams")
-    add(
-        "--num-experts",
-        metavar="N",
-        type=int,
-        help="experts of basic and intermediate [3; classic 3, 5]",
-    )
-    add("--num-rounds", metavar="N", type=int, help="rounds of the debate [3; classic 5]")
-    add("--num-turns", metavar="N", type=int, help="turns of a round [3; classic 5]")
-    add("--num-teams", metavar="N", type=int, help="teams of advanced [3; classic 2]")
-    add("--team-size", metavar="N", type=int, help="clinicians of a team [3; classic 2]")
+    count("--num-experts", help="experts of basic and intermediate [3; classic 3, 5]")
+    count("--num-rounds", help="rounds of the debate [3; classic 5]")
+    count("--num-turns", help="turns of a round [3; classic 5]")
+    count("--num-teams", help="teams of advanced [3; classic 2]")
+    count("--team-size", help="clinicians of a team [3; classic 2]")
     add("--words", metavar="NAME=N", action="append", default=[],
         help=f"another word limit; repeatable ({', '.join(WORD_LIMITS)})")  # fmt: skip
-    add("--decision-temperature", metavar="T", type=float,
-        help="router, recruiter, arbitrator, moderator, coordinator")  # fmt: skip
-    add("--expert-temperature", metavar="T", type=float, help="all other turns")
+    temperature(
+        "--decision-temperature", help="router, recruiter, arbitrator, moderator, coordinator"
+    )
+    temperature("--expert-temperature", help="all other turns")
     add("--exaid", metavar="POLICY", choices=EXAID_POLICIES,
         help="live summaries: " + ", ".join(EXAID_POLICIES)
         + " [full_exaid; off where nobody talks to anybody]")  # fmt: skip
@@ -242,75 +235,37 @@ def _add_team_flags(group: Any) -> None:
 
 
 def _add_endpoint_flags(group: Any) -> None:
-    add = group.add_argument
-    add(
-        "--max-connections",
-        metavar="N",
-        type=int,
-        help="calls under way at an endpoint [16; local 2]",
-    )
-    add(
-        "--max-samples",
-        metavar="N",
-        type=int,
-        help="questions under way [twice --max-connections; local: as many]",
-    )
-    add("--max-retries", metavar="N", type=int, help="further attempts at a failed call")
-    add(
-        "--timeout",
-        metavar="S",
-        type=float,
-        help="seconds of a call after which it is not tried again",
-    )
-    add(
-        "--attempt-timeout",
-        metavar="S",
-        type=float,
-        help=f"seconds for one attempt [{ATTEMPT_TIMEOUT:g}; local: as --timeout]",
-    )
-    add(
-        "--hedge-after",
-        metavar="S",
-        type=float,
-        help="seconds after which a silent attempt is made twice [never]",
-    )
-    add("--rpm", metavar="N", type=float, help="requests per minute at an endpoint [no limit]")
-    add("--tpm", metavar="N", type=float, help="tokens per minute at an endpoint [no limit]")
-    add("--token-limit", metavar="N", type=int, help="tokens of the run [none]")
-    add("--cost-limit", metavar="USD", type=float, help="cost of the run [none]")
-    add("--sample-token-limit", metavar="N", type=int, help="tokens of a question [none]")
-    add("--sample-time-limit", metavar="S", type=float, help="seconds of a question [none]")
-    add("--fail-on-error", metavar="X", type=float,
+    count = partial(group.add_argument, metavar="N", type=int)
+    rate = partial(group.add_argument, metavar="N", type=float)
+    seconds = partial(group.add_argument, metavar="S", type=float)
+    count("--max-connections", help="calls under way at an endpoint [16; local 2]")
+    count("--max-samples", help="questions under way [twice --max-connections; local: as many]")
+    count("--max-retries", help="further attempts at a failed call")
+    seconds("--timeout", help="seconds of a call after which it is not tried again")
+    seconds("--attempt-timeout",
+        help=f"seconds for one attempt [{ATTEMPT_TIMEOUT:g}; local: as --timeout]")  # fmt: skip
+    seconds("--hedge-after", help="seconds after which a silent attempt is made twice [never]")
+    rate("--rpm", help="requests per minute at an endpoint [no limit]")
+    rate("--tpm", help="tokens per minute at an endpoint [no limit]")
+    count("--token-limit", help="tokens of the run [none]")
+    group.add_argument("--cost-limit", metavar="USD", type=float, help="cost of the run [none]")
+    count("--sample-token-limit", help="tokens of a question [none]")
+    seconds("--sample-time-limit", help="seconds of a question [none]")
+    group.add_argument("--fail-on-error", metavar="X", type=float,
         help="stop at more than X (count, or fraction below 1) api errors [never]")  # fmt: skip
 
 
 def _add_run_flags(group: Any) -> None:
-    add = group.add_argument
+    add, switch = group.add_argument, partial(group.add_argument, action="store_true")
     add("--output-dir", metavar="DIR", help="where runs are written")
-    add(
-        "--cache",
-        choices=_values(CacheMode),
-        help="keep replies and use them again; only: replay without network",
-    )
-    add(
-        "--resume",
-        metavar="RUN",
-        nargs="?",
-        const="",
-        help="go on with this run, or the newest unfinished one",
-    )
-    add("--fresh", action="store_true", help="start anew and keep the old run under a dated name")
-    add(
-        "--retry-errors",
-        action="store_true",
-        help="answer the questions again that ended in api_error",
-    )
-    add("--dry-run", action="store_true", help="forecast calls, tokens and cost; call nothing")
-    add(
-        "--display",
-        choices=DISPLAYS,
-        default="full",
-        help="progress on stderr; without a terminal all but none print lines",
-    )
-    add("--json", action="store_true", help="print the results as one JSON object and nothing else")
-    add("--log-prompts", action="store_true", help="write prompts and replies into calls.jsonl")
+    add("--cache", choices=_values(CacheMode),
+        help="keep replies and use them again; only: replay without network")  # fmt: skip
+    add("--resume", metavar="RUN", nargs="?", const="",
+        help="go on with this run, or the newest unfinished one")  # fmt: skip
+    switch("--fresh", help="start anew and keep the old run under a dated name")
+    switch("--retry-errors", help="answer the questions again that ended in api_error")
+    switch("--dry-run", help="forecast calls, tokens and cost; call nothing")
+    add("--display", choices=DISPLAYS, default="full",
+        help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
+    switch("--json", help="print the results as one JSON object and nothing else")
+    switch("--log-prompts", help="write prompts and replies into calls.jsonl")

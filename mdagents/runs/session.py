@@ -18,7 +18,7 @@ from pathlib import Path
 
 from infra.clock import Clock
 from infra.config import Environment, LLMRole, Provider
-from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
+from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.layers.gate import Urgency
 from infra.ledger import Ledger
@@ -28,7 +28,7 @@ from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.records.folder import recorded_run
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
-from mdagents.records.store import RunStore, is_full
+from mdagents.records.store import RunStore, writable
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
@@ -93,7 +93,8 @@ async def run(
         array_path = config.output_dir / f"{finished.name}.json"
         return RunResult(finished, folder, array_path, Outcome.FINISHED, already_finished=True)
     check_models(config, environment, plan.specs)
-    _make_output_dir(config.output_dir)
+    with writable(config.output_dir):
+        config.output_dir.mkdir(parents=True, exist_ok=True)
     ledger = Ledger()
     shown = make_display(display, len(plan.items), with_summaries=config.exaid_policy is not None)
     async with _registry(plan, environment, ledger, clock, shown) as registry:
@@ -226,17 +227,6 @@ def _exaid_models(
         return registry.room(specs[role.value], urgency)
 
     return ExaidModels(summarizer=models[0], buffer_agent=models[-1], room=room)
-
-
-def _make_output_dir(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        if is_full(error):
-            raise StorageError(f"cannot write to {path}: {error.strerror}") from error
-        raise ConfigError(
-            f"cannot write to {path}: {error.strerror}; choose another --output-dir"
-        ) from error
 
 
 def _workers(config: RunConfig, registry: ModelRegistry) -> int:

@@ -263,7 +263,7 @@ async def test_every_attempt_has_a_row_and_the_sums_equal_the_rows() -> None:
     await model.generate(labelled)
     assert [row.outcome for row in rows] == ["rate_limit", "ok", "refused"]
     assert rows[1].cost_usd == pytest.approx((60 * 1.0 + 40 * 0.5 + 20 * 2.0) / 1e6)
-    total = Totals.sum(Totals.of(row) for row in rows)
+    total = sum((Totals.of(row) for row in rows), Totals())
     assert ledger.close_case("c").by_role == {"expert": total}
     assert (total.calls, total.failed_attempts) == (2, 1)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
@@ -37,9 +38,13 @@ def gguf() -> Path:
     return path
 
 
+def start(settings: ServerSettings) -> LlamaServer:
+    return asyncio.run(LlamaServer.astart(settings))
+
+
 @pytest.fixture(scope="module")
 def server(gguf: Path) -> Iterator[LlamaServer]:
-    with LlamaServer.start(ServerSettings(gguf)) as server:
+    with closing(start(ServerSettings(gguf))) as server:
         yield server
 
 
@@ -124,7 +129,7 @@ def test_the_grammar_holds_the_model_to_the_schema(server: LlamaServer, seed: in
 
 
 def test_it_stops_quickly(gguf: Path) -> None:
-    server = LlamaServer.start(ServerSettings(gguf))
+    server = start(ServerSettings(gguf))
     child = server.pid
     server.close()
     assert not _is_alive(child)
@@ -134,7 +139,7 @@ def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\0" * 100)
     with pytest.raises(ConfigError) as caught:
-        LlamaServer.start(ServerSettings(broken))
+        start(ServerSettings(broken))
     assert str(caught.value).startswith("broken.gguf cannot be served: ")
     assert "\n" not in str(caught.value)
     assert str(tmp_path) not in str(caught.value)
@@ -144,7 +149,7 @@ def test_a_file_of_another_kind_is_named_as_such(tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     other.write_text("hello, this is a text")
     with pytest.raises(ConfigError, match=r"^other.gguf cannot be served: .*invalid magic"):
-        LlamaServer.start(ServerSettings(other))
+        start(ServerSettings(other))
 
 
 def _pretend_xllamacpp(
@@ -169,7 +174,7 @@ def test_why_the_child_does_not_start_is_one_line(
 ) -> None:
     settings = _pretend_xllamacpp(source, tmp_path, monkeypatch)
     with pytest.raises(ConfigError) as caught:
-        LlamaServer.start(settings)
+        start(settings)
     assert cause in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -197,11 +202,12 @@ async def test_a_cancelled_start_leaves_no_child(
 
 
 PARENT = """
+import asyncio
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from infra.local_model.server import LlamaServer, ServerSettings
-server = LlamaServer.start(ServerSettings(Path(sys.argv[1])))
+server = asyncio.run(LlamaServer.astart(ServerSettings(Path(sys.argv[1]))))
 print(server.pid, flush=True)
 sys.stdin.read()
 """
@@ -258,7 +264,7 @@ def test_the_child_ends_when_the_parent_has_died_before_it_listens(gguf: Path) -
 
 
 def test_the_child_does_not_end_by_ctrl_c(gguf: Path) -> None:
-    with LlamaServer.start(ServerSettings(gguf)) as server:
+    with closing(start(ServerSettings(gguf))) as server:
         os.kill(server.pid, signal.SIGINT)
         headers = {"Authorization": f"Bearer {server.api_key}"}
         assert httpx2.get(f"{server.base_url}/models", headers=headers).status_code == 200
