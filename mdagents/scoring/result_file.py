@@ -139,9 +139,18 @@ class ArrayFile(ResultFile):
                 raise ConfigError(f"{self.path} goes on behind its array; leave only the array")
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """Yield as in `ResultFile`; all records are in memory at once."""
-        records = [record for _, record in self]
-        return (records[place] for place in places)
+        """Yield as in `ResultFile`; unless places ascend, all records are in memory at once."""
+        wanted = list(places)
+        if wanted != sorted(wanted):
+            records = [record for _, record in self]
+            yield from (records[place] for place in wanted)
+            return
+        found = iter(self)
+        at, record = -1, None
+        for place in wanted:
+            while at < place:
+                at, record = next(found)
+            yield record
 
 
 class _Feed:

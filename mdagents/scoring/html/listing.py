@@ -42,9 +42,6 @@ class Entry:
 
     name: str
     """Its id, and the epoch from the second one on."""
-    text: str
-    start: str
-    """Of the text."""
     cells: tuple[Cell, ...]
     """Under the headings of `headings`."""
     levels: tuple[str, ...]
@@ -68,15 +65,10 @@ def headings(runs: int) -> tuple[str, ...]:
 _OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "seconds")
 
 
-def make_entries(runs: Sequence[Sequence[ScoredRow]], texts: Sequence[str]) -> list[Entry]:
-    """Make the list.
-
-    Args:
-        runs: Rows of each run, of the same questions in the same order.
-        texts: Text of each question.
-    """
+def make_entries(runs: Sequence[Sequence[ScoredRow]]) -> list[Entry]:
+    """Make the list from the rows of each run, of the same questions in the same order."""
     limits = [_expensive(rows) for rows in runs]
-    return [_entry(rows, text, limits) for text, *rows in zip(texts, *runs, strict=True)]
+    return [_entry(rows, limits) for rows in zip(*runs, strict=True)]
 
 
 def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -85,22 +77,21 @@ def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
     return {name: found[name] for name in FILTERS if found[name]}
 
 
-def _entry(rows: Sequence[ScoredRow], text: str, limits: Sequence[int]) -> Entry:
+def _entry(rows: Sequence[ScoredRow], limits: Sequence[int]) -> Entry:
     tags = {tag for row, limit in zip(rows, limits, strict=True) for tag in _tags(row, limit)}
     if len({row.correct for row in rows}) > 1:
         tags.add("differ")
     id_, epoch = rows[0].item
     return Entry(
         name=id_ if epoch == 1 else f"{id_}, epoch {epoch}",
-        text=text,
-        start=_start(text),
         cells=tuple(_in_source(row) for row in rows) if len(rows) > 1 else _of_one_run(*rows),
         levels=tuple(dict.fromkeys(row.difficulty for row in rows if row.difficulty)),
         tags=tuple(tag for tag in FILTERS if tag in tags),
     )
 
 
-def _start(text: str) -> str:
+def start_of(text: str) -> str:
+    """Return as much of a question as the list shows."""
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
 

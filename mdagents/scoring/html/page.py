@@ -13,15 +13,22 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import NoReturn
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from tqdm import tqdm
 
 from infra.files.whole_file import whole_file
-from mdagents.scoring.fields import plain
+from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.html.head import Head
-from mdagents.scoring.html.listing import FILTERS, filter_counts, headings, make_entries
+from mdagents.scoring.html.listing import (
+    FILTERS,
+    filter_counts,
+    headings,
+    make_entries,
+    start_of,
+)
 from mdagents.scoring.html.transcript import SUMMARY_FIELDS, make_transcript
 from mdagents.scoring.rows import RunOutput
 
@@ -47,24 +54,17 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["start"] = start_of
     case = templates.get_template("case.html")
-    packed: list[list[str]] = []
-    with tqdm(
+    entries = make_entries([run.rows for run in runs])
+    script = _source("page.js")
+    progress = tqdm(
         total=sum(len(run.rows) for run in runs),
         desc="HTML",
         unit="q",
         disable=None if sys.stderr else True,
         leave=False,
-    ) as progress:
-        for run in runs:
-            texts, of_run = [], []
-            for text, transcript in _transcripts(run, case):
-                texts.append(text)
-                of_run.append(transcript)
-                progress.update()
-            packed.append(of_run)
-    entries = make_entries([run.rows for run in runs], texts)
-    script = _source("page.js")
+    )
     parts = templates.get_template("page.html").generate(
         head=head,
         style=_source("page.css"),
@@ -73,22 +73,31 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
         runs=[run.name for run in runs],
         headings=headings(len(runs)),
-        entries=entries,
+        questions=len(entries),
+        # Texts are read while the page is written, so that memory does not grow with them.
+        entries=zip(entries, _texts(runs[-1]), strict=True),
         levels=sorted({level for entry in entries for level in entry.levels}),
         filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
-        packed=zip(*packed, strict=True),
+        packed=zip(*(_transcripts(run, case, progress) for run in runs), strict=True),
     )
-    with whole_file(path) as file:
+    with progress, whole_file(path) as file:
         file.writelines(plain(part).encode() for part in parts)
 
 
-def _transcripts(run: RunOutput, case: Template) -> Iterator[tuple[str, str]]:
-    """Yield (text of the question, compressed transcript) of each row."""
+def _texts(run: RunOutput) -> Iterator[str]:
+    """Yield the text of the question of each row."""
+    for _, record in run.records():
+        yield text_of(record, "question")
+
+
+def _transcripts(run: RunOutput, case: Template, progress: tqdm[NoReturn]) -> Iterator[str]:
+    """Yield the compressed transcript of each row."""
     for row, record in run.records():
         transcript = make_transcript(run.folder, record, row)
         page = case.render(transcript=transcript, fields=SUMMARY_FIELDS)
         packed = gzip.compress(plain(page).encode(), _GZIP_LEVEL, mtime=0)
-        yield transcript.question, base64.b64encode(packed).decode()
+        progress.update()
+        yield base64.b64encode(packed).decode()
 
 
 def _source(name: str) -> Markup:

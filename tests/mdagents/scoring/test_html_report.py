@@ -120,6 +120,17 @@ def test_a_record_without_a_trace_shows_what_the_record_holds() -> None:
     assert "error: no reply" in text_of(pages["t2-0"])
 
 
+def test_runs_in_different_orders_stand_side_by_side() -> None:
+    asked = [ours(id_, "A", "A", question=f"Question {id_}?") for id_ in ("1", "2", "3")]
+    one, two = write(asked, "one.json"), write([asked[2], asked[0], asked[1]], "two.json")
+    page = report("--compare", str(one), str(two))
+    shown = transcripts(page)
+    assert len(shown) == 6
+    for number in (1, 2, 3):
+        assert all(f"Question {number}?" in shown[f"t{number}-{run}"] for run in (0, 1))
+        assert f'data-text="{number} Question {number}?"' in page.read_text()
+
+
 @pytest.mark.parametrize(
     "odd",
     [
