@@ -9,7 +9,6 @@ that ended without an answer.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import random
 import sys
@@ -26,6 +25,7 @@ from benchmarks.harness import (
     Program,
     Result,
     judged,
+    make_parser,
     parse,
     show_machine,
     show_results,
@@ -217,8 +217,15 @@ def measure(folder: Path, questions: int, rounds: int) -> None:
     wall = {name: median(end.wall_seconds for end in ends) for name, ends in ended.items()}
     cpu = {name: median(end.cpu_seconds for end in ends) for name, ends in ended.items()}
     title = f"{questions:,} questions, {run.stat().st_size / 1e6:.0f} MB; medians of {rounds}"
-    rows = [(name, f"{wall[name]:.2f}", f"{cpu[name]:.2f}") for name in programs]
-    show_table(title, ("program, from its start to its end", "wall, s", "CPU, s"), rows)
+    rows = [
+        {
+            "program, from its start to its end": name,
+            "wall, s": f"{wall[name]:.2f}",
+            "CPU, s": f"{cpu[name]:.2f}",
+        }
+        for name in programs
+    ]
+    show_table(title, rows)
     ratios = [
         score.cpu_seconds / read.cpu_seconds
         for read, score in zip(ended[_READING], ended[_SCORING], strict=True)
@@ -250,9 +257,7 @@ async def _seconds_to_open(report: Path) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.evaluate", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("evaluate", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=5000, help="of the run [%(default)s]")
     add("--rounds", type=int, default=7, help="starts of each program [%(default)s]")

@@ -19,9 +19,7 @@ exactly as long as it may be. Whether text deserves a summary is judged by chanc
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import sys
 import time
@@ -34,14 +32,15 @@ from typing import Any
 
 from benchmarks.harness import (
     BASIC,
-    REPOSITORY,
     SAMPLE,
+    SHARED,
     BenchmarkError,
     Provider,
     Result,
     Workspace,
     judged,
     lines_of,
+    make_parser,
     parse,
     records,
     run_folder,
@@ -65,8 +64,7 @@ OFF = "off"
 SLOWER = 10
 """Times the latency of the team's model."""
 
-_SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
-_MEDQA = _SHARED / "medqa" / "test.jsonl"
+_MEDQA = SHARED / "medqa" / "test.jsonl"
 _MODEL = "exaid"  # this name distinguishes EXAID's calls from the team's at the provider
 _SLOW_MODEL, _FAILING_MODEL, _LYING_MODEL = "exaid-slow", "exaid-failing", "exaid-lying"
 _ROLES = ("summarizer", "buffer_agent")
@@ -96,12 +94,17 @@ class Size:
 
     def flags(self) -> tuple[str, ...]:
         """Return the flags of `main.py`."""
-        dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
         return (
-            *("--dataset", str(dataset), "--difficulty", "adaptive"),
-            *("--num-samples", str(self.questions), "--max-samples", str(self.in_flight)),
+            *_first(self.questions),
+            *("--difficulty", "adaptive", "--max-samples", str(self.in_flight)),
             *("--max-connections", str(self.connections), "--max-retries", str(self.retries)),
         )
+
+
+def _first(questions: int) -> tuple[str, ...]:
+    """Return the flags of `main.py` that name so many questions of MedQA, or of the sample."""
+    dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
+    return ("--dataset", str(dataset), "--num-samples", str(questions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +112,13 @@ class Run:
     """The output of one run."""
 
     records: list[dict[str, Any]]
-    calls: list[dict[str, Any]]
-    """Rows of EXAID in the ledger."""
+    ledger: list[dict[str, Any]]
     folder: Path
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Rows of EXAID in the ledger."""
+        return [row for row in self.ledger if row["role"] in _ROLES]
 
     @property
     def team_tokens(self) -> int:
@@ -161,9 +168,12 @@ def run(place: Workspace, provider: Provider, size: Size, policy: str, model: st
 def _run_in(state: Path) -> Run:
     folder = run_folder(state)
     assert folder is not None, "main.py ended well"
-    ledger = (folder / "calls.jsonl").read_text(encoding="utf-8").splitlines()
-    calls = [row for row in map(json.loads, ledger) if row["role"] in _ROLES]
-    return Run(records(state), calls, folder)
+    return Run(records(state), list(_rows(folder / "calls.jsonl")), folder)
+
+
+def _rows(ledger: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a ledger, without one that is not written whole."""
+    yield from map(json.loads, ledger.read_text("utf-8").split("\n")[:-1])
 
 
 # -- cost -----------------------------------------------------------------------------------------
@@ -177,25 +187,25 @@ def measure_cost(place: Workspace, provider: Provider, size: Size) -> None:
         provider: From `make_provider`.
         size: Of each run.
     """
-    rows: list[tuple[object, ...]] = []
+    rows = []
     results = []
     for policy in (*TriggerPolicy, OFF):
         seen = run(place, provider, size, policy)
         ratio = seen.exaid_tokens / seen.team_tokens
         newest, every = _delays(seen)
         rows.append(
-            (
-                policy,
-                seen.count("decisions"),
-                seen.count("summaries"),
-                len(seen.calls),
-                f"{seen.team_tokens:,}",
-                f"{seen.exaid_tokens:,}",
-                f"{ratio:.2f}",
-                f"{seen.tail_loss():.1%}",
-                f"{newest:.2f}" if newest else "",
-                f"{every:.2f}" if every else "",
-            )
+            {
+                "policy": policy,
+                "decisions": seen.count("decisions"),
+                "summaries": seen.count("summaries"),
+                "EXAID calls": len(seen.calls),
+                "team tokens": f"{seen.team_tokens:,}",
+                "EXAID tokens": f"{seen.exaid_tokens:,}",
+                "EXAID / team": f"{ratio:.2f}",
+                "tail loss": f"{seen.tail_loss():.1%}",
+                "newest word to summary, s": f"{newest:.2f}" if newest else "",
+                "any word to summary, s": f"{every:.2f}" if every else "",
+            }
         )
         if policy in TOKEN_AIMS:
             aim = TOKEN_AIMS[policy]
@@ -204,19 +214,7 @@ def measure_cost(place: Workspace, provider: Provider, size: Size) -> None:
             results.append(judged(f"{policy}: newest word to summary", newest, DELAY_AIM, " s"))
     levels = Counter(record["difficulty"] for record in seen.records)
     routed = ", ".join(f"{count} {level}" for level, count in sorted(levels.items()))
-    columns = (
-        "policy",
-        "decisions",
-        "summaries",
-        "EXAID calls",
-        "team tokens",
-        "EXAID tokens",
-        "EXAID / team",
-        "tail loss",
-        "newest word to summary, s",
-        "any word to summary, s",
-    )
-    show_table(f"{size}; {routed}", columns, rows)
+    show_table(f"{size}; {routed}", rows)
     show_results("Cost of EXAID", results)
 
 
@@ -298,14 +296,14 @@ def measure_independence(place: Workspace, provider: Provider, size: Size, round
     for name, runs in seen.items():
         walls = [run.wall_seconds() for run in runs]
         rows.append(
-            (
-                name,
-                median(run.count("summaries") for run in runs),
-                median(len(run.calls) for run in runs),
-                f"{median(run.tail_loss() for run in runs):.1%}",
-                f"{median(map(sum, walls)):.2f}",
-                f"{median(map(median, walls)):.3f}",
-            )
+            {
+                "EXAID": name,
+                "summaries": median(run.count("summaries") for run in runs),
+                "EXAID calls": median(len(run.calls) for run in runs),
+                "tail loss": f"{median(run.tail_loss() for run in runs):.1%}",
+                "wall of all questions, s": f"{median(map(sum, walls)):.2f}",
+                "of the median question, s": f"{median(map(median, walls)):.3f}",
+            }
         )
         if name != OFF:
             changed = sum(_differing(run, seen[OFF][0]) for run in runs)
@@ -317,15 +315,7 @@ def measure_independence(place: Workspace, provider: Provider, size: Size, round
             results.append(judged(f"{name}: wall time / off", median(ratios), WALL_AIM, digits=3))
             spread = f"{min(ratios):.3f} – {max(ratios):.3f}"
             results.append(Result(f"{name}: the same, least and most", spread))
-    columns = (
-        "EXAID",
-        "summaries",
-        "EXAID calls",
-        "tail loss",
-        "wall of all questions, s",
-        "of the median question, s",
-    )
-    show_table(f"{size}; medians of {rounds}", columns, rows)
+    show_table(f"{size}; medians of {rounds}", rows)
     show_results("What EXAID changes: answer, its text, status, the team's tokens; time", results)
 
 
@@ -358,17 +348,17 @@ def measure_defaults(place: Workspace, questions: int, connections: Sequence[int
             first, newest = _waits_for_summaries(seen)
             summarised = sum(map(_has_summary, seen.records))
             rows.append(
-                (
-                    limit,
-                    f"{summarised} of {questions}",
-                    seen.count("summaries"),
-                    f"{median(first):.1f}, {_p95(first):.1f}",
-                    f"{median(newest):.1f}, {_p95(newest):.1f}",
-                    f"{alone_seconds:.1f}",
-                    f"{seconds:.1f}",
-                    f"{_last_summaries(seen):.1f}",
-                    f"{seen.exaid_tokens / seen.team_tokens:.2f}",
-                )
+                {
+                    "connections": limit,
+                    "questions with a summary": f"{summarised} of {questions}",
+                    "summaries": seen.count("summaries"),
+                    "first word to first summary, s (median, p95)": _middle_and_p95(first),
+                    "newest word to summary, s": _middle_and_p95(newest),
+                    "whole run without EXAID, s": f"{alone_seconds:.1f}",
+                    "with it, s": f"{seconds:.1f}",
+                    "of that after the last answer, s": f"{_last_summaries(seen):.1f}",
+                    "EXAID / team tokens": f"{seen.exaid_tokens / seen.team_tokens:.2f}",
+                }
             )
             at = f"{limit} connections"
             results += [
@@ -379,34 +369,16 @@ def measure_defaults(place: Workspace, questions: int, connections: Sequence[int
                 judged(f"{at}: answered otherwise", _differing(seen, alone), 0, digits=0),
                 judged(f"{at}: whole run / without EXAID", seconds / alone_seconds, 1.3),
             ]
-    columns = (
-        "connections",
-        "questions with a summary",
-        "summaries",
-        "first word to first summary, s (median, p95)",
-        "newest word to summary, s",
-        "whole run without EXAID, s",
-        "with it, s",
-        "of that after the last answer, s",
-        "EXAID / team tokens",
-    )
-    show_table(
-        f"{questions} questions, adaptive, all defaults, calls of 0.3 to 1.5 s", columns, rows
-    )
+    show_table(f"{questions} questions, adaptive, all defaults, calls of 0.3 to 1.5 s", rows)
     show_results("EXAID by default", results)
 
 
 def _whole_run(
     place: Workspace, provider: Provider, questions: int, connections: int, policy: str
 ) -> tuple[Run, float]:
-    dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
     state = place.new_state()
-    ended = place.run(
-        provider,
-        state,
-        *("--dataset", str(dataset), "--num-samples", str(questions)),
-        *("--max-connections", str(connections), "--exaid", policy),
-    )
+    flags = ("--max-connections", str(connections), "--exaid", policy)
+    ended = place.run(provider, state, *_first(questions), *flags)
     return _run_in(state), ended.wall_seconds
 
 
@@ -439,7 +411,7 @@ def _waits_for_summaries(seen: Run) -> tuple[list[float], list[float]]:
 def _last_summaries(seen: Run) -> float:
     """Return the seconds from the end of the last call of a team to that of EXAID's last call."""
     ends: dict[bool, float] = {True: 0.0, False: 0.0}
-    for row in map(json.loads, (seen.folder / "calls.jsonl").read_text("utf-8").splitlines()):
+    for row in seen.ledger:
         end = ms_of(row["started_at"]) / 1000 + row["latency"]
         of_exaid = row["role"] in _ROLES
         ends[of_exaid] = max(ends[of_exaid], end)
@@ -458,11 +430,7 @@ def measure_kills(place: Workspace, questions: int, kills: int) -> None:
         kills: How many runs are killed, each once.
     """
     rng = random.Random(0)
-    dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
-    flags = (
-        *("--dataset", str(dataset), "--num-samples", str(questions), *BASIC),
-        *("--exaid", TriggerPolicy.FULL_EXAID),
-    )
+    flags = (*_first(questions), *BASIC, "--exaid", TriggerPolicy.FULL_EXAID)
     rows = []
     unrecorded = unfinished = differing = wrong = 0
     with Provider("--latency=0.05", "--latency-spread=0.2", "--fixed-lengths") as provider:
@@ -479,20 +447,21 @@ def measure_kills(place: Workspace, questions: int, kills: int) -> None:
             place.run(provider, state, *flags)
             seen = _run_in(state)
             left = questions - sum(map(_has_summary, seen.records))
-            rows.append((f"{after:.2f} s", decided, recorded, done, left))
+            rows.append(
+                {
+                    "killed after": f"{after:.2f} s",
+                    "decisions in calls.jsonl": decided,
+                    "records": recorded,
+                    "questions that EXAID was done with": done,
+                    "without a summary in the end": left,
+                }
+            )
             unrecorded += max(0, decided - recorded - 1)  # one may be about to be written
             unfinished += left
             differing += seen.answers() != whole
             wrong += not _sums_are_right(seen)
-    columns = (
-        "killed after",
-        "decisions in calls.jsonl",
-        "records",
-        "questions that EXAID was done with",
-        "without a summary in the end",
-    )
     title = f"{questions} basic questions with EXAID, {seconds:.1f} s without a kill"
-    show_table(title, columns, rows)
+    show_table(title, rows)
     results = [
         judged("decided questions without a record, but for one", unrecorded, 0, digits=0),
         judged("questions without a summary after the next start", unfinished, 0, digits=0),
@@ -508,17 +477,15 @@ def _decided(state: Path) -> int:
     path = folder / "calls.jsonl" if folder else None
     if path is None or not path.is_file():
         return 0
-    rows = [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
-    decided = {row["case_id"] for row in rows if row["phase"] == "arbitrate" and row["model"]}
-    return len(decided)
+    arbitrated = (row for row in _rows(path) if row["phase"] == "arbitrate" and row["model"])
+    return len({row["case_id"] for row in arbitrated})
 
 
 def _sums_are_right(seen: Run) -> bool:
     """Return whether `run.json` has the sums of the records and the ledger."""
     run_json = json.loads((seen.folder / "run.json").read_text("utf-8"))
     totals, spent = run_json["totals"], run_json["spent"]
-    rows = map(json.loads, (seen.folder / "calls.jsonl").read_text("utf-8").splitlines())
-    fresh = [row for row in rows if not row["cached"]]
+    fresh = [row for row in seen.ledger if not row["cached"]]
     return bool(
         totals["questions"] == len(seen.records)
         and totals["total_tokens"] == seen.team_tokens
@@ -529,15 +496,17 @@ def _sums_are_right(seen: Run) -> bool:
     )
 
 
+def _middle_and_p95(values: Sequence[float]) -> str:
+    return f"{median(values):.1f}, {_p95(values):.1f}"
+
+
 def _p95(values: Sequence[float]) -> float:
     return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.exaid", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("exaid", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=20, help="of a run [%(default)s]")
     add("--in-flight", type=int, default=2, help="questions under way at once [%(default)s]")

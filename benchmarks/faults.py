@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -33,6 +32,7 @@ from benchmarks.harness import (
     Workspace,
     judged,
     lines_of,
+    make_parser,
     parse,
     records,
     show_machine,
@@ -83,11 +83,6 @@ class Outcome:
     def left_out(self) -> int:
         """Turns that failed and were left out by the team."""
         return sum(len(record["left_out"]) for record in self.records)
-
-    @property
-    def calls_per_good_call(self) -> float:
-        """Requests at the endpoint for each reply that was good."""
-        return self.stats.arrivals / self.stats.outcomes["ok"]
 
 
 @cache
@@ -142,8 +137,11 @@ def measure_faults(
     for outcome in faulty:
         outcomes.update(outcome.stats.outcomes)
     arrivals = sum(outcome.stats.arrivals for outcome in faulty)
-    rows = [(kind, count, f"{count / arrivals:.1%}") for kind, count in outcomes.most_common()]
-    show_table(f"What became of {arrivals:,} requests", ("outcome", "requests", "share"), rows)
+    rows = [
+        {"outcome": kind, "requests": count, "share": f"{count / arrivals:.1%}"}
+        for kind, count in outcomes.most_common()
+    ]
+    show_table(f"What became of {arrivals:,} requests", rows)
 
     lost = [what for outcome in faulty for what in outcome.lost]
     found = [record for outcome in faulty for record in outcome.records]
@@ -284,26 +282,18 @@ def _results(found: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def _show_kills(done: Sequence[Kill], questions: int, duration: float, cache_mode: str) -> None:
     rows = [
-        (
-            f"{kill.after:.2f} s",
-            kill.finished,
-            kill.calls_of_open_questions,
-            kill.calls_under_way,
-            kill.redone,
-            "yes" if kill.same_records else "NO",
-        )
+        {
+            "killed after": f"{kill.after:.2f} s",
+            "questions finished": kill.finished,
+            "calls of open questions": kill.calls_of_open_questions,
+            "calls under way": kill.calls_under_way,
+            "calls redone": kill.redone,
+            "same records": "yes" if kill.same_records else "NO",
+        }
         for kill in done
     ]
-    columns = (
-        "killed after",
-        "questions finished",
-        "calls of open questions",
-        "calls under way",
-        "calls redone",
-        "same records",
-    )
     title = f"{questions} basic questions, --cache {cache_mode}, {duration:.1f} s without a kill"
-    show_table(title, columns, rows)
+    show_table(title, rows)
 
     cached = cache_mode == "on"
     what = "calls under way" if cached else "calls of open questions"
@@ -322,9 +312,7 @@ def _show_kills(done: Sequence[Kill], questions: int, duration: float, cache_mod
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.faults", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("faults", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=200, help="of a run of part 1 [%(default)s]")
     add("--latency", type=float, default=0.2, help="seconds [%(default)s]")

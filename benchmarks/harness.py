@@ -6,10 +6,10 @@ Linux only: memory and CPU time of a child are read from `/proc` and `wait4`.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -18,10 +18,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -30,6 +29,8 @@ from prettytable import PrettyTable
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
+SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
+"""Real data that is not part of the project; it may be missing."""
 CALLS_OF_BASIC = 5
 """Calls of a basic question: recruiter, three experts, arbitrator (docs/teams.md)."""
 BASIC = ("--difficulty", "basic")
@@ -45,6 +46,13 @@ class BenchmarkError(Exception):
 
 
 # -- command line and machine ---------------------------------------------------------------------
+
+
+def make_parser(benchmark: str, doc: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a benchmark, which says of it the first line of its docstring."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{benchmark}", description=(doc or "").partition("\n")[0]
+    )
 
 
 def parse(
@@ -101,19 +109,21 @@ def judged(what: str, value: float, aim: float, unit: str = "", digits: int = 2)
     return Result(what, f"{value:.{digits}f}{unit}", f"<= {aim:.{4}g}{unit}", verdict)
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; the first column is text, the others are numbers."""
-    table = PrettyTable(list(columns))
+def show_table(title: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Print a table of column -> cell; the first column is text, the others are numbers."""
+    first, *others = rows[0]
+    table = PrettyTable([first, *others])
     table.align = "r"
-    table.align[columns[0]] = "l"
-    table.add_rows([list(row) for row in rows])
+    table.align[first] = "l"
+    table.add_rows([list(row.values()) for row in rows])
     print(f"\n{title}\n{table}", flush=True)
 
 
 def show_results(title: str, results: Sequence[Result]) -> None:
     """Print results against their aims."""
-    rows = [(result.what, result.value, result.aim, result.verdict) for result in results]
-    show_table(title, ("measurement", "measured", "aim", ""), rows)
+    rows = [{"measurement": r.what, "measured": r.value, "aim": r.aim, "": r.verdict}
+            for r in results]  # fmt: skip
+    show_table(title, rows)
 
 
 # -- the fake provider ----------------------------------------------------------------------------
@@ -159,18 +169,8 @@ class Provider:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it was killed
-            self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()  # closes its standard input, at which it ends
 
     @property
     def port(self) -> int:
@@ -188,8 +188,7 @@ class Provider:
 
     def stats(self) -> ProviderStats:
         """Return the counts since it started or was reset."""
-        content = self._ask("GET", "/__stats__")
-        return ProviderStats(**{f.name: content[f.name] for f in fields(ProviderStats)})
+        return ProviderStats(**self._ask("GET", "/__stats__"))
 
     def reset(self) -> None:
         """Start counting anew. Faults fall on the same arrival numbers again."""
@@ -286,17 +285,27 @@ class Program:
             os.kill(self._process.pid, signal.SIGKILL)
         self.wait()
 
-    def memory(self) -> tuple[float, float]:
-        """Return (resident memory, its peak so far) in MiB; zeros when it has ended."""
+    def peak(self) -> float:
+        """Wait for its end, and return the highest resident memory until then, in MiB.
+
+        Raises:
+            BenchmarkError: It failed.
+        """
+        highest = 0.0
+        while self.is_running():
+            highest = max(highest, self.memory())
+            time.sleep(_POLL)
+        self.finish()
+        return highest
+
+    def memory(self) -> float:
+        """Return the peak of its resident memory so far in MiB; 0 when it has ended."""
         try:
             status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         except OSError:
-            return 0.0, 0.0
-        lines = dict(line.split(":", 1) for line in status.splitlines())
-        if "VmRSS" not in lines:  # it is ending
-            return 0.0, 0.0
-        now, peak = (int(lines[name].split()[0]) / _KIB for name in ("VmRSS", "VmHWM"))
-        return now, peak
+            return 0.0
+        peak = re.search(r"VmHWM:\s*(\d+)", status)
+        return int(peak[1]) / _KIB if peak else 0.0  # without: it is ending
 
     def errors(self) -> str:
         """Return its standard error so far."""

@@ -8,17 +8,15 @@ that are computed at the end. The growth is the difference between a small and a
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Sequence
 
 from benchmarks.harness import (
     BASIC,
-    Program,
     Provider,
     Workspace,
     judged,
+    make_parser,
     parse,
     show_machine,
     show_results,
@@ -28,22 +26,7 @@ from benchmarks.harness import (
 
 GROWTH_AIM = 1.0  # MiB per 1,000 questions
 PEAK_AIM = 150.0  # MiB
-_EVERY = 0.05  # seconds
 _EXAID = ("off", "full_exaid")
-
-
-def peak(program: Program) -> float:
-    """Return the highest resident memory of a program from now to its end, in MiB.
-
-    Raises:
-        BenchmarkError: It failed.
-    """
-    highest = 0.0
-    while program.is_running():
-        highest = max(highest, program.memory()[1])
-        time.sleep(_EVERY)
-    program.finish()
-    return highest
 
 
 def measure(place: Workspace, latency: float, sizes: Sequence[int], connections: int) -> None:
@@ -62,11 +45,14 @@ def measure(place: Workspace, latency: float, sizes: Sequence[int], connections:
             with Provider("--latency", str(latency)) as provider:
                 limit = ("--max-connections", str(connections))
                 program = place.start(provider, place.new_state(), *BASIC, *limit, *flags)
-                peaks[exaid].append(peak(program))
+                peaks[exaid].append(program.peak())
     show_table(
         f"Peak of basic questions in MiB, {connections} connections, latency {latency * 1000:g} ms",
-        ("EXAID", *(f"{size:,} questions" for size in sizes)),
-        [(exaid, *(f"{value:.1f}" for value in peaks[exaid])) for exaid in _EXAID],
+        [
+            {"EXAID": exaid}
+            | {f"{n:,} questions": f"{mib:.1f}" for n, mib in zip(sizes, peaks[exaid], strict=True)}
+            for exaid in _EXAID
+        ],
     )
     between = (sizes[-1] - sizes[0]) / 1000
     results = []
@@ -80,9 +66,7 @@ def measure(place: Workspace, latency: float, sizes: Sequence[int], connections:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.memory", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("memory", __doc__)
     add = parser.add_argument
     add("--few", type=int, default=1500, help="questions of the small run [%(default)s]")
     add("--many", type=int, default=12_000, help="questions of the large run [%(default)s]")

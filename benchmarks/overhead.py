@@ -14,7 +14,6 @@ the `openai` SDK and our provider, over a transport in this process, so without 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import pstats
@@ -40,6 +39,7 @@ from benchmarks.harness import (
     Provider,
     Workspace,
     judged,
+    make_parser,
     parse,
     show_machine,
     show_results,
@@ -114,18 +114,16 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
 
     ratios = {name: _ratio(values, costs[TYPED]) for name, values in costs.items()}
     rows = [
-        (
-            _NAMES[name],
-            f"{median(values):.3f}",
-            f"{min(values):.3f} to {max(values):.3f}",
-            f"{ratios[name]:.2f}",
-            f"{median(loads[name]):.0%}",
-        )
+        {
+            "program": _NAMES[name],
+            "ms/call": f"{median(values):.3f}",
+            "range": f"{min(values):.3f} to {max(values):.3f}",
+            "x typed create": f"{ratios[name]:.2f}",
+            "provider busy": f"{median(loads[name]):.0%}",
+        }
         for name, values in costs.items()
     ]
-    title = f"CPU of a call: {few} against {many} basic questions, medians of {rounds}"
-    columns = ("program", "ms/call", "range", "x typed create", "provider busy")
-    show_table(title, columns, rows)
+    show_table(f"CPU of a call: {few} against {many} basic questions, medians of {rounds}", rows)
     show_results(
         "Overhead",
         [
@@ -169,16 +167,15 @@ def measure_streaming(rounds: int) -> None:
             receiving.append(asyncio.run(_seconds_to_receive(deltas)))
         own, theirs = median(reading), median(receiving)
         rows.append(
-            (
-                f"{size:,}",
-                f"{theirs / _DELTAS * 1e6:.1f}",
-                f"{own / _DELTAS * 1e6:.1f}",
-                f"{own * 1000:.2f}",
-                f"{own / theirs:.0%}",
-            )
+            {
+                "characters": f"{size:,}",
+                "receiving, us/delta": f"{theirs / _DELTAS * 1e6:.1f}",
+                "reading, us/delta": f"{own / _DELTAS * 1e6:.1f}",
+                "ms/reply": f"{own * 1000:.2f}",
+                "share": f"{own / theirs:.0%}",
+            }
         )
-    columns = ("characters", "receiving, us/delta", "reading, us/delta", "ms/reply", "share")
-    show_table(f"The text of a reply that is streamed in {_DELTAS} deltas", columns, rows)
+    show_table(f"The text of a reply that is streamed in {_DELTAS} deltas", rows)
 
 
 async def _seconds_to_receive(deltas: Sequence[str]) -> float:
@@ -272,10 +269,16 @@ def profile(place: Workspace, few: int, many: int) -> None:
         where = function if file == "~" else f"{'/'.join(Path(file).parts[-2:])}:{line} {function}"
         by_function[where] += own  # type: ignore[assignment]
     whole = sum(by_layer.values())
-    rows = [(layer, f"{own:.0f}", f"{own / whole:.0%}") for layer, own in by_layer.most_common()]
-    show_table("Where the time goes, under cProfile", ("layer", "us/call", "share"), rows)
-    dearest = [(name, f"{own:.1f}") for name, own in by_function.most_common(_DEAREST)]
-    show_table("The dearest functions, time of their own", ("function", "us/call"), dearest)
+    layers = [
+        {"layer": layer, "us/call": f"{own:.0f}", "share": f"{own / whole:.0%}"}
+        for layer, own in by_layer.most_common()
+    ]
+    show_table("Where the time goes, under cProfile", layers)
+    dearest = [
+        {"function": name, "us/call": f"{own:.1f}"}
+        for name, own in by_function.most_common(_DEAREST)
+    ]
+    show_table("The dearest functions, time of their own", dearest)
 
 
 def _profile_of(place: Workspace, questions: int) -> dict[tuple[str, int, str], float]:
@@ -292,9 +295,7 @@ def _profile_of(place: Workspace, questions: int) -> dict[tuple[str, int, str], 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.overhead", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("overhead", __doc__)
     add = parser.add_argument
     add("--few", type=int, default=30, help="questions of the small runs [%(default)s]")
     add("--many", type=int, default=330, help="questions of the large runs [%(default)s]")

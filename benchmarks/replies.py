@@ -10,23 +10,17 @@ are listed, so that each can be read.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness import REPOSITORY, show_table
+from benchmarks.harness import REPOSITORY, SHARED, make_parser, show_table
 from mdagents.answers import ParsedAnswer, parse_answer
 
 CORPUS = REPOSITORY / "tests" / "corpus" / "answers.jsonl"
-REAL = (
-    Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
-    / "replies"
-    / "mmlu_pro_health.jsonl"
-)
+REAL = SHARED / "replies" / "mmlu_pro_health.jsonl"
 _UNLABELLED = "unclear"
 _SHOWN = 160
 
@@ -67,9 +61,7 @@ def read_replies(path: Path) -> Iterator[Reply]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table for each file, and the replies that were read differently."""
-    parser = argparse.ArgumentParser(
-        description=(__doc__ or "").splitlines()[0], prog="python -m benchmarks.replies"
-    )
+    parser = make_parser("replies", __doc__)
     parser.add_argument("files", metavar="FILE", nargs="*", type=Path)
     files = parser.parse_args(arguments).files
     for path in files or [path for path in (CORPUS, REAL) if path.is_file()]:
@@ -91,14 +83,12 @@ def _report(path: Path) -> None:
                 f"{outcome}, {reply.kind}, {reply.name}: {answer.letter}, not "
                 f"{reply.expected}, of: … {end}"
             )
-    columns = ["right", "missed", "false", "read", "not read"]
+    outcomes = ("right", "missed", "false", "read", "not read")
     rows = [
-        [kind, str(sum(found.values())), *(str(found[column] or "") for column in columns)]
-        for kind, found in sorted(counts.items())
+        {"class": kind, "replies": found.total()} | {name: found[name] or "" for name in outcomes}
+        for kind, found in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]
     ]
-    total = sum(counts.values(), Counter[str]())
-    rows.append(["all", str(total.total()), *(str(total[column] or "") for column in columns)])
-    show_table(path.name, ["class", "replies", *columns], rows)
+    show_table(path.name, rows)
     print("\n".join(otherwise))
 
 

@@ -8,11 +8,9 @@ many runs. `benchmarks.evaluate` measures a run of usual size with complete reco
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -24,6 +22,7 @@ from benchmarks.harness import (
     Program,
     Result,
     judged,
+    make_parser,
     parse,
     show_machine,
     show_results,
@@ -37,7 +36,6 @@ WALL_AIM = 6.0  # seconds, for 100,000 records
 PEAK_AIM = 150.0  # MiB
 _DIFFERENT = 500  # texts; making each anew would take longer than all the rest
 _SKILL = 0.7  # share of right answers
-_POLL = 0.02  # seconds
 _READ = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 _READING = "json.loads of each line"
 
@@ -105,13 +103,14 @@ def measure(folder: Path, count: int, rounds: int) -> None:
         "scoring the lines": [*score, str(lines)],
         "scoring the array": [*score, str(array)],
     }
+    environment = {"PATH": "", "HOME": str(folder), "LANG": "C.UTF-8"}
     ended: dict[str, list[Ended]] = {name: [] for name in programs}
     peaks = dict.fromkeys(programs, 0.0)
     for _ in range(rounds):
         for name, arguments in programs.items():
-            cost, peak = _run([sys.executable, *arguments], folder)
-            ended[name].append(cost)
-            peaks[name] = max(peaks[name], peak)
+            program = Program([sys.executable, *arguments], folder, environment)
+            peaks[name] = max(peaks[name], program.peak())
+            ended[name].append(program.finish())
 
     wall = {name: median(cost.wall_seconds for cost in costs) for name, costs in ended.items()}
     ratios = {
@@ -121,10 +120,17 @@ def measure(folder: Path, count: int, rounds: int) -> None:
         )
         for name, costs in ended.items()
     }
-    rows = [(n, f"{wall[n]:.2f}", f"{ratios[n]:.2f}", f"{peaks[n]:.0f}") for n in programs]
+    rows = [
+        {
+            "program, from its start to its end": name,
+            "wall, s": f"{wall[name]:.2f}",
+            "CPU / reading": f"{ratios[name]:.2f}",
+            "peak, MiB": f"{peaks[name]:.0f}",
+        }
+        for name in programs
+    ]
     title = f"{count:,} records, {lines.stat().st_size / 1e6:.0f} MB; medians of {rounds}"
-    columns = ("program, from its start to its end", "wall, s", "CPU / reading", "peak, MiB")
-    show_table(title, columns, rows)
+    show_table(title, rows)
     results: list[Result] = []
     for name in list(programs)[1:]:
         results += [
@@ -134,21 +140,9 @@ def measure(folder: Path, count: int, rounds: int) -> None:
     show_results("Scoring", results)
 
 
-def _run(command: Sequence[str], folder: Path) -> tuple[Ended, float]:
-    """Run a program; return its cost, and its peak of resident memory in MiB."""
-    program = Program(command, folder, {"PATH": "", "HOME": str(folder), "LANG": "C.UTF-8"})
-    peak = 0.0
-    while program.is_running():
-        peak = max(peak, program.memory()[1])
-        time.sleep(_POLL)
-    return program.finish(), peak
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.scoring", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("scoring", __doc__)
     add = parser.add_argument
     add("--records", type=int, default=100_000, help="to score [%(default)s]")
     add("--rounds", type=int, default=3, help="starts of each program [%(default)s]")

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections import Counter
@@ -27,6 +26,7 @@ from benchmarks.harness import (
     Workspace,
     judged,
     lines_of,
+    make_parser,
     parse,
     show_machine,
     show_results,
@@ -141,17 +141,18 @@ def show_imports(place: Workspace) -> None:
             package = parts[2].strip().partition(".")[0]
             own[package] += int(parts[0])
             modules[package] += 1
-    rows = [(name, f"{us / 1000:.1f}", modules[name]) for name, us in own.most_common(_SHOWN)]
-    rows.append(("all", f"{own.total() / 1000:.1f}", modules.total()))
+    shown = [(name, us, modules[name]) for name, us in own.most_common(_SHOWN)]
+    rows = [
+        {"package": name, "ms": f"{us / 1000:.1f}", "modules": count}
+        for name, us, count in [*shown, ("all", own.total(), modules.total())]
+    ]
     title = "Imports up to the end of a run of one question (-X importtime makes them slower)"
-    show_table(title, ("package", "ms", "modules"), rows)
+    show_table(title, rows)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.startup", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("startup", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=1273, help="of the data set [%(default)s]")
     add("--finished", type=int, default=600, help="before the kill [%(default)s]")

@@ -14,7 +14,6 @@ cells are left out and named.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -23,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from benchmarks.harness import (
     Provider,
     Result,
     judged,
+    make_parser,
     parse,
     records,
     show_machine,
@@ -87,8 +87,8 @@ class Trial:
     """Command that starts the program."""
     process: subprocess.Popen[bytes] | None = None
     stdout: int = subprocess.DEVNULL
-    extra: list[Provider] = field(default_factory=list)
-    """Providers that took the place of the first."""
+    opened: ExitStack = field(default_factory=ExitStack)
+    """Closes the providers that took the place of the first."""
 
     def start(self, *flags: str) -> None:
         """Start the program."""
@@ -148,8 +148,8 @@ class Trial:
 
     def replace_provider(self) -> None:
         """Serve again at the address of the provider that was killed."""
-        self.extra.append(Provider(*LATENCY, "--port", str(self.provider.port)))
-        self.provider = self.extra[-1]
+        replacement = Provider(*LATENCY, "--port", str(self.provider.port))
+        self.provider = self.opened.enter_context(replacement)
 
 
 Step = Callable[[Trial], None]
@@ -379,8 +379,7 @@ def try_stop(
             found = _results(trial.folder) if again == 0 else {}
             differing = sum(found.get(id_) != record for id_, record in whole.items())
         finally:
-            for replacement in trial.extra:
-                replacement.__exit__(None, None, None)
+            trial.opened.close()
             subprocess.run(["umount", trial.folder / "output"], capture_output=True, check=False)
         return Outcome(
             stop, questions, exaid, status, lines, finished, again, lines_again, differing
@@ -398,9 +397,7 @@ def _results(folder: Path) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.stops", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("stops", __doc__)
     add = parser.add_argument
     add("--main", type=Path, default=REPOSITORY / "main.py", help="the program [this checkout's]")
     add("--questions", default="5,200", help="of the runs [%(default)s]")
@@ -440,24 +437,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _show(done: Sequence[Outcome]) -> None:
     rows = [
-        (
-            outcome.stop.name,
-            outcome.questions,
-            "on" if outcome.exaid else "off",
-            "-" if outcome.status is None else outcome.status,
-            len(outcome.lines),
-            outcome.finished,
-            "-" if outcome.status_again is None else outcome.status_again,
-            outcome.differing,
-            "; ".join(outcome.faults) or "as it should",
-        )
+        {
+            "stopped by": outcome.stop.name,
+            "questions": outcome.questions,
+            "EXAID": "on" if outcome.exaid else "off",
+            "exit": "-" if outcome.status is None else outcome.status,
+            "lines": len(outcome.lines),
+            "records kept": outcome.finished,
+            "again: exit": "-" if outcome.status_again is None else outcome.status_again,
+            "records that differ": outcome.differing,
+            "": "; ".join(outcome.faults) or "as it should",
+        }
         for outcome in done
     ]
-    columns = (
-        "stopped by", "questions", "EXAID", "exit", "lines", "records kept", "again: exit",
-        "records that differ", "",
-    )  # fmt: skip
-    show_table("Each cell: one run, stopped, and the same command again", columns, rows)
+    if rows:
+        show_table("Each cell: one run, stopped, and the same command again", rows)
     wrong = sum(bool(outcome.faults) for outcome in done)
     results = [
         judged("cells that are not as they should be", wrong, 0, digits=0),

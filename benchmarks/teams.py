@@ -13,17 +13,18 @@ of two revisions can be compared.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from benchmarks.harness import (
     SAMPLE,
     Provider,
     Workspace,
     judged,
+    make_parser,
     parse,
     records,
     show_machine,
@@ -75,10 +76,15 @@ class Cost:
         """Input and output tokens."""
         return self.tokens_in + self.tokens_out
 
-    def figures(self) -> tuple[str, ...]:
+    def figures(self) -> dict[str, str]:
         """Return the cells of a table row, tokens of a call last."""
-        tokens = (self.tokens_in, self.tokens_out, self.tokens, self.tokens / self.calls)
-        return (f"{self.calls:.1f}", *(f"{number:,.0f}" for number in tokens))
+        return {
+            "calls": f"{self.calls:.1f}",
+            "tokens in": f"{self.tokens_in:,.0f}",
+            "tokens out": f"{self.tokens_out:,.0f}",
+            "tokens": f"{self.tokens:,.0f}",
+            "tokens/call": f"{self.tokens / self.calls:,.0f}",
+        }
 
     def growth(self, other: Cost) -> float:
         """Return how much faster tokens grow than calls from `other` to this; 1: as fast."""
@@ -93,19 +99,15 @@ _DEBATES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("everybody, 1 round", "everybody", ("--num-rounds", "1")),
 )
 """Name, who writes, flags of `main.py`."""
-_COLUMNS = ("calls", "tokens in", "tokens out", "tokens", "tokens/call")
 
 
 def measure_courses(place: Workspace, questions: int) -> None:
     """Print part 1, with `questions` answered on each course."""
-    rows = [
-        (
-            course.name,
-            *_cost(place, questions, course.flags, _FIXED, "--debate", course.who_writes).figures(),
-        )
-        for course in COURSES
-    ]
-    show_table(f"A question, mean of {questions}", ("answered by", *_COLUMNS), rows)
+    rows = []
+    for course in COURSES:
+        cost = _cost(place, questions, course.flags, _FIXED, "--debate", course.who_writes)
+        rows.append({"answered by": course.name} | cost.figures())
+    show_table(f"A question, mean of {questions}", rows)
 
 
 def measure_debate(place: Workspace, questions: int, message_words: Sequence[int]) -> None:
@@ -125,13 +127,14 @@ def measure_debate(place: Workspace, questions: int, message_words: Sequence[int
             name: _cost(place, questions, (*_DEBATE, *flags), "--debate", who, *length)
             for name, who, flags in _DEBATES
         }
-        rows += [(f"{name}, {words} words", *cost.figures()) for name, cost in costs.items()]
+        for name, cost in costs.items():
+            who = f"{name}, {words} words"
+            rows.append({"who writes, length of a message": who} | cost.figures())
         for less in ("half", "everybody, 1 round"):
             growth = costs["everybody"].growth(costs[less])
             what = f"everybody against {less}, messages of {words} words"
             results.append(judged(what, growth, GROWTH_AIM, digits=3))
-    title = f"A debate of {EXPERTS_OF_THE_DEBATE} experts, 3 rounds of 3 turns"
-    show_table(title, ("who writes, length of a message", *_COLUMNS), rows)
+    show_table(f"A debate of {EXPERTS_OF_THE_DEBATE} experts, 3 rounds of 3 turns", rows)
     show_results("(token ratio) / (call ratio)", results)
 
 
@@ -148,14 +151,10 @@ def _cost(place: Workspace, questions: int, course: Sequence[str], *provider: st
         state = place.new_state()
         place.run(endpoint, state, *course, "--num-samples", str(questions))
     found = records(state)
-
-    def mean(counts: Sequence[int]) -> float:
-        return sum(counts) / len(found)
-
     return Cost(
-        mean([record["calls"] for record in found]),
-        mean([record["token_usage"]["input_tokens"] for record in found]),
-        mean([record["token_usage"]["output_tokens"] for record in found]),
+        fmean(record["calls"] for record in found),
+        fmean(record["token_usage"]["input_tokens"] for record in found),
+        fmean(record["token_usage"]["output_tokens"] for record in found),
     )
 
 
@@ -165,9 +164,7 @@ def _numbers(text: str) -> list[int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.teams", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("teams", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=10, help="of a run [%(default)s]")
     add("--message-words", type=_numbers, default="40,70,100,200", help="in part 2 [%(default)s]")

@@ -9,12 +9,11 @@ that would take a careless pattern for ever.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.harness import judged, parse, show_machine, show_results, show_table
+from benchmarks.harness import judged, make_parser, parse, show_machine, show_results, show_table
 from evals.concepts import TermExtractor
 from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.grounding import unsupported_terms
@@ -58,9 +57,15 @@ def measure(length: int, rounds: int) -> None:
     for name, (read, text) in readers.items():
         short, long = (_microseconds(read, text, n, rounds) for n in (length, _TIMES * length))
         growth[name] = long / short
-        rows.append((name, f"{short:.3f}", f"{long:.3f}", f"{growth[name]:.2f}"))
-    columns = ("read for", f"of {length:,}", f"of {_TIMES * length:,}", "ratio")
-    show_table("CPU of a character in texts of so many, microseconds", columns, rows)
+        rows.append(
+            {
+                "read for": name,
+                f"of {length:,}": f"{short:.3f}",
+                f"of {_TIMES * length:,}": f"{long:.3f}",
+                "ratio": f"{growth[name]:.2f}",
+            }
+        )
+    show_table("CPU of a character in texts of so many, microseconds", rows)
     worst = max(growth, key=lambda name: growth[name])
     show_results(
         "Reading texts",
@@ -84,9 +89,7 @@ def _microseconds(read: Read, text: str, length: int, rounds: int) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.texts", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = make_parser("texts", __doc__)
     add = parser.add_argument
     add("--length", type=int, default=2000, help="of the shorter texts [%(default)s]")
     add("--rounds", type=int, default=5, help="readings of each text [%(default)s]")

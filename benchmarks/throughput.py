@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from benchmarks.harness import (
     Result,
     Workspace,
     judged,
+    make_parser,
     parse,
     records,
     show_machine,
@@ -158,26 +158,18 @@ def measure_many(
         f"{questions:,} basic questions = {calls:,} calls, latency {latency * 1000:.0f} ms, "
         f"{in_flight} under way: ideal {ideal:.2f} s; medians of {rounds}"
     )
-    columns = (
-        "program",
-        "first request to last reply, s",
-        "start to end, s",
-        "CPU, ms/call",
-        "most in flight",
-        "provider busy",
-    )
     rows = [
-        (
-            name,
-            f"{median(s.answering for s in seen):.2f}",
-            f"{median(s.whole for s in seen):.2f}",
-            f"{median(s.cpu for s in seen) / calls * 1000:.2f}",
-            max(s.max_in_flight for s in seen),
-            f"{median(s.provider_load for s in seen):.0%}",
-        )
+        {
+            "program": name,
+            "first request to last reply, s": f"{median(s.answering for s in seen):.2f}",
+            "start to end, s": f"{median(s.whole for s in seen):.2f}",
+            "CPU, ms/call": f"{median(s.cpu for s in seen) / calls * 1000:.2f}",
+            "most in flight": max(s.max_in_flight for s in seen),
+            "provider busy": f"{median(s.provider_load for s in seen):.0%}",
+        }
         for name, seen in (("main.py", ours), ("bare openai client", bare))
     ]
-    show_table(title, columns, rows)
+    show_table(title, rows)
     pairs = list(zip(ours, bare, strict=True))
     answering = "first request to last reply"
     show_results(
@@ -201,9 +193,7 @@ def measure_many(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.throughput", description=__doc__.splitlines()[0]
-    )
+    parser = make_parser("throughput", __doc__)
     add = parser.add_argument
     add("--latency", type=float, default=0.2, help="seconds [%(default)s]")
     add("--single", type=int, default=5, help="questions of a run in part 1 [%(default)s]")

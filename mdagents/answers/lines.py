@@ -2,7 +2,7 @@
 
 import re
 
-from mdagents.answers.text import Line, OptionTexts, words
+from mdagents.answers.text import OptionTexts, words
 from mdagents.answers.value import Reading, Sense
 
 # "C", "(C).", "Option C", "C C C"; a lower-case letter only in brackets or as the whole reply.
@@ -35,30 +35,30 @@ _ANNOUNCES = re.compile(r"\b(?:each|every|options|choices|one by one|step by ste
 _LONGEST_OPTION = 25  # words
 
 
-def option_lines(lines: list[Line], options: OptionTexts) -> list[tuple[int, Reading]]:
+def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
     """Return (index, option) of the lines that are only an option, without lists of options."""
     listed = {index for run in option_lists(lines) for index in run}
     found = []
     for index, line in enumerate(lines):
         if index in listed or _is_discussed(lines, index):
             continue
-        if reading := _read(line.text, len(lines) == 1, options):
+        if reading := _read(line, len(lines) == 1, options):
             found.append((index, reading))
     return found or _opening(lines, options)
 
 
-def _is_discussed(lines: list[Line], index: int) -> bool:
+def _is_discussed(lines: list[str], index: int) -> bool:
     """Return whether options are about to be judged: "Let us look at each:", "This is wrong"."""
-    announced = index > 0 and _ANNOUNCES.search(lines[index - 1].text)
-    judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1].text)
+    announced = index > 0 and _ANNOUNCES.search(lines[index - 1])
+    judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1])
     return bool(announced or judged)
 
 
-def _opening(lines: list[Line], options: OptionTexts) -> list[tuple[int, Reading]]:
+def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
     """Read a first sentence that is only an option: "C) Heparin. It activates antithrombin."."""
-    labels = [label for line in lines if (label := _LABELLED.match(line.text))]
-    first = _LABELLED.match(lines[0].text) if lines else None
-    is_cut_off = bool(lines) and lines[-1].text[-1] not in ".!?)\"'。"
+    labels = [label for line in lines if (label := _LABELLED.match(line))]
+    first = _LABELLED.match(lines[0]) if lines else None
+    is_cut_off = bool(lines) and lines[-1][-1] not in ".!?)\"'。"
     if first is None or is_cut_off or len({label["letter"] for label in labels}) > 1:
         return []
     named = options.at_start(first["text"] or "")
@@ -67,13 +67,13 @@ def _opening(lines: list[Line], options: OptionTexts) -> list[tuple[int, Reading
     return [(0, reading)] if reading and reading.letter in named.letters else []
 
 
-def option_lists(lines: list[Line]) -> list[range]:
+def option_lists(lines: list[str]) -> list[range]:
     """Return the places of lists: consecutive lines with ascending letters, or only letters."""
     runs: list[range] = []
     start, last, was_lone = 0, "", False
     for index, line in enumerate(lines):
-        lone = _LONE.fullmatch(line.text)
-        label = lone or _LABELLED.match(line.text)
+        lone = _LONE.fullmatch(line)
+        label = lone or _LABELLED.match(line)
         letter = label["letter"].upper() if label else ""
         goes_on = letter != last if lone else letter > last
         if not (letter and last and goes_on and was_lone == bool(lone)):
@@ -84,9 +84,9 @@ def option_lists(lines: list[Line]) -> list[range]:
     return [run for run in runs if len(run) > 1]
 
 
-def is_of_this_question(lines: list[Line], run: range, options: OptionTexts) -> bool | None:
+def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> bool | None:
     """Return whether a list holds this question's options; None if it may discuss them."""
-    labels = [label for index in run if (label := _LABELLED.match(lines[index].text))]
+    labels = [label for index in run if (label := _LABELLED.match(lines[index]))]
     if labels and all(_text_is_exact(label, options) for label in labels):
         return True
     if 2 * sum(_discusses(label, options) for label in labels) >= len(labels):

@@ -24,7 +24,7 @@ from itertools import islice
 from mdagents.answers.fields import answer_field, read_fields
 from mdagents.answers.lines import is_of_this_question, option_lines, option_lists
 from mdagents.answers.statements import final_statement
-from mdagents.answers.text import Line, OptionTexts, clean, plain_lines, without_thoughts
+from mdagents.answers.text import OptionTexts, clean, plain_lines, without_thoughts
 from mdagents.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_value
 
 
@@ -111,7 +111,7 @@ def _decide(said: str, options: OptionTexts) -> _Decision:
     return _read_prose(_lines(fields.prose), options)
 
 
-def _read_prose(lines: list[Line], options: OptionTexts) -> _Decision:
+def _read_prose(lines: list[str], options: OptionTexts) -> _Decision:
     if stated := final_statement(lines, options):
         return stated, ParseMethod.STATEMENT
     line = _agreed(reading for _, reading in option_lines(lines, options))
@@ -120,11 +120,11 @@ def _read_prose(lines: list[Line], options: OptionTexts) -> _Decision:
     return _read_option_text(lines, options), ParseMethod.OPTION_TEXT
 
 
-def _read_option_text(lines: list[Line], options: OptionTexts) -> Reading:
+def _read_option_text(lines: list[str], options: OptionTexts) -> Reading:
     """Read an option whose full text is the reply or its last line, if no line is another's."""
-    named = set().union(*(options.exactly(line.text) for line in lines))
-    whole = options.exactly("\n".join(line.text for line in lines))
-    last = options.exactly(lines[-1].text) if lines else frozenset()
+    named = set().union(*(options.exactly(line) for line in lines))
+    whole = options.exactly("\n".join(lines))
+    last = options.exactly(lines[-1]) if lines else frozenset()
     chosen = whole or (last if named == last else frozenset())
     return Reading(Sense.CHOSEN, min(chosen)) if len(chosen) == 1 else SILENT
 
@@ -137,17 +137,15 @@ def _agreed(readings: Iterable[Reading]) -> Reading:
     return told[0] if len({(reading.sense, reading.letter) for reading in told}) == 1 else SEVERAL
 
 
-def _lines(text: str) -> list[Line]:
+def _lines(text: str) -> list[str]:
     """Return the lines without markup, the "A:" of "Q: … A: …" spelt out: it is not a label."""
     lines = plain_lines(clean(text))
-    if not any(line.text.startswith("A:") for line in lines):
+    if not any(line.startswith("A:") for line in lines):
         return lines
-    asked = any(re.match(r"Q(?:uestion)?\s?:", line.text) for line in lines)
+    asked = any(re.match(r"Q(?:uestion)?\s?:", line) for line in lines)
     alone = re.compile(r"A:\s?(?=[(\[]?[A-J](?:[)\].:]|$))")
     return [
-        Line("Answer:" + line.text[2:])
-        if line.text.startswith("A:") and (asked or alone.match(line.text))
-        else line
+        "Answer:" + line[2:] if line.startswith("A:") and (asked or alone.match(line)) else line
         for line in lines
     ]
 
@@ -185,7 +183,7 @@ def _read_field_text(value: str, options: OptionTexts) -> Reading:
         return Reading(Sense.CHOSEN, given.letter)
     reading, _ = _read_prose(lines, options)
     if reading.sense is Sense.SILENT:
-        reading = read_value("\n".join(line.text for line in lines), options)
+        reading = read_value("\n".join(lines), options)
     placeholder = reading.sense is Sense.SILENT and _PLACEHOLDER.fullmatch(value.strip()[:100])
     return reading if placeholder or reading.sense is not Sense.SILENT else NONE
 
@@ -221,7 +219,7 @@ def _up_to_next_question(said: str, options: OptionTexts) -> str:
     if not _MAY_GO_ON.search(said):
         return said
     raw = said.split("\n")
-    lines: list[Line] = []
+    lines: list[str] = []
     places: list[int] = []
     for place, text in enumerate(raw):
         for line in plain_lines(clean(text)):
@@ -239,11 +237,11 @@ def _up_to_next_question(said: str, options: OptionTexts) -> str:
 _MOST_ENDS = 16  # so that the work stays in proportion to the length of the reply
 
 
-def _ends(lines: list[Line], options: OptionTexts) -> Iterator[tuple[int, bool]]:
+def _ends(lines: list[str], options: OptionTexts) -> Iterator[tuple[int, bool]]:
     """Yield (line where a question of the model's own may start, whether only after an answer)."""
     lists = {run.start: is_of_this_question(lines, run, options) for run in option_lists(lines)}
     for index in range(1, len(lines)):
-        text, own = lines[index].text, lists.get(index)
+        text, own = lines[index], lists.get(index)
         if _NEXT_QUESTION.match(text):
             listed = next((own for start, own in lists.items() if start >= index), None)
             yield index, listed is True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mdagents.answers.lines import option_lists
-from mdagents.answers.text import Line, OptionTexts
+from mdagents.answers.text import OptionTexts
 from mdagents.answers.value import NONE, SEVERAL, Reading, Sense, read_value
 
 _LINK_CHARS = 160
@@ -181,7 +181,7 @@ class _Statement:
     reading: Reading
 
 
-def final_statement(lines: list[Line], options: OptionTexts) -> Reading | None:
+def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     """Return what the last statement of a reply states; None if the reply states nothing.
 
     A later denial of the same option takes a statement back, and so does a sentence that starts
@@ -195,12 +195,12 @@ def final_statement(lines: list[Line], options: OptionTexts) -> Reading | None:
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
         below = number + 1 < len(lines) and number + 1 not in listed
-        following = lines[number + 1].text if below else ""
+        following = lines[number + 1] if below else ""
         labelled: _Statement | None = None
-        for start, end in _sentences(line.text):
-            stated = _read_sentence(line.text, start, end, following, options, labelled)
+        for start, end in _sentences(line):
+            stated = _read_sentence(line, start, end, following, options, labelled)
             if stated is None:
-                if decided is not None and _TAKEN_BACK.match(line.text, start, end):
+                if decided is not None and _TAKEN_BACK.match(line, start, end):
                     decided = NONE
             elif stated.cue.tentative and decided is not None:
                 continue  # "The answer is C. In pregnancy it would be A."

@@ -78,14 +78,6 @@ _LETTER = re.compile("[A-J]")
 _WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a reply that is not empty, without its markup."""
-
-    text: str
-    """The words of the line."""
-
-
 def clean(text: str) -> str:
     """Return the end of a reply with one spelling for each character.
 
@@ -125,7 +117,7 @@ def without_thoughts(text: str) -> str:
     return next((said[:end] for end in ends if said[:end].strip()), said)
 
 
-def plain_lines(text: str) -> list[Line]:
+def plain_lines(text: str) -> list[str]:
     r"""Return the lines of a cleaned text that are not empty, without markup.
 
     An answer tag becomes a line that starts with `Answer:`; `\boxed{` stays, because it is a
@@ -136,13 +128,12 @@ def plain_lines(text: str) -> list[Line]:
         text = _LATEX_SPACE.sub(" ", _ESCAPED_SIGN.sub("", _LATEX_FONT.sub("", text)))
         text = _ANSWER_TAG_CLOSE.sub("\n", _ANSWER_TAG_OPEN.sub("\nAnswer: ", text))
         text = _SNAKE_CASE.sub(" ", _HTML_INLINE.sub("", _HTML_BREAK.sub("\n", text)))
-    lines = (_plain_line(line.strip()) for line in text.split("\n"))
-    return [line for line in lines if line.text]
+    return list(filter(None, map(_plain_line, text.split("\n"))))
 
 
-def _plain_line(line: str) -> Line:
-    line = _LINE_MARKERS.sub("", line, count=1)
-    return Line(" ".join(_EMPHASIS.sub("", line).split()))
+def _plain_line(line: str) -> str:
+    line = _LINE_MARKERS.sub("", line.strip(), count=1)
+    return " ".join(_EMPHASIS.sub("", line).split())
 
 
 def _fold(word: str) -> str:
@@ -221,4 +212,4 @@ class OptionTexts:
 
 def _text_words(option_text: str) -> tuple[str, ...]:
     """Return an option's words after the same normalisation as a reply's."""
-    return words(" ".join(line.text for line in plain_lines(clean(option_text))))
+    return words(" ".join(plain_lines(clean(option_text))))

@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -58,10 +58,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.id} {self.kind}: {self.detail}"
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the finding as JSON types."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +226,14 @@ def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
     checked = [check(path, options.train) for path in paths]
     findings = [finding for file in checked for finding in file.findings]
     if options.json:
-        print_result(json.dumps(_as_json(checked), ensure_ascii=False, indent=2))
+        print_result(json.dumps(_as_json(checked, findings), ensure_ascii=False, indent=2))
     else:
         for line in [*findings, *(file.summary() for file in checked)]:
             print_result(str(line))
     return FINDINGS if findings and not options.warn_only else CLEAN
 
 
-def _as_json(checked: Sequence[Checked]) -> dict[str, object]:
-    findings = [finding for file in checked for finding in file.findings]
+def _as_json(checked: Sequence[Checked], findings: Sequence[Finding]) -> dict[str, object]:
     return {
         "files": [
             {
@@ -249,7 +244,7 @@ def _as_json(checked: Sequence[Checked]) -> dict[str, object]:
             for f in checked
         ],
         "counts": Counter(finding.kind.value for finding in findings),
-        "findings": [finding.as_dict() for finding in findings],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 

@@ -152,10 +152,8 @@ def medexqa_rows(files: Sequence[Path]) -> Records:
                     )
                 record = dict(zip(_MEDEXQA, row, strict=True))
                 options = {letter: record.pop(letter) for letter in "ABCD"}
-                right = record["answer_idx"].strip()
-                yield {"id": f"{path.stem}-{number}", **record, "options": options} | {
-                    "answer_idx": right
-                }
+                record["answer_idx"] = record["answer_idx"].strip()
+                yield {"id": f"{path.stem}-{number}", **record, "options": options}
 
 
 @contextmanager

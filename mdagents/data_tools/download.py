@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
@@ -64,15 +65,12 @@ class Staging:
     def __init__(self, folder: Path, opened: ExitStack) -> None:
         self._folder = folder
         self._opened = opened
-        self._path: Path | None = None
         self._fetched: dict[PinnedFile, Path] = {}
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The temporary folder."""
-        if self._path is None:
-            self._path = self._opened.enter_context(_temporary_folder(self._folder))
-        return self._path
+        return self._opened.enter_context(_temporary_folder(self._folder))
 
     def fetch(self, file: PinnedFile) -> Path:
         """Return a published file, fetched and checked when it is first asked for.

@@ -19,28 +19,13 @@ DATA_DIR = Path("data")
 """Where data sets are, unless the user names another folder."""
 
 KNOWN = (
-    "medqa",
-    "medqa_5options",
-    "medmcqa",
-    "pubmedqa",
-    "mmlu",
-    "mmlu-pro",
-    "medbullets",
-    "medxpertqa",
-    "medexqa",
-    "afrimedqa",
-    "hle",
-    "medagentsbench/afrimedqa_hard",
-    "medagentsbench/medbullets_hard",
-    "medagentsbench/medexqa_hard",
-    "medagentsbench/medmcqa_hard",
-    "medagentsbench/medqa_hard",
-    "medagentsbench/medxpertqa-r_hard",
-    "medagentsbench/medxpertqa-u_hard",
-    "medagentsbench/mmlu_hard",
-    "medagentsbench/mmlu-pro_hard",
-    "medagentsbench/pubmedqa_hard",
-)
+    "medqa", "medqa_5options", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro", "medbullets",
+    "medxpertqa", "medexqa", "afrimedqa", "hle",
+    *(f"medagentsbench/{name}_hard" for name in (
+        "afrimedqa", "medbullets", "medexqa", "medmcqa", "medqa", "medxpertqa-r", "medxpertqa-u",
+        "mmlu", "mmlu-pro", "pubmedqa",
+    )),
+)  # fmt: skip
 """Names for which `mdagents data download` has files or instructions."""
 
 

@@ -227,7 +227,7 @@ def test_a_killed_program_has_a_status_and_no_memory(tmp_path: Path) -> None:
     )
     program.kill()
     assert program.wait().status == -9
-    assert program.memory() == (0.0, 0.0)
+    assert program.memory() == 0
 
 
 def test_error_texts_are_told_from_what_the_model_says() -> None:
