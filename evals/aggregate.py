@@ -24,9 +24,7 @@ from evals.metrics_records import (
     VariantMetrics,
 )
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
-
-BOOTSTRAP_SAMPLES = 10_000
-SEED = 42
+from infra.bootstrap import RESAMPLES, SEED, clustered_bootstrap
 
 COMPARED = (
     "m1_update_count",
@@ -47,27 +45,16 @@ COMPARED = (
 
 _CASES_FOR_FENCES = 4  # quartiles of fewer mean nothing
 _TUKEY = 1.5
-_CELLS_AT_ONCE = 20_000_000
 
 
-def bootstrap(values: Sequence[float | None], samples: int = BOOTSTRAP_SAMPLES) -> Interval:
+def bootstrap(values: Sequence[float | None], samples: int = RESAMPLES) -> Interval:
     """Return the mean of the values that are not None, and its 95 % percentile interval.
 
     Each call resamples with the same random seed, so that equal values have equal intervals.
     """
-    kept = np.array([value for value in values if value is not None], dtype=float)
-    if not kept.size:
-        return Interval(mean=None, ci_low=None, ci_high=None)
-    rng = np.random.default_rng(SEED)
-    at_once = max(1, _CELLS_AT_ONCE // kept.size)
-    means = np.concatenate(
-        [
-            kept[rng.integers(0, kept.size, (min(at_once, samples - done), kept.size))].mean(axis=1)
-            for done in range(0, samples, at_once)
-        ]
-    )
-    low, high = np.percentile(means, [2.5, 97.5])
-    return Interval(mean=float(kept.mean()), ci_low=float(low), ci_high=float(high))
+    kept = [value for value in values if value is not None]
+    low, high = clustered_bootstrap(kept, [1] * len(kept), resamples=samples) or (None, None)
+    return Interval(mean=mean(kept), ci_low=low, ci_high=high)
 
 
 def flag_outliers(cases: Sequence[CaseMeasures]) -> list[PerCaseMetrics]:
@@ -105,7 +92,7 @@ def aggregate(
     trace_dataset_hash: str | None,
     extractor: ConceptExtractorInfo,
     stoplists: StoplistsProvenance,
-    samples: int = BOOTSTRAP_SAMPLES,
+    samples: int = RESAMPLES,
 ) -> AggregateMetrics:
     """Return the metrics of all variants.
 

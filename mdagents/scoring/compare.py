@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
-from mdagents.scoring.bootstrap import RESAMPLES, SEED
+from infra.bootstrap import RESAMPLES, SEED
 from mdagents.scoring.group import Group, make_group, scored
 from mdagents.scoring.items import shared_rows
 from mdagents.scoring.pairs import Pair, make_pair

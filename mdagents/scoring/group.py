@@ -126,7 +126,7 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
     if len(kinds) == 1 or kinds <= {(0, 1), (1, 1)}:
         mean_right = sum(r / n for r, n in zip(right, answers, strict=True))
         return wilson(mean_right, len(right)) or (None, None)
-    from mdagents.scoring.bootstrap import clustered_bootstrap  # loads numpy: only when needed
+    from infra.bootstrap import clustered_bootstrap  # loads numpy: only when needed
 
     return clustered_bootstrap(right, answers) or (None, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mdagents.scoring.bootstrap import paired_bootstrap
+from infra.bootstrap import paired_bootstrap
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import Interval, mcnemar_exact, minimum_detectable_difference

@@ -1,4 +1,4 @@
-"""Statistics of right and wrong answers in closed form; those that resample are in `bootstrap`.
+"""Statistics of right and wrong answers in closed form; `infra.bootstrap` has those that resample.
 
 Rates are fractions from 0 to 1. What cannot be computed from the data at hand is None, never NaN.
 """

@@ -17,7 +17,7 @@ from statsmodels.stats import (  # type: ignore[import-untyped]
     proportion,
 )
 
-from mdagents.scoring.bootstrap import clustered_bootstrap, paired_bootstrap
+from infra.bootstrap import clustered_bootstrap, paired_bootstrap
 from mdagents.scoring.statistics import (
     calibration,
     fleiss_kappa,
