@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -217,4 +218,4 @@ class GateStates(RuleBasedStateMachine):
 
 
 GateStates.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
-test_the_gate_in_all_its_states = GateStates.TestCase
+test_the_gate_in_all_its_states = pytest.mark.long(GateStates.TestCase)

@@ -203,6 +203,7 @@ def moments(seconds: float) -> Iterator[tuple[Moment, random.Random]]:
         yield Moment(number, way, rng.uniform(0.01, 0.95 * seconds), tuple(flags)), rng
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are handled the POSIX way")
 def test_a_run_that_is_stopped_at_any_moment(
     endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch

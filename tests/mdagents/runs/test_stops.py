@@ -31,9 +31,12 @@ CELLS = [
     ("closed stdout", True),
 ]
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="benchmarks measure the Linux way, and so does this"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="benchmarks measure the Linux way, and so does this"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
