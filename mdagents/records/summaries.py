@@ -35,11 +35,12 @@ class SummariesFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._offsets: dict[tuple[str, int, int], int] = {}
+        self._offsets: dict[str, int] = {}  # texts, since tuples would take twice the memory
         for number, (offset, line) in enumerate(whole_lines(path), start=1):
             try:
                 content = json.loads(line)
-                key = content["question_id"], content["epoch"], content["attempt"]
+                item = content["question_id"], content["epoch"]
+                key = _key(item, content["attempt"])
             except (ValueError, KeyError, TypeError) as error:
                 raise ConfigError(f"{path} line {number} is damaged") from error
             self._offsets[key] = offset
@@ -51,11 +52,11 @@ class SummariesFile:
             item: The question.
             attempt: Which of its answers, from 1.
         """
-        return (*item, attempt) in self._offsets
+        return _key(item, attempt) in self._offsets
 
     def line_of(self, item: ItemKey, attempt: int) -> bytes | None:
         """Return the line of an answer; None when EXAID has not finished with it, or was off."""
-        offset = self._offsets.get((*item, attempt))
+        offset = self._offsets.get(_key(item, attempt))
         return None if offset is None else next(lines_at(self._path, [offset]))
 
     def put_into(self, record: Mapping[str, Any], attempt: int) -> Mapping[str, Any]:
@@ -73,3 +74,7 @@ class SummariesFile:
             return record
         made: Mapping[str, Any] = json.loads(line)
         return {**record, **{name: made[name] for name in _EXAIDS_PART if name in made}}
+
+
+def _key(item: ItemKey, attempt: int) -> str:
+    return f"{attempt} {item[1]} {item[0]}"

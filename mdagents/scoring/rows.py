@@ -110,13 +110,10 @@ def read_output(path: Path) -> RunOutput:
     manifest = _manifest(run_folder(file.path) / "run.json")
     reader = _Reader(file.path, (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ())
     summaries = _summaries_of(file)
-    attempts = Counter[str]()
     for number, (place, record) in enumerate(file, start=1):
         attempt = 1
         if summaries is not None and isinstance(record, dict):
-            item = f"{record.get('epoch')} {record.get('question_id')}"
-            attempts[item] += 1
-            attempt = attempts[item]
+            attempt = 1 + reader.attempts(record.get("question_id"), record.get("epoch"))
             record = summaries.put_into(record, attempt)
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
@@ -165,6 +162,13 @@ class _Reader:
         self._readings: dict[str, Any] = {}  # by form, the one that counts
         self._verdicts = Counter[tuple[str, Status]]()
         self._unnamed = self._renamed = self._replaced = self._left_out = 0
+
+    def attempts(self, question_id: Any, epoch: Any) -> int:
+        """Return how many records of a question and epoch came so far, in a run of this program."""
+        if not (isinstance(question_id, str) and isinstance(epoch, int)):
+            return 0
+        index = self._indices.get((question_id, epoch))
+        return 0 if index is None else self.rows[index].attempt
 
     def add(self, record: Any, number: int, place: int, attempt: int) -> None:
         """Score a record.
