@@ -1,4 +1,4 @@
-"""Memory does not grow with the number of questions."""
+"""What a question leaves in memory when it is done."""
 
 from __future__ import annotations
 
