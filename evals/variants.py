@@ -59,12 +59,13 @@ class Variant(BaseModel):
             linger=0.0,
             first_after=None,
             behind_after=None,
+            call_timeout=None,
         )
 
     def identity(self) -> dict[str, Any]:
         """Return all settings that can change a result."""
         settings = asdict(self.exaid_config())
-        for live_only in ("first_after", "behind_after"):
+        for live_only in ("first_after", "behind_after", "attempt_timeout", "call_timeout"):
             del settings[live_only]
         return {**settings, "policy": self.trigger_policy.value}
 

@@ -41,16 +41,24 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
 
 
+def shown_id(agent_id: str) -> str:
+    """Return `agent_id` as it is stored and displayed: cleaned, without white space around it."""
+    return clean(agent_id).strip()
+
+
 def valid_agent_id(agent_id: str) -> str:
-    """Return `agent_id` for storage and display: cleaned, without white space around it.
+    """Return `shown_id` of an agent's id that can be stored and displayed.
 
     Raises:
+        TypeError: The id is no string.
         ValueError: The id is empty, longer than `MAX_AGENT_ID_CHARS` characters, or has a line
             break or another control character.
     """
+    if not isinstance(agent_id, str):
+        raise TypeError(f"an agent id must be a string, not {type(agent_id).__name__}")
     if _NOT_IN_AN_ID.search(agent_id):
         raise ValueError(f"agent id {agent_id!a:.120} has a line break or control character")
-    cleaned = clean(agent_id).strip()
+    cleaned = shown_id(agent_id)
     if not cleaned:
         raise ValueError("an agent id must not be empty")
     if len(cleaned) > MAX_AGENT_ID_CHARS:

@@ -51,6 +51,12 @@ class ExaidConfig:
     """Seconds after the first published word within which the first summary is begun, without a
     judgement, since all text is new then; sooner when there are enough words for a chunk of the
     gate. None: the first text is judged like any other. Only with `coalesce`, like the next."""
+    attempt_timeout: float | None = 10.0
+    """Seconds for one attempt at an endpoint, of the models that EXAID makes itself; None: those of
+    `infra`. A local model always has as long as a call has."""
+    call_timeout: float | None = 30.0
+    """Seconds for a call to a model, all its attempts included, so that no caller waits longer;
+    None: as long as the model takes. A local model always has as long as it takes."""
     behind_after: float | None = 6.0
     """Seconds after which published text that still waits is summarised without a judgement: EXAID
     has fallen behind, and one call for all the text catches up. None: never."""

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TriggerReason
 from exaid_core.config import JUDGED, ExaidConfig
+from exaid_core.health import Monitor
 from exaid_core.history import History
 from exaid_core.run_log import RunLog
 from exaid_core.schema.agent_summary import AgentSummary
-from exaid_core.segments import Segment
-from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent
+from exaid_core.segments import Segment, alerts_in, in_parts, size, windows
+from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent, Written
+from infra.config import LLMRole
+
+_SMALLEST_WINDOW = 50  # CTU; a model into which this does not fit can summarise nothing
+_LONGEST_PAUSE = 1200  # CTU
+
+
+class Backoff:
+    """How long a model that keeps failing is not asked, in text: so its cost is linear in that.
+
+    The first failure may be a bad moment. From the second in a row on, the next call waits for
+    as much new text as the failed one was about, and longer with each.
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._until = 0
+
+    def may_ask(self, said: int) -> bool:
+        """Return whether to ask, when the agents have said so many CTU."""
+        return said >= self._until
+
+    def succeeded(self) -> None:
+        """Ask as usual from now on."""
+        self._failures = self._until = 0
+
+    def failed(self, said: int, asked: int) -> None:
+        """Note a failed call about `asked` CTU, when the agents had said `said` CTU."""
+        self._failures += 1
+        if self._failures > 1:
+            pause = min(asked * 2 ** min(self._failures - 2, 20), _LONGEST_PAUSE)
+            self._until = said + max(asked, pause)
 
 
 @dataclass(slots=True)
@@ -27,10 +60,17 @@ class Decisions:
     summarizer_agent: SummarizerAgent
     log: RunLog
     history: History
-    on_summary: Callable[[AgentSummary], None] | None
-    """Called with each summary as soon as it is there."""
+    monitor: Monitor
+    on_summary: Callable[[AgentSummary], None]
+    """Called with each summary as soon as it is there; never raises."""
     pace: float = 0.0
     """Seconds that the last judgement took."""
+    _judging: Backoff = field(default_factory=Backoff)
+    _writing: Backoff = field(default_factory=Backoff)
+    _failed_alerts: set[str] = field(default_factory=set)
+    """Alerts that the summarizer has been asked about without success."""
+    _fits: int | None = None
+    """CTU that a prompt may hold, when the model has refused more."""
 
     async def consider(
         self, segments: list[Segment], unasked: TriggerReason | None, *, is_cut: bool = False
@@ -44,37 +84,87 @@ class Decisions:
         """
         if self.config.policy not in JUDGED:
             self.buffer_agent.hold(segments)
-            return await self.summarise()
-        if unasked is None:
-            told = [*self.history.past().values()]
-            judgement = await self.buffer_agent.judge(segments, told)
-        else:
-            self.buffer_agent.hold(segments)
-            judgement = Judgement(unasked)
-        if judgement.asked is not None:
-            self.pace = judgement.asked.latency_ms / 1000
+            return await self.summarise() if self._may_summarise(segments) else None
+        judgement = await self._judged(segments, unasked)
+        if judgement.triggers and not self._may_summarise(segments):
+            judgement = replace(judgement, reason=TriggerReason.BACKED_OFF)
         self.log.decided(judgement, segments)
         return await self.summarise() if judgement.triggers and not is_cut else None
 
     async def summarise(self) -> AgentSummary | None:
-        """Summarise what is in the buffer; it stays there if that fails."""
-        segments = self.buffer_agent.take()
-        if not segments:
-            return None
+        """Summarise what is in the buffer, and return the last summary; what fails stays there.
+
+        There is one summary for each window of the text, of which the first is shown while the
+        next is written.
+        """
+        left = self._windows(self.buffer_agent.take())
+        part, summary = 0, None
+        try:
+            while left:
+                written, latest = await self._write(left[0], part)
+                part += 1
+                smaller = size(left[0]) // 2
+                if latest is not None:
+                    left.popleft()
+                    summary = latest
+                elif written.is_too_long and smaller >= _SMALLEST_WINDOW:
+                    self._fits = smaller
+                    left = self._windows(segment for window in left for segment in window)
+                else:
+                    self._failed(written, left[0])
+                    break
+        finally:
+            self.buffer_agent.put_back([segment for window in left for segment in window])
+        return summary
+
+    async def _judged(self, segments: list[Segment], unasked: TriggerReason | None) -> Judgement:
+        if unasked is None and not self._judging.may_ask(self.buffer_agent.said):
+            unasked = self.buffer_agent.due(segments)
+        if unasked is not None:
+            self.buffer_agent.hold(segments)
+            return Judgement(unasked)
+        told = [*self.history.past().values()]
+        judgement = await self.buffer_agent.judge(segments, told)
+        asked = judgement.asked
+        assert asked is not None
+        self.pace = asked.latency_ms / 1000
+        if asked.reply is None:
+            self._judging.failed(self.buffer_agent.said, size(segments))
+            self.monitor.call_failed(LLMRole.BUFFER_AGENT.value, asked.error, asked.cause)
+        else:
+            self._judging.succeeded()
+            self.monitor.call_succeeded(LLMRole.BUFFER_AGENT.value)
+        return judgement
+
+    def _may_summarise(self, new: list[Segment]) -> bool:
+        """Return whether the summarizer is asked; about an alert that is new it always is."""
+        is_new = not self._failed_alerts.issuperset(alerts_in(new))
+        return is_new or self._writing.may_ask(self.buffer_agent.said)
+
+    async def _write(self, window: list[Segment], part: int) -> tuple[Written, AgentSummary | None]:
         past = self.history.past()
         *earlier, latest = past.values() or [NO_SUMMARY]
-        try:
-            written = await self.summarizer_agent.write(earlier, latest, segments)
-            draft = written.summary
-            summary = None if draft is None else self.history.checked(draft, segments)
-            event_id = self.log.summarised(written, summary, segments, list(past))
-        except BaseException:
-            self.buffer_agent.put_back(segments)
-            raise
-        if summary is None:
-            self.buffer_agent.put_back(segments)
-            return None
-        self.history.add(summary, event_id)
-        if self.on_summary is not None:
+        written = await self.summarizer_agent.write(earlier, latest, window)
+        draft = written.summary
+        summary = None if draft is None else self.history.checked(draft, window)
+        event_id = self.log.summarised(written, summary, window, list(past), part)
+        if summary is not None:
+            self._writing.succeeded()
+            self._failed_alerts.clear()
+            self.monitor.call_succeeded(LLMRole.SUMMARIZER.value)
+            self.history.add(summary, event_id)
             self.on_summary(summary)
-        return summary
+        return written, summary
+
+    def _failed(self, written: Written, window: list[Segment]) -> None:
+        alerts = alerts_in(window)
+        self._failed_alerts.update(alerts)
+        self._writing.failed(self.buffer_agent.said, size(window))
+        self.monitor.call_failed(LLMRole.SUMMARIZER.value, written.error, written.cause, alerts)
+
+    def _windows(self, segments: Iterable[Segment]) -> deque[list[Segment]]:
+        budget = self._fits
+        if budget is None:
+            return deque(windows(segments, 2 * self.config.max_buffer_ctu))
+        parts = (part for segment in segments for part in in_parts(segment, budget))
+        return deque(windows(parts, budget))

@@ -13,29 +13,41 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import lru_cache
 from itertools import count
+from types import TracebackType
+from typing import Self
 
 from exaid_core.buffer_agent.buffer_agent import BufferAgent
-from exaid_core.channel import valid_agent_id
+from exaid_core.channel import shown_id, valid_agent_id
 from exaid_core.config import ExaidConfig
 from exaid_core.decisions import Decisions
+from exaid_core.health import Failure, Health, Monitor
 from exaid_core.history import History
 from exaid_core.recording import Recording
 from exaid_core.run_log import RunLog
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segmenter import Segmenter
 from exaid_core.segments import Segment, size, windows
+from exaid_core.subscribers import Subscriber, Subscribers
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent
 from exaid_core.trace.events import TraceEvent
 from exaid_core.worker import RoomFor, Worker
 from infra.chat import ChatModel
 from infra.clock import epoch_ms
+from infra.config import LLMRole
+from infra.llm_registry import RoleModels
 
 __all__ = ["EXAID", "RoomFor"]
+
+_shown_id = lru_cache(maxsize=1024)(shown_id)
 
 
 class EXAID:
     """The summaries of one case.
+
+    With `async with` the end of the block finalizes and closes; after an error it stops at once.
+    All calls are made from one event loop; for threads there is `SyncExaid`.
 
     Args:
         buffer_llm: The model that decides; None: that of the role registry.
@@ -44,11 +56,14 @@ class EXAID:
         case_id: Books the calls under this case, and names it in the run log.
         now_ms: Time in ms since 1970 UTC.
         monotonic: Clock in seconds, for latencies.
-        on_summary: Called with each summary as soon as it is there.
+        on_summary: The first subscriber: see `subscribe`.
+        on_error: Called with each failure of a model or a subscriber; see also `health`.
         room: Entered before text is taken for a call to the model of a role, and left after it, so
             that the call has all text up to the moment when it can be sent.
 
     Raises:
+        ConfigError: There is no key for a model that the environment asks for.
+        TypeError: A model is no object with the method `generate`.
         ValueError: `case_id` is not `case-` and letters, digits or hyphens.
     """
 
@@ -61,21 +76,40 @@ class EXAID:
         case_id: str = "case-live",
         now_ms: Callable[[], int] = epoch_ms,
         monotonic: Callable[[], float] = time.perf_counter,
-        on_summary: Callable[[AgentSummary], None] | None = None,
+        on_summary: Subscriber | None = None,
+        on_error: Callable[[Failure], object] = lambda failure: None,
         room: RoomFor = lambda role, urgency: nullcontext(),
     ) -> None:
         self.config = config or ExaidConfig()
+        self._own_models = RoleModels(self.config.attempt_timeout, self.config.call_timeout)
+        if buffer_llm is None:
+            buffer_llm = self._own_models.model(LLMRole.BUFFER_AGENT)
+        if summarizer_llm is None:
+            summarizer_llm = self._own_models.model(LLMRole.SUMMARIZER)
         self.buffer_agent = BufferAgent(
             buffer_llm, self.config, case_id=case_id, monotonic=monotonic, now_ms=now_ms
         )
         self.summarizer_agent = SummarizerAgent(
-            summarizer_llm, case_id=case_id, monotonic=monotonic
+            summarizer_llm,
+            case_id=case_id,
+            monotonic=monotonic,
+            timeout=self.config.call_timeout,
         )
+        self._monitor = Monitor(on_error)
+        self._subscribers = Subscribers(self._monitor)
+        if on_summary is not None:
+            self._subscribers.add(on_summary)
         self.log = RunLog(case_id, self.config)
         history = History(self.config)
         self.summaries = history.summaries
         self._decisions = Decisions(
-            self.config, self.buffer_agent, self.summarizer_agent, self.log, history, on_summary
+            self.config,
+            self.buffer_agent,
+            self.summarizer_agent,
+            self.log,
+            history,
+            self._monitor,
+            self._subscribers.tell,
         )
         self._segmenter = Segmenter(self.config, self.log)
         self._worker = Worker(self._segmenter, self._decisions, now_ms, room)
@@ -83,12 +117,23 @@ class EXAID:
         self._seqs = count()
         self._closed = False
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await (self.close() if error is None else self.stop())
+
     # Text of agents
 
     def on_event(self, event: TraceEvent) -> None:
         """Take an event of a `TraceBus` and return at once. Needs a running event loop."""
         if not self._closed:
-            self._worker.submit(self._segmenter.event(event))
+            self._worker.submit(self._segmenter.event(_with_shown_id(event)))
 
     async def received_trace(
         self, agent_id: str | None = None, text: str = "", *, id: str | None = None
@@ -104,11 +149,13 @@ class EXAID:
             The summary that the segment is part of, or None if no summary was due.
 
         Raises:
+            TypeError: The text or the agent id is no string.
             ValueError: The agent id cannot be shown.
         """
         if id is not None:
             warnings.warn("id= is now agent_id=", DeprecationWarning, stacklevel=2)
         agent_id = valid_agent_id(agent_id if agent_id is not None else id or "")
+        _check_text(text)
         if self._closed:
             return None
         segments = self._segmenter.whole(agent_id, text, next(self._seqs), self._now_ms())
@@ -121,9 +168,11 @@ class EXAID:
             The summary that the chunk is part of, or None.
 
         Raises:
+            TypeError: The token or the agent id is no string.
             ValueError: The agent id cannot be shown.
         """
         agent_id = valid_agent_id(agent_id)
+        _check_text(token)
         if self._closed:
             return None
         segments = self._segmenter.token(agent_id, token, next(self._seqs), self._now_ms())
@@ -132,7 +181,7 @@ class EXAID:
     async def flush_agent(self, agent_id: str) -> None:
         """Move the streamed text of an agent into the buffer, without a decision on it."""
         if not self._closed:
-            segments = self._segmenter.flush(agent_id, self._now_ms())
+            segments = self._segmenter.flush(valid_agent_id(agent_id), self._now_ms())
             await self._worker.decision_on(segments, is_parked=True)
 
     async def finalize(self) -> AgentSummary | None:
@@ -154,7 +203,7 @@ class EXAID:
         segments: list[Segment] = []
         for event in events:
             segments += self._segmenter.advance(event.t_ms)
-            segments += self._segmenter.event(event)
+            segments += self._segmenter.event(_with_shown_id(event))
         segments += self._segmenter.rest(self._now_ms())
         await self._worker.catch_up(windows(segments, 2 * self.config.max_buffer_ctu))
 
@@ -162,17 +211,18 @@ class EXAID:
         """Finalize within a time, then stop; later text is not taken any more.
 
         Args:
-            seconds: After that the call under way is cancelled; the rest of the text has no
-                summary. None: as long as it takes.
+            seconds: After that the call under way is cancelled, the rest of the text has no
+                summary, and async subscribers are cancelled. None: as long as it takes.
 
         Raises:
-            Exception: EXAID itself or `on_summary`, not a model, failed in a decision that nobody
+            Exception: EXAID itself, not a model or subscriber, failed in a decision that nobody
                 waited for.
         """
         self._closed = True
         try:
             async with asyncio.timeout(seconds):
                 await self.finalize()
+                await self._subscribers.finished()
         except TimeoutError:
             pass
         finally:
@@ -183,7 +233,11 @@ class EXAID:
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
         self._closed = True
-        await self._worker.stop()
+        try:
+            await self._worker.stop()
+            await self._subscribers.stop()
+        finally:
+            await self._own_models.aclose()
 
     async def replay(self, recording: Recording) -> None:
         """Repeat a recorded run step by step, with recorded replies of the models."""
@@ -207,6 +261,27 @@ class EXAID:
 
     # Results
 
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call a function with each summary from now on, as soon as it is there.
+
+        A function must not block. What an async function does is awaited apart, one summary after
+        the other, and at the end by `close`. One that raises harms nobody: see `on_error`.
+        """
+        self._subscribers.add(subscriber)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Call a subscriber no longer.
+
+        Raises:
+            ValueError: It is none.
+        """
+        self._subscribers.remove(subscriber)
+
+    @property
+    def health(self) -> Health:
+        """Whether its models give what they are asked for."""
+        return self._monitor.health
+
     def latest_summary(self) -> AgentSummary | str:
         """Return the latest summary, or `NO_SUMMARY`."""
         return self.summaries[-1] if self.summaries else NO_SUMMARY
@@ -217,11 +292,12 @@ class EXAID:
 
     def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
         """Return the summaries of segments of exactly this agent."""
+        agent_id = shown_id(agent_id)
         return [summary for summary in self.summaries if agent_id in summary.agents]
 
     def get_agent_trace_count(self, agent_id: str) -> int:
         """Count the traces of an agent: calls of `received_trace`, and chunks of its stream."""
-        return self._segmenter.chunks[agent_id]
+        return self._segmenter.chunks[shown_id(agent_id)]
 
     @property
     def alerts(self) -> int:
@@ -231,8 +307,19 @@ class EXAID:
     def tail_loss(self) -> float:
         """Return the share of the text, in CTU, that no summary covers; 0 without text."""
         total = self._segmenter.text_ctu
-        return size(self._worker.left()) / total if total else 0.0
+        # Each part of a segment is rounded up to whole CTU.
+        return min(1.0, size(self._worker.left()) / total) if total else 0.0
 
     def missed_alerts(self) -> int:
         """Count the segments with a critical alert that no summary covers."""
         return sum(segment.is_alert for segment in self._worker.left())
+
+
+def _with_shown_id(event: TraceEvent) -> TraceEvent:
+    agent_id = _shown_id(event.agent_id)
+    return event if agent_id == event.agent_id else event._replace(agent_id=agent_id)
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"an agent's text must be a string, not {type(text).__name__}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from exaid_core.alerts.critical_alerts import mentions_alert
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
 from exaid_core.grounding import dissent_missing, stated_answer, unsupported_terms
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
-from exaid_core.segments import Segment
+from exaid_core.segments import Segment, alerts_in
 
 
 class History:
@@ -52,12 +53,17 @@ class History:
             # A term without support in the latest summary gains no support by being repeated.
             kept = {*with_latest, *latest.unsupported_terms}
             terms = tuple(term for term in terms if term in kept)
+        alerts = alerts_in(segments)
+        told = "\n".join(texts)
         return summary.model_copy(
             update={
                 "agents": tuple(dict.fromkeys(segment.agent_id for segment in segments)),
                 "source_seqs": seq_ranges(seq for segment in segments for seq in segment.seqs),
                 "unsupported_terms": terms,
                 "dissent_missing": dissent_missing(texts, answers),
+                "clipped": segments[-1].is_part,
+                "alerts": alerts,
+                "alert_missing": not all(mentions_alert(told, alert) for alert in alerts),
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 
 from exaid_core.ctu import ctu
 from exaid_core.trace.run_records import LlmUsage
-from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
+from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest, StopReason
 from infra.config import LLMRole
 from infra.errors import BenchError, ErrorKind, ProviderError, StructuredOutputError
 from infra.json_schema import token_limit
@@ -33,6 +34,8 @@ class Asked(Generic[T]):
     """Whether the prompt did not fit into the model's context."""
     usage: LlmUsage
     latency_ms: int
+    cause: Exception | None = None
+    """The exception with which it failed, if there was one."""
 
 
 class Caller:
@@ -43,12 +46,27 @@ class Caller:
         role: Books the calls under this role, as background calls.
         case_id: Books them under this case.
         monotonic: Clock in seconds.
+        timeout: Seconds for a call, unless the model is a local one; None: as long as it takes.
+
+    Raises:
+        TypeError: The model is none.
     """
 
     def __init__(
-        self, model: ChatModel, role: LLMRole, case_id: str, monotonic: Callable[[], float]
+        self,
+        model: ChatModel,
+        role: LLMRole,
+        case_id: str,
+        monotonic: Callable[[], float],
+        timeout: float | None,
     ) -> None:
+        if not callable(getattr(model, "generate", None)) or isinstance(model, type):
+            raise TypeError(
+                f"the model of the {role.value} is {model!r:.60} but must be an object with the "
+                f"method generate, such as infra.get_llm(LLMRole.{role.name}) returns"
+            )
         self._model = model
+        self._timeout = None if getattr(model, "is_local", False) else timeout
         self._role = role
         self._case_id = case_id
         self._monotonic = monotonic
@@ -70,27 +88,34 @@ class Caller:
             ),
         )
         reply, error, is_malformed, is_too_long = None, "", False, False
+        cause: Exception | None = None
         tokens: tuple[int | None, int | None] = None, None
         text, model_id = "", ""
         started = self._monotonic()
+        in_time = asyncio.timeout(self._timeout)
         try:
-            answer = await self._model.generate(request)
+            async with in_time:
+                answer = await self._model.generate(request)
             text, model_id = answer.text, answer.model
             tokens = answer.usage.input_tokens, answer.usage.output_tokens
-            if isinstance(answer.parsed, schema):
+            if answer.stop_reason is not StopReason.STOP:
+                error, is_malformed = f"the reply ended by {answer.stop_reason.value}", True
+            elif isinstance(answer.parsed, schema):
                 reply = answer.parsed
             else:
                 error, is_malformed = f"the model returned no {schema.__name__}", True
         except StructuredOutputError as caught:
-            error, is_malformed, text = str(caught), True, caught.text
+            error, is_malformed, text, cause = str(caught), True, caught.text, caught
             tokens = caught.usage.input_tokens, caught.usage.output_tokens
         except BenchError as caught:
-            error = str(caught)
+            error, cause = str(caught), caught
             if isinstance(caught, ProviderError):
                 is_too_long = caught.kind is ErrorKind.CONTEXT_LENGTH
                 self._failed[messages] += not is_too_long
         except Exception as caught:  # noqa: BLE001 - a model is foreign code
-            error = f"{type(caught).__name__}: {caught}"
+            error, cause = f"{type(caught).__name__}: {caught}", caught
+            if in_time.expired():
+                error = f"no reply within {self._timeout:g} seconds"
         usage = LlmUsage(
             prompt_ctu=sum(ctu(message.content) for message in messages),
             completion_ctu=ctu(text),
@@ -100,7 +125,7 @@ class Caller:
         )
         latency_ms = round(1000 * (self._monotonic() - started))
         error = " ".join(error.split())[:300]
-        return Asked(reply, error, is_malformed, is_too_long, usage, latency_ms)
+        return Asked(reply, error, is_malformed, is_too_long, usage, latency_ms, cause)
 
 
 def added(first: LlmUsage, second: LlmUsage) -> LlmUsage:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from exaid_core.buffer_agent.buffer_agent import UNASKED, TriggerReason
+from exaid_core.buffer_agent.buffer_agent import TriggerReason
 from exaid_core.config import JUDGED
 from exaid_core.segmenter import Chunk
 from exaid_core.token_gate.token_gate import FlushReason
@@ -75,14 +75,16 @@ def read_recording(trace_path: Path, log_path: Path) -> Recording:
     if meta.trigger_policy not in JUDGED:
         return Recording(trace, chunks, _steps_of(summaries, chunks), ends_with_summary=False)
     due = sum(decision.decision == "summarize" for decision in decisions)
+    begun = sum(not summary.part for summary in summaries)
     steps = [_step(decision) for decision in decisions]
-    if steps and len(summaries) < due:
+    if steps and begun < due:
         steps[-1] = replace(steps[-1], is_cut=True)
-    return Recording(trace, chunks, tuple(steps), len(summaries) > due)
+    return Recording(trace, chunks, tuple(steps), begun > due)
 
 
 def _step(decision: BufferDecision) -> Step:
-    unasked = next((reason for reason in UNASKED if reason == decision.trigger), None)
+    was_asked = decision.latency_ms is not None
+    unasked = None if was_asked else TriggerReason(decision.trigger or TriggerReason.NONE)
     return Step(tuple(decision.covered or ()), unasked)
 
 

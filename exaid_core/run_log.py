@@ -46,6 +46,10 @@ _TRIGGERS = {
 }
 
 
+_SELDOM = ("clipped", "alerts", "alert_missing")
+"""Fields of a summary that a record has only if they say something."""
+
+
 def text_hash(text: str) -> str:
     """Return `sha256:` and the hash of the UTF-8 text."""
     return hash_of(text.encode("utf-8", "surrogatepass"))
@@ -132,6 +136,7 @@ class RunLog:
         summary: AgentSummary | None,
         segments: Sequence[Segment],
         history: Sequence[str],
+        part: int,
     ) -> str:
         """Log a summary, or the attempt at one, and return the id of the event.
 
@@ -140,10 +145,12 @@ class RunLog:
             summary: The same with provenance and checks; None when the attempt failed.
             segments: The segments that it summarises.
             history: Event ids of the summaries in the prompt, oldest first, the latest last.
+            part: Which call about the text that was due at once, from 0.
         """
         index, seqs = len(self.summaries), _seqs(segments)
         id_ = event_id(self.case_id, self.variant_id, index)
         text = "\n".join(segment.text for segment in segments)
+        later_part: dict[str, Any] = {"part": part} if part else {}
         self.summaries.append(
             SummaryEvent(
                 record_type="summary_event",
@@ -160,6 +167,7 @@ class RunLog:
                 schema_ok=summary is not None,
                 schema_error=written.error or None,
                 new_buffer_text_hash=text_hash(text),
+                **later_part,
                 llm_usage=written.usage,
                 latency_ms=written.latency_ms,
                 **_shown(summary),
@@ -227,4 +235,5 @@ def _shown(summary: AgentSummary | None) -> dict[str, Any]:
         "truncated_fields": summary.truncated_fields,
         "unsupported_terms": summary.unsupported_terms,
         "dissent_missing": summary.dissent_missing,
+        **{name: value for name in _SELDOM if (value := getattr(summary, name))},
     }

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.alerts.critical_alerts import find_alert, find_alerts
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.policy import TriggerPolicy
@@ -109,14 +109,14 @@ class Segmenter:
 
     def chunk(self, chunk: Chunk) -> list[Segment]:
         """Take a text that has been let through elsewhere."""
-        is_alert = self._reports_danger(chunk)
+        alerts = self._alerts(chunk)
         self.chunks[chunk.agent_id] += 1
         if not chunk.text.strip():
             return []
         self.text_ctu += ctu(chunk.text)
-        self.alerts += is_alert
+        self.alerts += bool(alerts)
         index = self._log.flushed(chunk.text, chunk.seqs, chunk.reason, chunk.at_ms)
-        return [Segment(chunk.agent_id, chunk.text, chunk.seqs, chunk.last_ms, index, is_alert)]
+        return [Segment(chunk.agent_id, chunk.text, chunk.seqs, chunk.last_ms, index, alerts)]
 
     def _let_through(self, flushes: Iterable[Flush], t_ms: int) -> list[Segment]:
         segments = []
@@ -130,14 +130,15 @@ class Segmenter:
             )
         return segments
 
-    def _reports_danger(self, chunk: Chunk) -> bool:
-        """Return whether a chunk holds a critical alert, even if the gate has cut its words."""
+    def _alerts(self, chunk: Chunk) -> tuple[str, ...]:
+        """Return the critical alerts of a chunk, with those whose words the gate has cut."""
         before = self._ends.pop(chunk.agent_id, "")
         if chunk.reason not in _ENDS_A_TEXT:
             self._ends[chunk.agent_id] = (before + chunk.text)[-_LONGEST_ALERT:]
-        if find_alert(chunk.text):
-            return True
-        return bool(before and find_alert(before + chunk.text) and not find_alert(before))
+        alerts = tuple(find_alerts(chunk.text))
+        if alerts or not before:
+            return alerts
+        return tuple(alert for alert in find_alerts(before + chunk.text) if not find_alert(before))
 
 
 def _gate(config: ExaidConfig) -> GateCore:

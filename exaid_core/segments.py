@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from exaid_core.channel import as_data
 from exaid_core.ctu import CHARS_PER_CTU, ctu
-from exaid_core.shorten import shorten
+from exaid_core.shorten import split_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,15 @@ class Segment(Said):
     """When its last delta came, in ms since 1970 UTC."""
     flush_index: int
     """Its number in the run log."""
-    is_alert: bool = False
-    """Whether it reports a danger to life: see `find_alert`."""
+    alerts: tuple[str, ...] = ()
+    """The dangers to life that it reports, in its own words: see `find_alerts`."""
+    is_part: bool = False
+    """Whether the rest of its text is another segment, which has the sequence numbers."""
+
+    @property
+    def is_alert(self) -> bool:
+        """Whether it reports a danger to life."""
+        return bool(self.alerts)
 
     @property
     def tagged(self) -> str:
@@ -60,18 +67,16 @@ def windows(segments: Iterable[Segment], budget: int) -> Iterator[list[Segment]]
         yield group
 
 
-def clipped(pieces: Sequence[Said], budget: int) -> list[Said]:
-    """Return the pieces without the middle of the longest, cut to about `budget` CTU."""
-    room, limit = budget * CHARS_PER_CTU, 0
-    for others, length in enumerate(sorted(len(piece.text) for piece in pieces)):
-        limit = room // (len(pieces) - others)
-        room -= min(length, limit)
-    return [replace(piece, text=_without_middle(piece.text, limit)) for piece in pieces]
+def alerts_in(segments: Iterable[Segment]) -> tuple[str, ...]:
+    """Return the alerts that the segments report, each once."""
+    return tuple(dict.fromkeys(alert for segment in segments for alert in segment.alerts))
 
 
-def _without_middle(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    _, _, end = text[-half:].partition(" ")
-    return f"{shorten(text, max(half, 1))} {end}"
+def in_parts(segment: Segment, budget: int) -> list[Segment]:
+    """Return a segment as segments of at most `budget` CTU each.
+
+    Only the last has the sequence numbers: they are covered when all of the text is.
+    """
+    *first, last = split_text(segment.text, budget * CHARS_PER_CTU)
+    parts = [replace(segment, text=text, seqs=(), is_part=True) for text in first]
+    return [*parts, replace(segment, text=last)]

@@ -72,6 +72,7 @@ class Worker:
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waits_for_room = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.failure: Exception | None = None
         """The first error in a decision that nobody waited for."""
 
@@ -84,7 +85,11 @@ class Worker:
             segments: The segments, if any.
             is_parked: Whether they go into the buffer without a decision.
             waiter: Told of the decision on the last of them, which is not delayed then.
+
+        Raises:
+            RuntimeError: The event loop is not the one of the calls before.
         """
+        self._check_loop()
         self._watch_timers()
         if not segments:
             return
@@ -111,6 +116,7 @@ class Worker:
 
     async def finish(self) -> None:
         """Decide on all text that is there, and summarise what then is left in the buffer."""
+        self._check_loop()
         self._stop_timer()
         self.submit(self._segmenter.rest(self._now_ms()), is_parked=True)
         # Waiting text need not be judged, since it is summarised anyway; unless a caller waits for
@@ -148,6 +154,7 @@ class Worker:
 
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
+        self._check_loop()
         self._stop_timer()
         for arrival in self._pending:
             arrival.settle(None)
@@ -158,6 +165,15 @@ class Worker:
     def left(self) -> list[Segment]:
         """Return the segments without a summary."""
         return [*self._buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
+
+    def _check_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise RuntimeError(
+                "this EXAID is at work on another event loop: make one EXAID for each asyncio.run, "
+                "and for threads a SyncExaid"
+            )
 
     def _watch_timers(self) -> None:
         deadline = self._segmenter.deadline()
@@ -251,7 +267,12 @@ class Worker:
     def _unasked(self, batch: Sequence[_Arrival]) -> TriggerReason | None:
         """Return why text is summarised without being judged; None if it is judged."""
         config = self._config
-        if not config.coalesce or any(a.waiter or a.segment.is_alert for a in batch):
+        if not config.coalesce:
+            return None
+        due = self._buffer_agent.due([arrival.segment for arrival in batch])
+        if due is not TriggerReason.NONE:
+            return due
+        if any(arrival.waiter for arrival in batch):
             return None
         if self._is_first_text():
             return TriggerReason.FIRST_TEXT

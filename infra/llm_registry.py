@@ -13,7 +13,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -251,8 +251,9 @@ class ModelRegistry:
     def _build(self, spec: ModelSpec) -> ChatModel:
         runtime = self._runtime
         info = runtime.configs.info(spec.provider, spec.name)
+        is_local = spec.provider is Provider.LOCAL
         if runtime.replies is None:
-            return Structured(self._live(spec, info), native=info.native_schema)
+            return Structured(self._live(spec, info), native=info.native_schema, is_local=is_local)
         is_replay = runtime.cache_mode is CacheMode.ONLY
         cache = Cache(
             None if is_replay else self._live(spec, info),
@@ -264,7 +265,7 @@ class ModelRegistry:
             price=info.price,
             clock=runtime.clock,
         )
-        return Structured(cache, native=info.native_schema)
+        return Structured(cache, native=info.native_schema, is_local=is_local)
 
     def _live(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
         """Build the model behind its endpoint."""
@@ -360,6 +361,7 @@ class ModelRegistry:
             server.base_url,
             server.api_key,
             attempt_timeout=self._attempt_timeout(Provider.LOCAL),
+            many_at_once=self._runtime.is_closed_at_the_end,
             keep_alive=0,  # after a streamed reply llama.cpp closes the connection without notice
         )
         self._openai[server.base_url] = client
@@ -399,15 +401,58 @@ def _is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
     return spec.name == configs.providers[Provider.LOCAL].default_model
 
 
-def get_llm(role: LLMRole) -> ChatModel:
-    """Return the model of a role, chosen by environment variables and `model_configs.yaml`.
+class RoleModels:
+    """The models of roles, chosen by environment variables and `model_configs.yaml`.
 
-    For programs that use one role outside a benchmark run; each call opens connections of its own,
-    which live as long as the process.
+    For programs that use roles outside a benchmark run. Roles with the same model share its
+    connections, or its server; `aclose` ends them, or else the process.
+
+    Args:
+        attempt_timeout: Seconds for an attempt at an endpoint; None: the usual time.
+        call_timeout: Seconds for a call, all its attempts included; None: the usual time. Both do
+            not hold for a local model, which is slow on a small machine.
+    """
+
+    def __init__(
+        self, attempt_timeout: float | None = None, call_timeout: float | None = None
+    ) -> None:
+        self._attempt_timeout = attempt_timeout
+        self._call_timeout = call_timeout
+        self._environment = Environment()
+        self._registries: dict[bool, ModelRegistry] = {}
+
+    def model(self, role: LLMRole) -> ChatModel:
+        """Return the model of a role.
+
+        Raises:
+            ConfigError: The environment names a provider without a key.
+        """
+        if not self._registries:
+            self._environment = parse_environment(read_variables())
+        spec = ModelChooser(self._environment, load_model_configs()).for_role(role)
+        is_local = spec.provider is Provider.LOCAL
+        if is_local not in self._registries:
+            self._registries[is_local] = ModelRegistry(self._runtime(is_local=is_local))
+        return self._registries[is_local].model(spec)
+
+    async def aclose(self) -> None:
+        """Close all connections and stop the local servers."""
+        for registry in self._registries.values():
+            await registry.aclose()
+
+    def _runtime(self, *, is_local: bool) -> Runtime:
+        runtime = Runtime(self._environment, Ledger(), is_closed_at_the_end=False)
+        if not is_local:
+            runtime.attempt_timeout = self._attempt_timeout
+            if self._call_timeout is not None:
+                runtime.retry = replace(runtime.retry, timeout=self._call_timeout)
+        return runtime
+
+
+def get_llm(role: LLMRole) -> ChatModel:
+    """Return the model of a role, with connections of its own that live as long as the process.
 
     Raises:
-        ConfigError: The environment names a provider without a key.
+        ConfigError: See `RoleModels.model`.
     """
-    environment = parse_environment(read_variables())
-    runtime = Runtime(environment, Ledger(), is_closed_at_the_end=False)
-    return ModelRegistry(runtime).model(ModelChooser(environment, runtime.configs).for_role(role))
+    return RoleModels().model(role)

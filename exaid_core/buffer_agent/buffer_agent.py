@@ -54,10 +54,8 @@ class TriggerReason(StrEnum):
     """Nothing has been summarised yet; no model was asked."""
     BEHIND = "behind"
     """Text has waited too long to be judged first; no model was asked."""
-
-
-UNASKED = frozenset({TriggerReason.FIRST_TEXT, TriggerReason.BEHIND})
-"""Reasons for a summary that no model was asked about."""
+    BACKED_OFF = "backed_off"
+    """A summary is due, but the summarizer keeps failing, and is not asked again so soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +64,14 @@ class Judgement:
 
     reason: TriggerReason
     asked: Asked[BufferAnalysis] | None = None
-    """None: no model was asked."""
+    """None: no model was asked, since a summary was due anyway, or because it keeps failing."""
     mismatch: bool = False
     """Whether the model's own `final_trigger` differs from what follows from its judgements."""
 
     @property
     def triggers(self) -> bool:
         """Whether a summary is due."""
-        return self.reason is not TriggerReason.NONE
+        return self.reason not in (TriggerReason.NONE, TriggerReason.BACKED_OFF)
 
 
 class BufferAgent:
@@ -96,12 +94,15 @@ class BufferAgent:
         monotonic: Callable[[], float] = time.perf_counter,
         now_ms: Callable[[], int] = epoch_ms,
     ) -> None:
-        model = llm or get_llm(LLMRole.BUFFER_AGENT)
-        self._caller = Caller(model, LLMRole.BUFFER_AGENT, case_id, monotonic)
+        model = get_llm(LLMRole.BUFFER_AGENT) if llm is None else llm
         self._config = config or ExaidConfig()
+        timeout = self._config.call_timeout
+        self._caller = Caller(model, LLMRole.BUFFER_AGENT, case_id, monotonic, timeout)
         self._now_ms = now_ms
         self._held: list[Segment] = []
         self._counts: Counter[str] = Counter()
+        self.said = 0
+        """CTU of all segments so far."""
 
     async def addsegment(
         self, agent_id: str, segment: str, previous_summaries: Sequence[str]
@@ -113,8 +114,9 @@ class BufferAgent:
             segment: Its text.
             previous_summaries: Against which novelty is judged, the latest last.
         """
-        is_alert = find_alert(segment) is not None
-        new = Segment(agent_id, segment, (), self._now_ms(), self._counts.total(), is_alert)
+        alert = find_alert(segment)
+        alerts = () if alert is None else (alert,)
+        new = Segment(agent_id, segment, (), self._now_ms(), self._counts.total(), alerts)
         return (await self.judge([new], previous_summaries)).triggers
 
     async def judge(self, new: list[Segment], previous_summaries: Sequence[str]) -> Judgement:
@@ -131,11 +133,10 @@ class BufferAgent:
         )
         analysis = asked.reply
         by_model = self._by_model(analysis) if analysis else TriggerReason.NONE
-        reason = by_model
-        if any(segment.is_alert for segment in self._held):  # also one whose summary failed
-            reason = TriggerReason.LEXICAL_ALERT
-        elif reason is TriggerReason.NONE:
-            reason = self._by_size_and_age()
+        by_rule = self.due()
+        reason = by_rule if by_model is TriggerReason.NONE else by_model
+        if by_rule is TriggerReason.LEXICAL_ALERT:
+            reason = by_rule
         mismatch = analysis is not None and analysis.final_trigger is (
             by_model is TriggerReason.NONE
         )
@@ -144,6 +145,7 @@ class BufferAgent:
     def hold(self, new: list[Segment]) -> None:
         """Keep segments without a judgement."""
         self._held += new
+        self.said += size(new)
         self._counts.update(segment.agent_id for segment in new)
 
     def take(self) -> list[Segment]:
@@ -195,10 +197,14 @@ class BufferAgent:
             return TriggerReason.TOPIC_SHIFT
         return TriggerReason.NONE
 
-    def _by_size_and_age(self) -> TriggerReason:
-        if size(self._held) > self._config.max_buffer_ctu:
+    def due(self, new: Sequence[Segment] = ()) -> TriggerReason:
+        """Return why words, size or age alone make a summary due, of what is kept and `new`."""
+        held = [*self._held, *new]
+        if any(segment.is_alert for segment in held):  # also one whose summary failed
+            return TriggerReason.LEXICAL_ALERT
+        if size(held) > self._config.max_buffer_ctu:
             return TriggerReason.BUFFER_FULL
-        age = self._held[-1].at_ms - self._held[0].at_ms if self._held else 0
+        age = held[-1].at_ms - held[0].at_ms if held else 0
         if age > 1000 * self._config.max_buffer_age:
             return TriggerReason.BUFFER_OLD
         return TriggerReason.NONE

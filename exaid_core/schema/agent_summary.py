@@ -28,6 +28,9 @@ LIMITS: Mapping[str, int] = MappingProxyType(
 PLACEHOLDER = "None reported."
 """The text of a field without content."""
 
+_NOTHING = frozenset({"", "none", "none reported", "null", "nil", "n/a", "not reported"})
+"""What models write into a field without content, in lower case and without marks around it."""
+
 _SEMANTIC_FIELDS = tuple(name for name in LIMITS if name != "agent_contributions")
 
 # A grammar stops a model at maxLength in the middle of a word. With this room above the limit such
@@ -73,7 +76,8 @@ class _SixFields(BaseModel):
     @field_validator(*LIMITS)
     @classmethod
     def _never_empty(cls, value: str) -> str:
-        return _one_line(value) or PLACEHOLDER
+        line = _one_line(value)
+        return PLACEHOLDER if line.strip(" .-–—…\"'").lower() in _NOTHING else line
 
 
 def _one_line(text: str) -> str:
@@ -118,6 +122,12 @@ class AgentSummary(_SixFields):
     """Numbers, doses and drugs of the summary that do not occur in what it summarises."""
     dissent_missing: bool = False
     """Whether the agents hold different answers and the summary does not say so."""
+    clipped: bool = False
+    """Whether it is of a part of a text that was too long for the model; the next has the rest."""
+    alerts: tuple[str, ...] = ()
+    """Critical alerts in what it summarises, in their own words."""
+    alert_missing: bool = False
+    """Whether it does not mention one of them."""
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Self:
@@ -151,6 +161,11 @@ class AgentSummary(_SixFields):
     def semantics_text(self) -> str:
         """Return the five clinician-facing fields, one a line, without `agent_contributions`."""
         return "\n".join(getattr(self, name) for name in _SEMANTIC_FIELDS)
+
+
+def says_nothing(draft: SummaryDraft | AgentSummary) -> bool:
+    """Return whether no field says anything."""
+    return all(getattr(draft, name) == PLACEHOLDER for name in LIMITS)
 
 
 def excess(draft: SummaryDraft | AgentSummary) -> dict[str, int]:

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 
 from exaid_core.model_call import Caller, added
 from exaid_core.prompts import PROMPTS
-from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess
-from exaid_core.segments import Said, block, clipped
+from exaid_core.schema.agent_summary import (
+    LIMITS,
+    AgentSummary,
+    SummaryDraft,
+    excess,
+    says_nothing,
+)
+from exaid_core.segments import Said, block
 from exaid_core.shorten import shorten
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
 from infra.chat import ChatMessage, ChatModel
@@ -19,8 +25,6 @@ from infra.llm_registry import get_llm
 
 NO_SUMMARY = "No summaries yet."
 """Takes the place of the latest summary before the first."""
-
-_SHORT_PROMPT = 1200  # CTU of new text that fits into the context of every model
 
 
 class SummaryError(BenchError):
@@ -41,6 +45,10 @@ class Written:
     usage: LlmUsage
     """Of the call, and of its repair."""
     latency_ms: int
+    is_too_long: bool = False
+    """Whether the prompt did not fit into the model's context."""
+    cause: Exception | None = None
+    """The exception with which the call failed, if there was one."""
 
 
 class SummarizerAgent:
@@ -50,6 +58,7 @@ class SummarizerAgent:
         llm: The model that writes; None: that of the role registry.
         case_id: Books the calls under this case.
         monotonic: Clock in seconds.
+        timeout: Seconds for a call; see `ExaidConfig.call_timeout`.
     """
 
     def __init__(
@@ -58,9 +67,10 @@ class SummarizerAgent:
         *,
         case_id: str = "",
         monotonic: Callable[[], float] = time.perf_counter,
+        timeout: float | None = None,
     ) -> None:
-        model = llm or get_llm(LLMRole.SUMMARIZER)
-        self._caller = Caller(model, LLMRole.SUMMARIZER, case_id, monotonic)
+        model = get_llm(LLMRole.SUMMARIZER) if llm is None else llm
+        self._caller = Caller(model, LLMRole.SUMMARIZER, case_id, monotonic, timeout)
 
     async def summarize(
         self, summary_history: Sequence[str], latest_summary: str, new_buffer: str
@@ -83,16 +93,11 @@ class SummarizerAgent:
     async def write(self, history: Sequence[str], latest: str, said: Sequence[Said]) -> Written:
         """Summarise what agents said. A field that is too long is repaired by one call, then cut.
 
-        Text that does not fit into the model's context is sent once more without its middle, so
-        that it does not block all later text.
+        A reply that says nothing in any field is no summary.
         """
         messages = _prompt(history, latest, said)
         asked = await self._caller.ask(messages, SummaryDraft)
         usage, latency = asked.usage, asked.latency_ms
-        if asked.is_too_long:
-            messages = _prompt(history, latest, clipped(said, _SHORT_PROMPT))
-            asked = await self._caller.ask(messages, SummaryDraft)
-            usage, latency = added(usage, asked.usage), latency + asked.latency_ms
         user = messages[-1].content
         draft = asked.reply
         if draft is not None and (too_long := excess(draft)):
@@ -102,11 +107,13 @@ class SummarizerAgent:
                 too_long.values()
             ):
                 draft = again.reply
-        if draft is None:
+        is_empty = draft is not None and says_nothing(draft)
+        if draft is None or is_empty:
             kind = SummaryFailure.UNEXPECTED_ERROR
-            if asked.is_malformed:
+            if asked.is_malformed or is_empty:
                 kind = SummaryFailure.SCHEMA_VALIDATION_ERROR
-            return Written(None, asked.error, kind, user, usage, latency)
+            error = asked.error or "the summary says nothing"
+            return Written(None, error, kind, user, usage, latency, asked.is_too_long, asked.cause)
         summary = within_limits(draft)
         cut = SummaryFailure.LENGTH_LIMIT_VIOLATION if summary.truncated_fields else None
         return Written(summary, "", cut, user, usage, latency)

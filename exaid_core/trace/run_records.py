@@ -7,8 +7,8 @@ Decided here, because the format leaves it open:
   `stoplists_provenance` may be empty.
 - `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, as the cost metrics
   need them.
-- Additions, all optional: `buffer_decision.covered`, `buffer_decision.trigger` and
-  `summary_event.dissent_missing`.
+- Additions, all optional: `buffer_decision.covered`, `buffer_decision.trigger` and, in
+  `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing` and `part`.
 """
 
 from __future__ import annotations
@@ -334,6 +334,14 @@ class SummaryEvent(_CaseRecord):
     """Numbers, drugs and doses of the summary that are not in its support."""
     dissent_missing: StrictBool | None = None
     """Whether agents disagree and the summary hides it: an addition to exaid.run 1.5.0."""
+    clipped: StrictBool | None = None
+    """Whether it is of a part of a text: see `AgentSummary`. An addition, as the next three."""
+    alerts: tuple[Text, ...] | None = None
+    """Critical alerts in the text, in its own words; null without."""
+    alert_missing: StrictBool | None = None
+    """Whether the summary does not mention one of them."""
+    part: Count | None = None
+    """Which call about the text that was due at once it was, from 0; null for the first."""
     new_buffer_text_hash: Hash | None = None
     """Hash of the UTF-8 text that is summarised."""
     llm_usage: LlmUsage

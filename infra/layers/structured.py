@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
@@ -11,6 +12,8 @@ from infra.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, OnText, S
 from infra.errors import ErrorKind, ProviderError, StructuredOutputError
 from infra.json_schema import reply_schema
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WHOLE_VALUES = ('""', "]", "}", "true", "false", "null")
 _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a reply that ran away must not double the prompt
 
 
@@ -23,11 +26,13 @@ class Structured:
         inner: The model that is called.
         native: Whether to try the endpoint's own schema support first. Once an endpoint refuses it,
             the schema goes into the prompt from then on.
+        is_local: Whether the model runs on this machine, so that it takes the time it needs.
     """
 
-    def __init__(self, inner: ChatModel, *, native: bool = True) -> None:
+    def __init__(self, inner: ChatModel, *, native: bool = True, is_local: bool = False) -> None:
         self._inner = inner
         self._native = native
+        self.is_local = is_local
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; with a schema the reply has `parsed` and usage of both asks.
@@ -124,7 +129,7 @@ def _repaired(text: str) -> object:
 
     text = text.rpartition("</think>")[2]
     start = text.find("{")
-    if start < 0:
+    if start < 0 or _breaks_off(text[start:]):
         return None
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
@@ -132,6 +137,16 @@ def _repaired(text: str) -> object:
         return json_repair.loads(text[start:])
     # Two objects are two replies: choosing one would be a guess.
     return None if "{" in text[end:] else value
+
+
+def _breaks_off(text: str) -> bool:
+    """Return whether an object ends within a value: some endpoints do not tell of a cut.
+
+    Where only the brackets at the end are missing, nothing that was said is.
+    """
+    outline = _STRING.sub('""', text).rstrip()
+    is_open = outline.count("{") > outline.count("}")
+    return is_open and not outline.endswith(_WHOLE_VALUES)
 
 
 def _one_line(error: ValidationError) -> str:

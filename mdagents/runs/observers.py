@@ -28,6 +28,7 @@ from mdagents.runs.limits import Limited
 # request of a run.
 if TYPE_CHECKING:
     from exaid_core.exaid import EXAID, RoomFor
+    from exaid_core.health import Failure
     from exaid_core.recording import Recording
 
 _MOST_AT_ONCE = 2_000  # events of a trace that are written in about 10 ms
@@ -234,11 +235,14 @@ class CaseObservers:
         return EXAID(
             buffer_llm=Limited(run.models.buffer_agent, run.check_run),
             summarizer_llm=Limited(run.models.summarizer, run.check_run),
-            config=ExaidConfig(policy=run.policy),
+            config=ExaidConfig(
+                policy=run.policy, call_timeout=None
+            ),  # the run has limits of its own
             case_id=self._case_id,
             now_ms=self._now_ms,
             monotonic=run.clock.monotonic,
             on_summary=partial(run.display.summary, self._case_id),
+            on_error=partial(_note_breakage, self._errors),
             room=run.models.room,
         )
 
@@ -286,6 +290,11 @@ class CaseObservers:
 
 def _note(errors: list[str], error: Exception | str) -> None:
     errors.append(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _note_breakage(errors: list[str], failure: Failure) -> None:
+    if failure.source == "subscriber":  # what models fail at is in the log of EXAID
+        _note(errors, failure.message)
 
 
 def _show_turn(display: Display, case_id: str, event: TraceEvent) -> None:

@@ -95,7 +95,7 @@ class Slow:
 
 def make_exaid(judge: ChatModel, write: ChatModel, **more: Any) -> EXAID:
     """An EXAID on the clock of the loop that judges all text; other names are settings."""
-    names = ("case_id", "on_summary", "now_ms", "room")
+    names = ("case_id", "on_summary", "on_error", "now_ms", "room")
     arguments = {name: more.pop(name) for name in names if name in more}
     return EXAID(
         buffer_llm=judge,

@@ -41,7 +41,7 @@ def agent_of(judge: ChatModel, **settings: Any) -> BufferAgent:
 
 
 def segment(text: str, at: float = 0.0, *, is_alert: bool = False) -> Segment:
-    return Segment("doctor", text, (1,), round(1000 * at), 0, is_alert)
+    return Segment("doctor", text, (1,), round(1000 * at), 0, (text,) if is_alert else ())
 
 
 async def judged(*outcomes: Outcome, **settings: Any) -> Judgement:

@@ -7,12 +7,11 @@ import asyncio
 import pytest
 
 from exaid_core import EXAID, AgentSummary
-from exaid_core.buffer_agent import buffer_agent
 from exaid_core.schema.agent_summary import SummaryDraft
-from exaid_core.summarizer_agent import summarizer_agent
 from exaid_core.token_gate.token_gate import GateProfile
 from infra.chat import ChatRequest
 from infra.config import LLMRole
+from infra.llm_registry import RoleModels
 from tests.exaid_core.models import (
     NO_ALARM,
     SHIFT,
@@ -155,8 +154,7 @@ async def test_without_arguments_it_takes_the_models_of_the_roles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     models = {LLMRole.BUFFER_AGENT: model(SHIFT), LLMRole.SUMMARIZER: model(STABLE)}
-    for module in (buffer_agent, summarizer_agent):
-        monkeypatch.setattr(module, "get_llm", models.__getitem__)
+    monkeypatch.setattr(RoleModels, "model", lambda self, role: models[role])
     assert await EXAID().received_trace("DoctorAgent", "Fever.") is not None
     assert [len(each.requests) for each in models.values()] == [1, 1]
 
@@ -340,12 +338,12 @@ async def test_slow_decisions_let_more_text_come_together(longest: float, then: 
 
 @virtual_time
 async def test_an_alarm_does_not_wait_and_neither_does_a_trace() -> None:
-    judge = model(NO_ALARM)
-    exaid = make_exaid(judge, model(STABLE), gate=WORDS, linger=60.0)
+    judge, write = model(NO_ALARM), model(STABLE)
+    exaid = make_exaid(judge, write, gate=WORDS, linger=60.0)
     bus = watched_bus(exaid)
     bus.start_turn("nurse").say("He is in cardiac arrest.")
     await asyncio.sleep(0.001)
-    assert len(judge.requests) == 1
+    assert (len(judge.requests), len(write.requests)) == (0, 1), "no model is asked about it"
     await exaid.received_trace("doctor", "Fever.")
     assert asyncio.get_running_loop().time() < 1
     assert len(exaid.summaries) == 1

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from exaid_core.schema.agent_summary import AgentSummary
 from infra.clock import Clock
 from infra.layers.attempt import Attempt
 from infra.ledger import CallRow, Ledger
@@ -74,25 +73,6 @@ async def test_a_caller_who_gives_up_takes_nothing_along() -> None:
         await asyncio.wait_for(exaid.received_trace("a", "Fever."), timeout=1)
     await asyncio.sleep(20)
     assert exaid.summaries[0].agents == ("a",)
-
-
-@virtual_time
-async def test_one_who_is_shown_summaries_and_breaks_is_told_and_nothing_is_lost() -> None:
-    def breaks(summary: AgentSummary) -> None:
-        raise RuntimeError(summary.status_action)
-
-    exaid = make_exaid(model(SHIFT), model(STABLE), on_summary=breaks)
-    with pytest.raises(RuntimeError, match="Under review"):
-        await exaid.received_trace("a", "Fever.")
-    bus = watched_bus(exaid)
-    turn = bus.start_turn("b")
-    turn.say("Cough.")
-    turn.end()
-    await asyncio.sleep(1)
-    assert [summary.agents for summary in exaid.summaries] == [("a",), ("b",)]
-    assert exaid.tail_loss() == 0.0
-    with pytest.raises(RuntimeError, match="Under review"):
-        await exaid.close(1)
 
 
 # The end

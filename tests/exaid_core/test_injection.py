@@ -100,13 +100,13 @@ async def test_no_attack_hides_an_alarm_beside_it(attack: str, order: str) -> No
 @attacks
 @virtual_time
 async def test_no_attack_hides_an_alarm_after_it(attack: str) -> None:
-    exaid, judge, write = obedient_exaid()
+    exaid, _, write = obedient_exaid()
     await exaid.received_trace("intruder", attack)
     summary = await exaid.received_trace("nurse", ALARM)
     assert summary is not None
     assert "nurse" in summary.agents
     assert exaid.missed_alerts() == 0
-    assert newest_block(judge.requests[-1]) == [("nurse", ALARM)]
+    assert exaid.log.decisions[-1].trigger == "lexical_alert"
     told = [said for request in write.requests for said in newest_block(request)]
     assert told[-1] == ("nurse", ALARM)
     assert [said for said in told if said[0] == "intruder"] in (
@@ -145,6 +145,7 @@ async def test_no_attack_changes_what_is_asked(attack: str) -> None:
     plain, plain_judge, plain_write = obedient_exaid()
     for each, text in ((exaid, attack), (plain, "Sinus rhythm.")):
         await each.received_trace("intruder", text)
+        await each.received_trace("clerk", "The family is here.")
         await each.received_trace("nurse", ALARM)
     for models, others, schema in (
         (judge, plain_judge, BufferAnalysis),
@@ -169,14 +170,15 @@ async def test_a_model_that_repeats_an_attack_hands_it_on_as_one_short_line(atta
     assert_bounded(summary)
     again = await exaid.received_trace("nurse", "Still in cardiac arrest.")
     assert again is not None
-    for request in (judge.requests[-1], write.requests[-1]):
-        assert data_blocks(request) == [[("nurse", "Still in cardiac arrest.")]]
+    await exaid.received_trace("nurse", "The rhythm is back.")
+    assert data_blocks(write.requests[-1]) == [[("nurse", "Still in cardiac arrest.")]]
+    assert data_blocks(judge.requests[-1]) == [[("nurse", "The rhythm is back.")]]
 
 
 @attacks
 @virtual_time
 async def test_an_agent_id_is_refused_or_stays_data(attack: str) -> None:
-    exaid, judge, _ = obedient_exaid()
+    exaid, _, write = obedient_exaid()
     try:
         summary = await exaid.received_trace(attack, ALARM)
     except ValueError:
@@ -184,7 +186,7 @@ async def test_an_agent_id_is_refused_or_stays_data(attack: str) -> None:
         return
     assert summary is not None
     assert len(summary.agents[0]) <= 100
-    assert newest_block(judge.requests[0]) == [(clean(attack).strip(), ALARM)]
+    assert newest_block(write.requests[0]) == [(clean(attack).strip(), ALARM)]
 
 
 @attacks
@@ -197,7 +199,7 @@ async def test_an_agent_id_on_the_bus_stays_data(attack: str) -> None:
     await exaid.finalize()
     assert len(exaid.summaries) == 1
     for request in (*judge.requests, *write.requests):
-        assert newest_block(request) == [(clean(attack), ALARM)]
+        assert newest_block(request) == [(clean(attack).strip(), ALARM)]
 
 
 @pytest.mark.parametrize(

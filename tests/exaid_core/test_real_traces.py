@@ -155,6 +155,7 @@ async def test_the_beginning_of_a_trace_on_the_embedded_model(
     for event in trace.events[:200]:  # the first turn, and the beginning of the second
         t_ms = event.t_ms
         publish(bus, turns, event)
+    await exaid.received_trace("nurse", "The blood pressure has not changed since noon.")
     turns[2].say("\nThe patient is in cardiac arrest.")
     turns[2].end()
     await exaid.close(120)
@@ -162,8 +163,8 @@ async def test_the_beginning_of_a_trace_on_the_embedded_model(
     assert failures == []
     assert exaid.summaries
     assert_fields_are_bounded(exaid)
-    assert [decision.failure_mode for decision in exaid.log.decisions] == [None]
-    assert exaid.log.decisions[0].trigger == "lexical_alert"
+    assert {decision.failure_mode for decision in exaid.log.decisions} == {None}
+    assert exaid.log.decisions[-1].trigger == "lexical_alert"
     assert all(event.schema_ok for event in exaid.log.summaries)
     assert exaid.tail_loss() == 0.0
     assert {(row.case_id, row.outcome) for row in rows} == {(trace.meta.case_id, "ok")}

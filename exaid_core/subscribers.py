@@ -1,0 +1,97 @@
+"""Those who are told of summaries: none of them can harm or delay EXAID, or another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+
+from exaid_core.health import Monitor
+from exaid_core.schema.agent_summary import AgentSummary
+
+Subscriber = Callable[[AgentSummary], Awaitable[object] | object]
+"""A function, which must not block, or an async function."""
+
+
+class Subscribers:
+    """Tells subscribers of summaries, each in their order.
+
+    A function is called at once; an async function when what it did with the summary before is
+    done, and what it does is awaited apart.
+
+    Args:
+        monitor: Told when one raises; the others and later summaries are not affected.
+    """
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+        self._subscriptions: list[_Subscription] = []
+
+    def add(self, subscriber: Subscriber) -> None:
+        """Tell `subscriber` of each summary from now on."""
+        self._subscriptions.append(_Subscription(subscriber, self._monitor))
+
+    def remove(self, subscriber: Subscriber) -> None:
+        """Tell `subscriber` of no summary that is not there yet.
+
+        Raises:
+            ValueError: It is no subscriber.
+        """
+        subscribed = [each for each in self._subscriptions if each.subscriber == subscriber]
+        if not subscribed:
+            raise ValueError(f"{subscriber!r:.60} is no subscriber")
+        self._subscriptions.remove(subscribed[0])
+
+    def tell(self, summary: AgentSummary) -> None:
+        """Tell all; never raises."""
+        for subscription in tuple(self._subscriptions):
+            subscription.tell(summary)
+
+    async def finished(self) -> None:
+        """Wait until async subscribers are done with all summaries."""
+        while tasks := self._tasks():
+            await asyncio.wait(tasks)
+
+    async def stop(self) -> None:
+        """Cancel what async subscribers do."""
+        tasks = self._tasks()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Future[object]]:
+        return [each.task for each in self._subscriptions if each.task is not None]
+
+
+class _Subscription:
+    def __init__(self, subscriber: Subscriber, monitor: Monitor) -> None:
+        self.subscriber = subscriber
+        self.task: asyncio.Future[object] | None = None
+        """What an async subscriber is doing."""
+        self._monitor = monitor
+        self._left: deque[AgentSummary] = deque()
+
+    def tell(self, summary: AgentSummary) -> None:
+        self._left.append(summary)
+        if self.task is None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        while self._left and self.task is None:
+            try:
+                result = self.subscriber(self._left.popleft())
+            except Exception as error:  # noqa: BLE001 - it is foreign code
+                self._monitor.broke("subscriber", error)
+                continue
+            if isawaitable(result):
+                self.task = asyncio.ensure_future(result)
+                self.task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Future[object]) -> None:
+        self.task = None
+        if task.cancelled():
+            self._left.clear()
+        elif isinstance(error := task.exception(), Exception):
+            self._monitor.broke("subscriber", error)
+        self._go_on()

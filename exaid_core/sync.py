@@ -1,0 +1,128 @@
+"""EXAID for programs without an event loop, and for threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from exaid_core.exaid import EXAID
+from exaid_core.health import Health
+from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.subscribers import Subscriber
+
+T = TypeVar("T")
+
+
+class SyncExaid:
+    """An `EXAID` on an event loop of its own, in a thread; its methods wait and return.
+
+    Any number of threads may call them at the same time. Subscribers are called in its thread.
+
+        with SyncExaid() as exaid:
+            summary = exaid.received_trace("Cardiology", "Troponin is raised.")
+
+    Args:
+        settings: The arguments of `EXAID`.
+
+    Raises:
+        ConfigError: As `EXAID` does, like its other errors.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self._exaid = EXAID(**settings)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="EXAID", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(None if error is None else 0)
+
+    def received_trace(self, agent_id: str, text: str) -> AgentSummary | None:
+        """See `EXAID.received_trace`."""
+        return self._wait_for(self._exaid.received_trace(agent_id, text))
+
+    def on_new_token(self, agent_id: str, token: str) -> AgentSummary | None:
+        """See `EXAID.on_new_token`."""
+        return self._wait_for(self._exaid.on_new_token(agent_id, token))
+
+    def flush_agent(self, agent_id: str) -> None:
+        """See `EXAID.flush_agent`."""
+        self._wait_for(self._exaid.flush_agent(agent_id))
+
+    def finalize(self) -> AgentSummary | None:
+        """See `EXAID.finalize`."""
+        return self._wait_for(self._exaid.finalize())
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """See `EXAID.subscribe`."""
+        self._call(partial(self._exaid.subscribe, subscriber))
+
+    def latest_summary(self) -> AgentSummary | str:
+        """See `EXAID.latest_summary`."""
+        return self._call(self._exaid.latest_summary)
+
+    def get_all_summaries(self) -> list[AgentSummary]:
+        """See `EXAID.get_all_summaries`."""
+        return self._call(self._exaid.get_all_summaries)
+
+    def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
+        """See `EXAID.get_summaries_by_agent`."""
+        return self._call(partial(self._exaid.get_summaries_by_agent, agent_id))
+
+    def get_agent_trace_count(self, agent_id: str) -> int:
+        """See `EXAID.get_agent_trace_count`."""
+        return self._call(partial(self._exaid.get_agent_trace_count, agent_id))
+
+    def tail_loss(self) -> float:
+        """See `EXAID.tail_loss`."""
+        return self._call(self._exaid.tail_loss)
+
+    def missed_alerts(self) -> int:
+        """See `EXAID.missed_alerts`."""
+        return self._call(self._exaid.missed_alerts)
+
+    @property
+    def health(self) -> Health:
+        """See `EXAID.health`."""
+        return self._exaid.health
+
+    def close(self, seconds: float | None = None) -> None:
+        """See `EXAID.close`; ends the thread. What was summarised can be asked for afterwards."""
+        if not self._thread.is_alive():
+            return
+        try:
+            self._wait_for(self._exaid.close(seconds))
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _call(self, function: Callable[[], T]) -> T:
+        async def call() -> T:
+            return function()
+
+        # After the end nothing changes any more, and no loop is left to ask.
+        return self._wait_for(call()) if self._thread.is_alive() else function()
+
+    def _wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if not self._thread.is_alive():
+            coroutine.close()
+            raise RuntimeError("this SyncExaid is closed: make another one for further text")
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C, for example: nobody waits for it any more
+            future.cancel()
+            raise
