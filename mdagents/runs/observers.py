@@ -235,9 +235,8 @@ class CaseObservers:
         return EXAID(
             buffer_llm=Limited(run.models.buffer_agent, run.check_run),
             summarizer_llm=Limited(run.models.summarizer, run.check_run),
-            config=ExaidConfig(
-                policy=run.policy, call_timeout=None
-            ),  # the run has limits of its own
+            # The run has time limits of its own, for the calls of all roles.
+            config=ExaidConfig(policy=run.policy, call_timeout=None),
             case_id=self._case_id,
             now_ms=self._now_ms,
             monotonic=run.clock.monotonic,

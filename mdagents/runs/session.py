@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import (
@@ -222,6 +223,9 @@ def _exaid_models(
     # A policy without a buffer agent makes no calls for it.
     if not models:
         return None
+    # Failures are in the records and the last lines of the run: without this, each would be a line
+    # on standard error where nobody has set up logging.
+    logging.getLogger("exaid_core").addHandler(logging.NullHandler())
 
     def room(role: LLMRole, urgency: Urgency) -> AbstractAsyncContextManager[None]:
         return registry.room(specs[role.value], urgency)
