@@ -16,15 +16,15 @@ from exaid_core.segments import Segment, alerts_in, in_parts, size, windows
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent, Written
 from infra.config import LLMRole
 
+_MOST_DOUBLINGS = 20
 _SMALLEST_WINDOW = 50  # CTU; a model into which this does not fit can summarise nothing
-_LONGEST_PAUSE = 1200  # CTU
 
 
 class Backoff:
     """How long a model that keeps failing is not asked, in text: so its cost is linear in that.
 
-    The first failure may be a bad moment. From the second in a row on, the next call waits for
-    as much new text as the failed one was about, and longer with each.
+    The first failure may be a bad moment. From the second in a row on, the next call waits for as
+    much new text as the failed one was about, and after each further one for twice as much.
     """
 
     def __init__(self) -> None:
@@ -43,8 +43,7 @@ class Backoff:
         """Note a failed call about `asked` CTU, when the agents had said `said` CTU."""
         self._failures += 1
         if self._failures > 1:
-            pause = min(asked * 2 ** min(self._failures - 2, 20), _LONGEST_PAUSE)
-            self._until = said + max(asked, pause)
+            self._until = said + asked * 2 ** min(self._failures - 2, _MOST_DOUBLINGS)
 
 
 @dataclass(slots=True)

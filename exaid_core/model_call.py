@@ -113,9 +113,10 @@ class Caller:
                 is_too_long = caught.kind is ErrorKind.CONTEXT_LENGTH
                 self._failed[messages] += not is_too_long
         except Exception as caught:  # noqa: BLE001 - a model is foreign code
-            error, cause = f"{type(caught).__name__}: {caught}", caught
             if in_time.expired():
                 error = f"no reply within {self._timeout:g} seconds"
+            else:
+                error, cause = f"{type(caught).__name__}: {caught}", caught
         usage = LlmUsage(
             prompt_ctu=sum(ctu(message.content) for message in messages),
             completion_ctu=ctu(text),

@@ -1,0 +1,200 @@
+"""What a caller of the library sees, waits for and pays when the models of EXAID fail.
+
+    python -m benchmarks.exaid_failures
+
+A real trace goes through `EXAID()` by `received_trace`, a hundred words at a time, once with models
+that work and once for each way to fail, on the fake provider; with an alert in its middle. A table
+tells what the first failure looks like and when it is seen, the longest and the whole wait of the
+caller, the text in all prompts beside that of models that work, and what is covered. Times of the
+hanging endpoint are those of limits of 1 and 3 seconds, a tenth of the usual.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from benchmarks.harness import (
+    SHARED,
+    Result,
+    judged,
+    make_parser,
+    parse,
+    show_machine,
+    show_results,
+    show_table,
+)
+from exaid_core import EXAID, ExaidConfig
+from exaid_core.ctu import ctu
+from exaid_core.schema.agent_summary import LIMITS
+from exaid_core.trace.traces import read_trace
+from infra.errors import ConfigError
+from tests.fake_provider import FakeProvider, Fault, SeenRequest
+from tests.support.medical_prose import prose
+
+_WORDS = 100
+_ALERT = "The patient is in cardiac arrest, and CPR has begun."
+_REPLY = {name: f"Under review: {name}." for name in LIMITS}
+_CUT = '{"status_action": "Cardiac until exclud'
+_PROSE = "I think the patient is being reviewed and should stay where he is."
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way in which the models fail."""
+
+    name: str
+    fault: Fault | None = None
+    """Hits all requests."""
+    summary: str | dict[str, Any] = field(default_factory=lambda: dict(_REPLY))
+    """What the summarizer replies."""
+    base_url: str = ""
+    """Of an endpoint other than the fake provider."""
+    model: Any = None
+    """Given to `EXAID` in place of a model."""
+
+
+WAYS = (
+    Way("none: all works"),
+    Way("wrong key", Fault.UNAUTHORIZED),
+    Way("dead port", base_url="http://127.0.0.1:9/v1"),
+    Way("hanging endpoint", Fault.HANG),
+    Way("500 always", Fault.SERVER_ERROR),
+    Way("nulls", summary=dict.fromkeys(LIMITS)),
+    Way("cut JSON", summary=_CUT),
+    Way("prose", summary=_PROSE),
+    Way("refusal", Fault.REFUSAL),
+    Way("text too long", Fault.CONTEXT_LENGTH),
+    Way("wrong type", model="gpt-4o"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What came of a trace."""
+
+    first: str
+    """State and message after the call whose failure was seen first; or of the constructor."""
+    seconds_until_first: float
+    waits: Sequence[float]
+    """Seconds of each call of the caller."""
+    prompt_ctu: int
+    calls: int
+    summaries: int
+    tail_loss: float
+    missed_alerts: int
+
+
+def texts(count: int) -> list[str]:
+    """Return text of traces, a hundred words at a time, with the alert in its middle."""
+    paths = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
+    if paths:
+        turns = chain.from_iterable(read_trace(path).turns for path in paths)
+        words = " ".join(turn.text for turn in turns).split()[: count * _WORDS]
+    else:
+        words = prose(count * _WORDS, 1).split()
+    pieces = [" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS)]
+    pieces.insert(len(pieces) // 2, _ALERT)
+    return pieces
+
+
+async def watch(way: Way, pieces: Sequence[str]) -> Seen:
+    """Let EXAID follow the text, and look at it after each call."""
+    started = time.perf_counter()
+    config = ExaidConfig()
+    if way.fault is Fault.HANG:
+        config = ExaidConfig(attempt_timeout=1.0, call_timeout=3.0)
+    try:
+        exaid = EXAID(config=config, buffer_llm=way.model)
+    except (TypeError, ConfigError) as error:
+        refusal = f"{type(error).__name__}: {error}"
+        return Seen(refusal, time.perf_counter() - started, [], 0, 0, 0, 1, 1)
+    first, first_at, waits = "", 0.0, []
+    async with exaid:
+        for piece in pieces:
+            before = time.perf_counter()
+            await exaid.received_trace("doctor", piece)
+            waits.append(time.perf_counter() - before)
+            failure = exaid.health.last_failure
+            if failure is not None and not first:
+                first_at = time.perf_counter() - started
+                first = f"{exaid.health.state}: {failure.source}: {failure.message}"
+        before = time.perf_counter()
+        await exaid.finalize()
+        waits.append(time.perf_counter() - before)
+    usages = [decision.llm_usage for decision in exaid.log.decisions]
+    usages += [summary.llm_usage for summary in exaid.log.summaries]
+    return Seen(
+        first or str(exaid.health.state),
+        first_at,
+        waits,
+        sum(usage.prompt_ctu for usage in usages),
+        exaid.health.calls,
+        len(exaid.summaries),
+        exaid.tail_loss(),
+        exaid.missed_alerts(),
+    )
+
+
+def asks_for_summary(request: SeenRequest) -> bool:
+    """Return whether a request is the summarizer's."""
+    return "differential_rationale" in str(request.schema)
+
+
+def measure(pieces: Sequence[str], ways: Sequence[Way]) -> Iterator[tuple[Way, Seen]]:
+    """Yield what came of each way to fail."""
+    for way in ways:
+        with FakeProvider(seed=1, keep_calls=False) as provider:
+            provider.when(asks_for_summary, way.summary)
+            if way.fault is not None:
+                provider.fail_next(way.fault, sys.maxsize)
+            os.environ["OPENAI_BASE_URL"] = way.base_url or provider.openai_base_url
+            yield way, asyncio.run(watch(way, pieces))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit status."""
+    parser = make_parser("exaid_failures", __doc__)
+    parser.add_argument("--pieces", type=int, default=200, help="of 100 words [%(default)s]")
+    options = parse(parser, argv, {"pieces": 6})
+    show_machine("exaid_failures")
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_LLM_PROVIDER"))]:
+        del os.environ[name]
+    os.environ["OPENAI_API_KEY"] = "key-of-nobody"
+    pieces = texts(options.pieces)
+    seen = list(measure(pieces, WAYS))
+    (_, works), *failing = seen
+    rows = [
+        {
+            "failure": way.name,
+            "the caller sees": what.first[:70],
+            "after, s": f"{what.seconds_until_first:.1f}",
+            "longest call, s": f"{max(what.waits, default=0):.1f}",
+            "all calls, s": f"{sum(what.waits):.1f}",
+            "model calls": what.calls,
+            "prompts / those that work": f"{what.prompt_ctu / works.prompt_ctu:.2f}",
+            "summaries": what.summaries,
+            "not covered": f"{what.tail_loss:.0%}",
+            "missed alerts": what.missed_alerts,
+        }
+        for way, what in seen
+    ]
+    show_table(f"{len(pieces)} calls, {sum(map(ctu, pieces)):,} CTU of text", rows)
+    dearest = max(what.prompt_ctu for _, what in failing) / works.prompt_ctu
+    unseen = sum(what.first == "ok" for _, what in failing)
+    results: list[Result] = [
+        judged("failures that nothing tells of", unseen, 0, digits=0),
+        judged("prompts of the dearest failure / those that work", dearest, 1.0),
+    ]
+    show_results("Failures", results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
