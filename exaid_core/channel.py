@@ -41,6 +41,11 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
 
 
+def one_line(text: str) -> str:
+    """Return `text` cleaned, on one line, with single spaces between its words."""
+    return " ".join(clean(text).split())
+
+
 def valid_agent_id(agent_id: str) -> str:
     """Return `agent_id` for storage and display: cleaned, without white space around it.
 

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
 from exaid_core.grounding import dissent_missing, stated_answer, unsupported_terms
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
 from exaid_core.segments import Segment
+from exaid_core.validators import run_validators
+
+_LOG = logging.getLogger("exaid_core")
+
+
+def _log(error: Exception) -> None:
+    # Not its message, which may quote what the agents said.
+    _LOG.warning("a validator of EXAID raised %s", type(error.__cause__).__name__)
 
 
 class History:
     """The summaries of a case so far.
 
     Args:
-        config: How much of the past a prompt holds.
+        config: How much of the past a prompt holds, and validators of the caller's own.
+        on_error: Told of each `ValidatorError`.
     """
 
-    def __init__(self, config: ExaidConfig) -> None:
+    def __init__(self, config: ExaidConfig, on_error: Callable[[Exception], None] = _log) -> None:
         self._config = config
+        self._on_error = on_error
         self._event_ids: list[str] = []
         self.summaries: list[AgentSummary] = []
         """Oldest first."""
@@ -52,7 +63,7 @@ class History:
             # A term without support in the latest summary gains no support by being repeated.
             kept = {*with_latest, *latest.unsupported_terms}
             terms = tuple(term for term in terms if term in kept)
-        return summary.model_copy(
+        summary = summary.model_copy(
             update={
                 "agents": tuple(dict.fromkeys(segment.agent_id for segment in segments)),
                 "source_seqs": seq_ranges(seq for segment in segments for seq in segment.seqs),
@@ -60,6 +71,10 @@ class History:
                 "dissent_missing": dissent_missing(texts, answers),
             }
         )
+        validated = run_validators(self._config.validators, summary, said)
+        for error in validated.errors:
+            self._on_error(error)
+        return summary.model_copy(update={"remarks": validated.remarks})
 
 
 def _line(summary: AgentSummary) -> str:

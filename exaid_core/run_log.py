@@ -227,4 +227,5 @@ def _shown(summary: AgentSummary | None) -> dict[str, Any]:
         "truncated_fields": summary.truncated_fields,
         "unsupported_terms": summary.unsupported_terms,
         "dissent_missing": summary.dissent_missing,
+        **({"remarks": summary.remarks} if summary.remarks else {}),
     }

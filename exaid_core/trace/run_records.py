@@ -334,6 +334,8 @@ class SummaryEvent(_CaseRecord):
     """Numbers, drugs and doses of the summary that are not in its support."""
     dissent_missing: StrictBool | None = None
     """Whether agents disagree and the summary hides it: an addition to exaid.run 1.5.0."""
+    remarks: tuple[Text, ...] | None = None
+    """What validators of the caller found: an addition to exaid.run 1.5.0. Absent without any."""
     new_buffer_text_hash: Hash | None = None
     """Hash of the UTF-8 text that is summarised."""
     llm_usage: LlmUsage

@@ -225,6 +225,7 @@ OPTIONAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "truncated_fields": ["key_findings"],
             "unsupported_terms": ["5 mg"],
             "dissent_missing": True,
+            "remarks": ["no next step"],
             "new_buffer_text_hash": H,
             "latency_ms": 1250,
         },
