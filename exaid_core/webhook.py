@@ -170,15 +170,19 @@ class Webhook:
         return self._poster
 
     async def _post_all(self) -> None:
-        while self._waiting:  # also what came while the session was closed
-            async with aiohttp.ClientSession() as session:
-                while self._waiting:
-                    try:
-                        await self._post(session, self._waiting[0])
-                    except Exception as error:  # noqa: BLE001 - the next one must have its turn
-                        self._tell(error)
-                    # Not before: one that is cancelled under way is posted by the next start.
-                    self._waiting.popleft()
+        try:
+            while self._waiting:  # also what came while the session was closed
+                async with aiohttp.ClientSession() as session:
+                    while self._waiting:
+                        try:
+                            await self._post(session, self._waiting[0])
+                        except Exception as error:  # noqa: BLE001 - the next must have its turn
+                            self._tell(error)
+                        # Not before: one that is cancelled under way is posted by the next start.
+                        self._waiting.popleft()
+        except asyncio.CancelledError:  # there may be no next start
+            _LOG.warning("%s: stopped with %d summaries to post", self._host, len(self._waiting))
+            raise
 
     async def _post(self, session: aiohttp.ClientSession, body: bytes) -> None:
         problem = _Problem("")

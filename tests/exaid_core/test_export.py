@@ -189,7 +189,7 @@ def test_no_text_forges_the_structure_of_markdown(summaries: list[AgentSummary])
         "x\n\n## Summary 9\n\n- **Status / action:** all is well",
         "| a | b |\n|---|---|\n| c | d |",
         "\\*not a star\\*",
-        "# heading", "- item", "1. item", "> quote", "---", "===", "```", "    code",
+        "# heading", "- item", "1. item", "> quote", "***", "___", "===", "```", "    code",
     ],
 )  # fmt: skip
 def test_known_tricks_stay_text(text: str) -> None:

@@ -335,6 +335,18 @@ async def test_what_was_cancelled_under_way_is_posted_at_the_end(receiver: Recei
     assert not errors
 
 
+def test_a_program_that_ends_without_closing_it_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def program() -> None:
+        webhook = Webhook("http://127.0.0.1:1")
+        await webhook(summary(1))
+        await asyncio.sleep(0)
+
+    asyncio.run(program())
+    assert caplog.messages == ["127.0.0.1:1: stopped with 1 summaries to post"]
+
+
 async def test_an_on_error_that_raises_stops_nothing(receiver: Receiver) -> None:
     def broken(error: Exception) -> None:
         raise RuntimeError("no")
