@@ -6,31 +6,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from exaid_core.agent_names import AgentNames
     from exaid_core.config import ExaidConfig
     from exaid_core.exaid import EXAID
+    from exaid_core.export import ExportFormat, export_summaries
+    from exaid_core.health import Failure, Health, HealthState
     from exaid_core.policy import TriggerPolicy
     from exaid_core.schema.agent_summary import AgentSummary
+    from exaid_core.sync import SyncExaid
+    from exaid_core.templates import render_summary
     from exaid_core.token_gate.token_gate import GateProfile, TokenGate
     from exaid_core.trace.bus import TraceBus
+    from exaid_core.webhook import Webhook
 
 __all__ = [
     "EXAID",
+    "AgentNames",
     "AgentSummary",
     "ExaidConfig",
+    "ExportFormat",
+    "Failure",
     "GateProfile",
+    "Health",
+    "HealthState",
+    "SyncExaid",
     "TokenGate",
     "TraceBus",
     "TriggerPolicy",
+    "Webhook",
+    "export_summaries",
+    "render_summary",
 ]
 
 _MODULES = {
     "EXAID": "exaid",
+    "AgentNames": "agent_names",
     "AgentSummary": "schema.agent_summary",
     "ExaidConfig": "config",
+    "ExportFormat": "export",
+    "Failure": "health",
     "GateProfile": "token_gate.token_gate",
+    "Health": "health",
+    "HealthState": "health",
+    "SyncExaid": "sync",
     "TokenGate": "token_gate.token_gate",
     "TraceBus": "trace.bus",
     "TriggerPolicy": "policy",
+    "Webhook": "webhook",
+    "export_summaries": "export",
+    "render_summary": "templates",
 }
 
 

@@ -46,6 +46,11 @@ def shown_id(agent_id: str) -> str:
     return clean(agent_id).strip()
 
 
+def one_line(text: str) -> str:
+    """Return `text` cleaned, on one line, with single spaces between its words."""
+    return " ".join(clean(text).split())
+
+
 def valid_agent_id(agent_id: str) -> str:
     """Return `shown_id` of an agent's id that can be stored and displayed.
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from exaid_core.policy import TriggerPolicy
 from exaid_core.token_gate.token_gate import RUNTIME, GateProfile
+
+if TYPE_CHECKING:
+    from exaid_core.validators import Validator
 
 VARIANTS = {
     TriggerPolicy.FULL_EXAID: "V0",
@@ -60,3 +64,6 @@ class ExaidConfig:
     behind_after: float | None = 6.0
     """Seconds after which published text that still waits is summarised without a judgement: EXAID
     has fallen behind, and one call for all the text catches up. None: never."""
+    validators: tuple[Validator, ...] = ()
+    """Checks of your own, asked in this order after each summary: what they find is in its
+    `remarks`. They run in the event loop, between the summary and those who wait for it."""

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -86,6 +86,7 @@ class EXAID:
             buffer_llm = self._own_models.model(LLMRole.BUFFER_AGENT)
         if summarizer_llm is None:
             summarizer_llm = self._own_models.model(LLMRole.SUMMARIZER)
+        self._monitor = Monitor(on_error)
         self.buffer_agent = BufferAgent(
             buffer_llm, self.config, case_id=case_id, monotonic=monotonic, now_ms=now_ms
         )
@@ -95,12 +96,11 @@ class EXAID:
             monotonic=monotonic,
             timeout=self.config.call_timeout,
         )
-        self._monitor = Monitor(on_error)
         self._subscribers = Subscribers(self._monitor)
         if on_summary is not None:
             self._subscribers.add(on_summary)
         self.log = RunLog(case_id, self.config)
-        history = History(self.config)
+        history = History(self.config, partial(self._monitor.broke, "validator"))
         self.summaries = history.summaries
         self._decisions = Decisions(
             self.config,

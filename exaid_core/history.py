@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from exaid_core.alerts.critical_alerts import mentions_alert
 from exaid_core.config import ExaidConfig
@@ -10,17 +10,20 @@ from exaid_core.ctu import fitting
 from exaid_core.grounding import dissent_missing, stated_answer, unsupported_terms
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, alerts_in
+from exaid_core.validators import run_validators
 
 
 class History:
     """The summaries of a case so far.
 
     Args:
-        config: How much of the past a prompt holds.
+        config: How much of the past a prompt holds, and validators of the caller's own.
+        on_error: Told when a validator raises.
     """
 
-    def __init__(self, config: ExaidConfig) -> None:
+    def __init__(self, config: ExaidConfig, on_error: Callable[[Exception], None]) -> None:
         self._config = config
+        self._on_error = on_error
         self._event_ids: list[str] = []
         self.summaries: list[AgentSummary] = []
         """Oldest first."""
@@ -55,7 +58,7 @@ class History:
             terms = tuple(term for term in terms if term in kept)
         alerts = alerts_in(segments)
         told = "\n".join(texts)
-        return summary.model_copy(
+        summary = summary.model_copy(
             update={
                 "agents": tuple(dict.fromkeys(segment.agent_id for segment in segments)),
                 "source_seqs": seq_ranges(seq for segment in segments for seq in segment.seqs),
@@ -66,6 +69,8 @@ class History:
                 "alert_missing": not all(mentions_alert(told, alert) for alert in alerts),
             }
         )
+        remarks = run_validators(self._config.validators, summary, said, self._on_error)
+        return summary.model_copy(update={"remarks": remarks})
 
 
 def _line(summary: AgentSummary) -> str:

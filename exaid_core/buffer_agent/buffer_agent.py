@@ -74,6 +74,14 @@ class Judgement:
         return self.reason not in (TriggerReason.NONE, TriggerReason.BACKED_OFF)
 
 
+@dataclass(frozen=True, slots=True)
+class TraceData:
+    """What is kept of an agent's traces."""
+
+    count: int
+    """Segments that the agent has sent so far."""
+
+
 class BufferAgent:
     """One ordered list of segments for a case.
 
@@ -168,6 +176,11 @@ class BufferAgent:
     def flush(self) -> list[str]:
         """Return all segments as `| agent | text`, and keep them no longer."""
         return [segment.tagged for segment in self.take()]
+
+    @property
+    def traces(self) -> dict[str, TraceData]:
+        """Agent id -> what is kept of its traces, for each agent that has sent a segment."""
+        return {agent_id: TraceData(number) for agent_id, number in self._counts.items()}
 
     def get_trace_count(self, agent_id: str) -> int:
         """Return the number of segments that an agent has sent so far."""

@@ -9,7 +9,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from exaid_core.channel import clean
+from exaid_core.channel import one_line, valid_agent_id
+from exaid_core.shorten import shorten
 
 SUMMARY_SCHEMA_VERSION: Literal["1.0.0"] = "1.0.0"
 
@@ -70,18 +71,14 @@ class _SixFields(BaseModel):
         if value is None:
             return PLACEHOLDER
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return "; ".join(filter(None, map(_one_line, value)))
+            return "; ".join(filter(None, map(one_line, value)))
         return value
 
     @field_validator(*LIMITS)
     @classmethod
     def _never_empty(cls, value: str) -> str:
-        line = _one_line(value)
+        line = one_line(value)
         return PLACEHOLDER if line.strip(" .-–—…\"'").lower() in _NOTHING else line
-
-
-def _one_line(text: str) -> str:
-    return " ".join(clean(text).split())
 
 
 class SummaryDraft(_SixFields):
@@ -128,6 +125,8 @@ class AgentSummary(_SixFields):
     """Critical alerts in what it summarises, in their own words."""
     alert_missing: bool = False
     """Whether it does not mention one of them."""
+    remarks: tuple[str, ...] = ()
+    """What validators of the caller found: see `ExaidConfig.validators`."""
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Self:
@@ -137,6 +136,52 @@ class AgentSummary(_SixFields):
         ):
             raise ValueError("source_seqs: the ranges must ascend with a gap between them")
         return self
+
+    @classmethod
+    def from_five_fields(
+        cls,
+        agents: Iterable[str],
+        action: str,
+        reasoning: str,
+        findings: str | None = None,
+        next_steps: str | None = None,
+    ) -> Self:
+        """Return the summary of the older form with five fields.
+
+        Text beyond the limit of its field in this form is cut as a model's is. What the older form
+        did not have holds the placeholder.
+
+        Args:
+            agents: Ids of the agents.
+            action: Becomes `status_action`.
+            reasoning: Becomes `differential_rationale`.
+            findings: Becomes `key_findings`.
+            next_steps: Becomes `recommendation_next_step`.
+
+        Raises:
+            TypeError: `agents` is one text.
+            ValueError: An agent id cannot be shown.
+            pydantic.ValidationError: A field is no text.
+        """
+        if isinstance(agents, str):
+            raise TypeError(f"agents must be a list of ids, not the text {agents!r}")
+        draft = SummaryDraft.model_validate(
+            {
+                "status_action": action,
+                "key_findings": findings,
+                "differential_rationale": reasoning,
+                "recommendation_next_step": next_steps,
+            }
+        )
+        return cls.from_draft(draft).model_copy(
+            update={"agents": tuple(dict.fromkeys(map(valid_agent_id, agents)))}
+        )
+
+    @classmethod
+    def from_draft(cls, draft: SummaryDraft) -> Self:
+        """Return the draft as a summary: fields too long are cut and in `truncated_fields`."""
+        fields = {name: shorten(getattr(draft, name), limit) for name, limit in LIMITS.items()}
+        return cls.model_validate({**fields, "truncated_fields": tuple(excess(draft))})
 
     @property
     def action(self) -> str:

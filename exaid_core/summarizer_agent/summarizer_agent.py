@@ -16,7 +16,6 @@ from exaid_core.schema.agent_summary import (
     says_nothing,
 )
 from exaid_core.segments import Said, block
-from exaid_core.shorten import shorten
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
 from infra.chat import ChatMessage, ChatModel
 from infra.config import LLMRole
@@ -114,15 +113,9 @@ class SummarizerAgent:
                 kind = SummaryFailure.SCHEMA_VALIDATION_ERROR
             error = asked.error or "the summary says nothing"
             return Written(None, error, kind, user, usage, latency, asked.is_too_long, asked.cause)
-        summary = within_limits(draft)
+        summary = AgentSummary.from_draft(draft)
         cut = SummaryFailure.LENGTH_LIMIT_VIOLATION if summary.truncated_fields else None
         return Written(summary, "", cut, user, usage, latency)
-
-
-def within_limits(draft: SummaryDraft) -> AgentSummary:
-    """Return the draft as a summary; fields still too long are cut and in `truncated_fields`."""
-    fields = {name: shorten(getattr(draft, name), limit) for name, limit in LIMITS.items()}
-    return AgentSummary.model_validate({**fields, "truncated_fields": tuple(excess(draft))})
 
 
 def _prompt(history: Sequence[str], latest: str, said: Iterable[Said]) -> tuple[ChatMessage, ...]:

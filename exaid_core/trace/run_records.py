@@ -335,13 +335,15 @@ class SummaryEvent(_CaseRecord):
     dissent_missing: StrictBool | None = None
     """Whether agents disagree and the summary hides it: an addition to exaid.run 1.5.0."""
     clipped: StrictBool | None = None
-    """Whether it is of a part of a text: see `AgentSummary`. An addition, as the next three."""
+    """Whether it is of a part of a text: see `AgentSummary`. An addition, as the next four."""
     alerts: tuple[Text, ...] | None = None
     """Critical alerts in the text, in its own words; null without."""
     alert_missing: StrictBool | None = None
     """Whether the summary does not mention one of them."""
     part: Count | None = None
     """Which call about the text that was due at once it was, from 0; null for the first."""
+    remarks: tuple[Text, ...] | None = None
+    """What validators of the caller found; null without."""
     new_buffer_text_hash: Hash | None = None
     """Hash of the UTF-8 text that is summarised."""
     llm_usage: LlmUsage

@@ -28,11 +28,18 @@ class PromptFiles:
         Raises:
             KeyError: The file has a field that is not given.
         """
+        return self._template(name).substitute({key: str(value) for key, value in fields.items()})
+
+    def text(self, name: str) -> str:
+        """Return the text of the prompt file `name` with its `$names` as they stand there."""
+        return self._template(name).template
+
+    def _template(self, name: str) -> Template:
         template = self._templates.get(name)
         if template is None:
             text = (self._folder / f"{name}.txt").read_text(encoding="utf-8").strip()
             template = self._templates[name] = Template(text)
-        return template.substitute({key: str(value) for key, value in fields.items()})
+        return template
 
     @cached_property
     def hashes(self) -> dict[str, str]:

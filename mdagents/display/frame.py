@@ -6,10 +6,9 @@ control characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from types import MappingProxyType
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.constrain import Constrain
@@ -19,24 +18,13 @@ from rich.segment import Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from exaid_core.channel import clean
+from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.templates import LABELS, flags
 from mdagents.display.display import Snapshot, accuracy_so_far, left_to_summarise
 from mdagents.display.focus import OpenCase
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
-
-LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "status_action": "Status / action",
-        "key_findings": "Key findings",
-        "differential_rationale": "Differential",
-        "uncertainty_confidence": "Uncertainty",
-        "recommendation_next_step": "Next step",
-        "agent_contributions": "Agents",
-    }
-)
-"""Field of a summary -> its label, in the order in which they are shown."""
 
 _WIDEST = 120  # columns; longer lines are hard to read
 _NARROW = 60  # columns; with fewer, a label takes no column of its own
@@ -164,7 +152,7 @@ class Frame:
         figures.append(Text(f"{self.pace.elapsed(self.snapshot.now)} so far"))
         yield from _flow(figures, width)
         if self.waits:
-            yield Text(_one_line(self.waits), _NOTICE)
+            yield Text(one_line(self.waits), _NOTICE)
         if left := left_to_summarise(self.snapshot, self.questions):
             yield Text(left, _NOTICE)
 
@@ -181,10 +169,10 @@ class _SixFields:
     summary: AgentSummary
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if flags := _flags(self.summary):
-            yield Text(" · ".join(flags), _NOTICE)
+        if wrong := flags(self.summary):
+            yield Text(" · ".join(wrong), _NOTICE)
         for name, label in LABELS.items():
-            content = Text(_one_line(getattr(self.summary, name)))
+            content = Text(one_line(getattr(self.summary, name)))
             if options.max_width < _NARROW:
                 yield Text.assemble((f"{label}: ", "bold"), content)
                 continue
@@ -194,28 +182,16 @@ class _SixFields:
                 label = ""
 
 
-def _flags(summary: AgentSummary) -> list[str]:
-    flags = []
-    if summary.unsupported_terms:
-        flags.append(f"unsupported: {', '.join(summary.unsupported_terms)}")
-    if summary.dissent_missing:
-        flags.append("dissent missing")
-    if summary.truncated_fields:
-        cut = ", ".join(LABELS.get(name, name) for name in summary.truncated_fields)
-        flags.append(f"cut: {cut}")
-    return [_one_line(flag) for flag in flags]
-
-
 def _log(records: Sequence[SampleRecord], width: int) -> Iterator[Text]:
     """Yield a heading and a line for each record, none wider than `width`."""
     rows = [
         {
-            "question": Text(_one_line(record.question_id)),
+            "question": Text(one_line(record.question_id)),
             "level": Text(record.difficulty or "-"),
             "result": _result(record),
             "time": Text(f"{record.wall_seconds:.1f} s"),
             "tokens": Text(f"{record.token_usage.total_tokens:,}"),
-            "": Text(_one_line(record.error or ""), "yellow"),
+            "": Text(one_line(record.error or ""), "yellow"),
         }
         for record in records
     ]
@@ -260,8 +236,4 @@ def _flow(parts: Sequence[Text], width: int) -> Iterator[Text]:
 
 
 def _border_text(text: str) -> Text:
-    return Text(_one_line(text), overflow="ellipsis")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(clean(text).split())
+    return Text(one_line(text), overflow="ellipsis")

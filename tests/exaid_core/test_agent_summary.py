@@ -18,6 +18,7 @@ from exaid_core.schema.agent_summary import (
     excess,
     seq_ranges,
 )
+from exaid_core.shorten import shorten
 from infra.json_schema import longest_reply, reply_schema, without_string_lengths
 
 FIELDS: dict[str, Any] = {
@@ -170,6 +171,7 @@ def test_a_summary_survives_being_written_down(
         truncated_fields=("key_findings",),
         unsupported_terms=tuple(names),
         dissent_missing=missing,
+        remarks=tuple(names),
     )
     written = summary.model_dump_json()
     assert AgentSummary.model_validate_json(written) == summary
@@ -178,3 +180,37 @@ def test_a_summary_survives_being_written_down(
     assert all(
         getattr(summary, name) == " ".join(getattr(summary, name).split()) for name in LIMITS
     )
+
+
+def test_the_older_form_with_five_fields_becomes_a_summary() -> None:
+    summary = AgentSummary.from_five_fields(
+        agents=[" CardiologyAgent", "LaboratoryAgent", "CardiologyAgent"],
+        action="Troponin ordered.",
+        reasoning="Infarction is likely.",
+        findings="ST elevation.",
+        next_steps="Angiography.",
+    )
+    assert summary.agents == ("CardiologyAgent", "LaboratoryAgent")
+    assert (summary.action, summary.reasoning) == ("Troponin ordered.", "Infarction is likely.")
+    assert (summary.findings, summary.next_steps) == ("ST elevation.", "Angiography.")
+    assert summary.uncertainty_confidence == summary.agent_contributions == PLACEHOLDER
+    assert summary.truncated_fields == ()
+
+
+def test_what_the_older_form_leaves_out_has_the_placeholder() -> None:
+    summary = AgentSummary.from_five_fields(("doctor",), "Waiting.", "")
+    assert summary.reasoning == summary.findings == summary.next_steps == PLACEHOLDER
+
+
+def test_too_long_text_of_the_older_form_is_cut_like_that_of_a_model() -> None:
+    action = "aspirin 300 mg was given and " * 10
+    summary = AgentSummary.from_five_fields(["doctor"], action, "fine", next_steps="go on " * 100)
+    assert summary.truncated_fields == ("status_action", "recommendation_next_step")
+    assert excess(summary) == {}
+    assert summary.status_action == shorten(action.strip(), LIMITS["status_action"])
+
+
+@pytest.mark.parametrize("agents", ["doctor", [""], ["a\nb"], [3], None])
+def test_agents_of_the_older_form_that_are_none_are_refused(agents: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        AgentSummary.from_five_fields(agents, "Waiting.", "None yet.")

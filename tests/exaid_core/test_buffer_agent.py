@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TriggerReason
+from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TraceData, TriggerReason
 from exaid_core.config import ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.segments import Segment
@@ -196,3 +196,14 @@ async def test_cancelling_a_decision_keeps_its_segments() -> None:
     decision.cancel()
     await asyncio.wait([decision])
     assert agent.peek() == ["| doctor | Fever."]
+
+
+async def test_traces_are_a_view_of_the_counts() -> None:
+    agent = agent_of(model(WAIT))
+    assert agent.traces == {}
+    for name in ("doctor", "nurse", "doctor"):
+        await agent.addsegment(name, "The fever is gone.", [])
+    assert agent.traces == {"doctor": TraceData(count=2), "nurse": TraceData(count=1)}
+    assert agent.traces["doctor"].count == agent.get_trace_count("doctor")
+    agent.flush()
+    assert agent.traces["doctor"].count == 2

@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from tqdm import tqdm
 
+from exaid_core.templates import LABELS, flags
 from infra.files.whole_file import whole_file
 from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.html.head import Head
@@ -29,7 +30,7 @@ from mdagents.scoring.html.listing import (
     make_entries,
     start_of,
 )
-from mdagents.scoring.html.transcript import SUMMARY_FIELDS, make_transcript
+from mdagents.scoring.html.transcript import make_transcript
 from mdagents.scoring.rows import RunOutput
 
 _GZIP_LEVEL = 6
@@ -94,7 +95,7 @@ def _transcripts(run: RunOutput, case: Template, progress: tqdm[NoReturn]) -> It
     """Yield the compressed transcript of each row."""
     for row, record in run.records():
         transcript = make_transcript(run.folder, record, row)
-        page = case.render(transcript=transcript, fields=SUMMARY_FIELDS)
+        page = case.render(transcript=transcript, labels=LABELS, flags=flags)
         packed = gzip.compress(plain(page).encode(), _GZIP_LEVEL, mtime=0)
         progress.update()
         yield base64.b64encode(packed).decode()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exaid_core.schema.agent_summary import LIMITS, AgentSummary
+from exaid_core.schema.agent_summary import AgentSummary
 from mdagents.scoring.fields import (
     confidence_of,
     count_of,
@@ -26,9 +26,6 @@ from mdagents.scoring.transcripts import (
     read_transcript,
     summaries_of,
 )
-
-SUMMARY_FIELDS = {name: name.replace("_", " ") for name in LIMITS}
-"""Field of a summary -> its heading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
+from exaid_core.templates import LABELS
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.retry import Wait
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
-from mdagents.display.frame import LABELS, summary_box
+from mdagents.display.frame import summary_box
 from mdagents.display.terminal_view import TerminalView
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import SampleRecord, TokenUsageRecord

@@ -1,0 +1,139 @@
+"""Summaries as JSON, CSV, Markdown or XML, for other programs and for people."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from xml.etree import ElementTree as ET
+
+from pydantic import TypeAdapter
+
+from exaid_core.agent_names import AgentNames
+from exaid_core.channel import clean
+from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.templates import LABELS, flags, texts_of
+from infra.files.text import well_formed
+
+_SUMMARIES = TypeAdapter(list[AgentSummary])
+
+# A spreadsheet takes a cell that begins like this for a formula, also in full width:
+# https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = re.compile(r"[=+\-@＝＋－＠]")
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]()<>&|~$#^=!]")
+
+_NOT_IN_XML = re.compile("[\ufffe\uffff]")  # beyond what `clean` leaves out
+
+
+class ExportFormat(StrEnum):
+    """A form in which summaries can be written."""
+
+    JSON = "json"
+    """All of each summary: `read_json` reads it back."""
+    CSV = "csv"
+    """One row for each summary, for a spreadsheet."""
+    MARKDOWN = "markdown"
+    """A section for each summary."""
+    XML = "xml"
+    """All of each summary, with the names of the agents."""
+
+
+def export_summaries(
+    summaries: Sequence[AgentSummary],
+    format: ExportFormat | str,
+    names: AgentNames | None = None,
+) -> str:
+    """Return summaries in one of the formats.
+
+    Args:
+        summaries: In the order in which they are written.
+        format: `json`, `csv`, `markdown` or `xml`.
+        names: The names of agents; None: their ids. JSON holds ids in any case.
+
+    Raises:
+        ValueError: There is no such format.
+    """
+    match ExportFormat(format):
+        case ExportFormat.JSON:
+            plain = _SUMMARIES.dump_python(list(summaries), mode="json")
+            return well_formed(json.dumps(plain, ensure_ascii=False, indent=2)) + "\n"
+        case ExportFormat.CSV:
+            return _csv(summaries, names)
+        case ExportFormat.MARKDOWN:
+            return _markdown(summaries, names)
+        case ExportFormat.XML:
+            return _xml(summaries, names or AgentNames())
+
+
+def read_json(text: str) -> list[AgentSummary]:
+    """Return the summaries of a text that `export_summaries` wrote as JSON.
+
+    Raises:
+        pydantic.ValidationError: It is no such text.
+    """
+    return _SUMMARIES.validate_json(text)
+
+
+def _csv(summaries: Sequence[AgentSummary], names: AgentNames | None) -> str:
+    table = io.StringIO()
+    writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(AgentSummary.model_fields)
+    for summary in summaries:
+        writer.writerow(map(_cell, texts_of(summary, names).values()))
+    return table.getvalue()
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _markdown(summaries: Sequence[AgentSummary], names: AgentNames | None) -> str:
+    sections = []
+    for number, summary in enumerate(summaries, 1):
+        texts = texts_of(summary, names)
+        said = [f"- **{label}:** {_escaped(texts[name])}" for name, label in LABELS.items()]
+        wrong = [f"- **Flag:** {_escaped(flag)}" for flag in flags(summary)]
+        heading = f"## Summary {number}"
+        if summary.agents:
+            heading += f", of {_escaped(texts['agents'])}"
+        sections.append("\n".join([heading, "", *said, *wrong, ""]))
+    return "\n".join(sections)
+
+
+def _escaped(text: str) -> str:
+    """Return one line of text that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _xml(summaries: Sequence[AgentSummary], names: AgentNames) -> str:
+    root = ET.Element("summaries")
+    for summary in summaries:
+        node = ET.SubElement(root, "summary")
+        for field, value in summary:
+            _add(node, field, value, names)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _add(parent: ET.Element, field: str, value: object, names: AgentNames) -> None:
+    node = ET.SubElement(parent, field)
+    if not isinstance(value, tuple):
+        node.text = str(value).lower() if isinstance(value, bool) else _xml_text(str(value))
+        return
+    for item in value:
+        if field == "agents":
+            agent = ET.SubElement(node, "agent", id=_xml_text(item))
+            agent.text = _xml_text(names.name_of(item))
+        elif field == "source_seqs":
+            first, last = item
+            ET.SubElement(node, "range", first=str(first), last=str(last))
+        else:
+            ET.SubElement(node, "item").text = _xml_text(item)
+
+
+def _xml_text(text: str) -> str:
+    return _NOT_IN_XML.sub("", clean(text))
