@@ -291,7 +291,7 @@ async def test_its_own_connections_are_closed_at_the_end(
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
     provider.when("watch clinicians", SHIFT.model_dump())
-    provider.when("keep the physician", SummaryDraft(status_action="Fever.").model_dump())
+    provider.when("You brief a physician", SummaryDraft(status_action="Fever.").model_dump())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         async with EXAID() as exaid:

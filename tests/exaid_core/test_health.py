@@ -277,7 +277,7 @@ async def test_a_reply_cut_inside_its_json_is_no_summary_even_if_the_endpoint_sa
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    provider.when("keep the physician", '{"status_action": "Cardiac until exclud')
+    provider.when("You brief a physician", '{"status_action": "Cardiac until exclud')
     provider.when("watch clinicians", SHIFT.model_dump())
     async with EXAID() as exaid:
         assert await exaid.received_trace("a", "Cardiac until excluded.") is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
@@ -175,6 +177,15 @@ async def test_the_prompt_names_every_limit() -> None:
     system = write.requests[0].messages[0].content
     assert all(f"{name} {limit}" in system for name, limit in LIMITS.items())
     assert PLACEHOLDER in system
+
+
+async def test_the_prompt_says_once_what_each_field_is_for() -> None:
+    _, write = await written(STABLE)
+    system = write.requests[0].messages[0].content
+    uses = re.findall(r"^(\w+) \d+: (.+)$", system, re.MULTILINE)
+    assert [name for name, _ in uses] == list(LIMITS)
+    assert all(system.count(name) == 1 for name in LIMITS)
+    assert len(set(dict(uses).values())) == len(LIMITS)
 
 
 async def test_segments_are_told_by_agent_and_in_order() -> None:

@@ -19,6 +19,15 @@ from tests.support.environment import bare_environment
 RUNS = REPOSITORY / "tests" / "fixtures" / "runs"
 PORT = 18713
 """Of the provider that they were made with: a base URL is part of a run's identity."""
+WITH_THEIR_PROMPTS = """\
+import runpy, sys
+from pathlib import Path
+from exaid_core.prompts import PROMPTS
+_, folder, *sys.argv = sys.argv
+PROMPTS.__init__(Path(folder))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a program with EXAID's prompts of that time: prompts, too, are part of a run's identity."""
 
 
 def unpack(name: str) -> None:
@@ -28,8 +37,12 @@ def unpack(name: str) -> None:
 
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, str(REPOSITORY / program), *arguments],
+        [
+            *(sys.executable, "-c", WITH_THEIR_PROMPTS, str(RUNS / "exaid_prompts")),
+            *(str(REPOSITORY / program), *arguments),
+        ],
         env=bare_environment(
+            PYTHONPATH=str(REPOSITORY),
             HOME=str(Path.cwd()),
             OPENAI_API_KEY="k",
             OPENAI_BASE_URL=f"http://127.0.0.1:{PORT}/v1",
