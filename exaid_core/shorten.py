@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from exaid_core.term_list import phrases
+from exaid_core.words import character_ends, sentence_ends, word_spans
 
 ELLIPSIS = "…"
 
@@ -70,6 +71,43 @@ def shorten(text: str, limit: int) -> str:
         if end < limit and index not in bound and (kept := text[:end].rstrip(_DANGLING)):
             return kept + ELLIPSIS
     return ELLIPSIS
+
+
+def split_text(text: str, limit: int) -> list[str]:
+    """Return the text in pieces of at most `limit` characters; joined they are the text.
+
+    Each piece is as long as it can be and ends with a sentence; where not even one fits, between
+    words, if possible where `shorten` would cut; and inside a word only where the word is too long.
+
+    Args:
+        text: Any text.
+        limit: Most characters of a piece.
+
+    Raises:
+        ValueError: `limit` is less than 1.
+    """
+    if limit < 1:
+        raise ValueError(f"a text cannot be split into pieces of {limit} characters")
+    pieces, start = [], 0
+    while len(text) - start > limit:
+        end = start + _end_of_piece(text[start : start + limit + _LOOKAHEAD], limit)
+        pieces.append(text[start:end])
+        start = end
+    return [*pieces, text[start:]] if text[start:] else pieces
+
+
+def _end_of_piece(text: str, limit: int) -> int:
+    if sentences := [end for end in sentence_ends(text) if end <= limit]:
+        return sentences[-1]
+    characters = dict.fromkeys(end for end in character_ends(text) if end <= limit)
+    spans = word_spans(text)
+    bound = _bound_gaps([text[start:end] for start, end in spans])
+    starts = [start for start, _ in spans[1:]]
+    free = [start for gap, start in enumerate(starts) if gap not in bound]
+    for places in (free, starts, characters):
+        if ends := [end for end in places if end in characters]:
+            return ends[-1]
+    return limit  # one character of many code points
 
 
 def _bound_gaps(words: list[str]) -> set[int]:

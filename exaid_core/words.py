@@ -1,0 +1,79 @@
+"""Words, sentences and characters of any script, also of those that put no spaces between words.
+
+Where words are not separated by spaces, ICU's dictionaries say where they end; the rest follows
+Unicode Standard Annex 29. Words between spaces are never divided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+
+from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
+
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
+    "\u0e81-\u0ece\u0edc-\u0edf"  # Lao
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
+    "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
+    "\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufad9"
+    "\U00020000-\U0003347f"  # Han
+    "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001b000-\U0001b168"  # kana
+    "\u3105-\u312f\u31a0-\u31bf"  # Bopomofo
+)
+"""Letters of scripts without spaces that ICU has a dictionary for, as in a regular expression's [].
+
+They are those of Line_Break=SA (Unicode Standard Annex 14) and of the scripts of East Asia, without
+digits and punctuation.
+"""
+
+_LOCALE = "root"  # has the dictionaries of all languages
+_BETWEEN_SPACES = re.compile(r"\S+")
+_CLOSING = "，、。，．｡､：；！？）」』】〉》〕”’％"
+_PARTS = re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}\s{_CLOSING}]+|[{_CLOSING}]+")
+_HAS_UNSPACED = re.compile(rf"[{UNSPACED}]")
+
+
+def is_spaced(text: str) -> bool:
+    """Return whether all words of the text are separated by spaces."""
+    return text.isascii() or not _HAS_UNSPACED.search(text)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return where each word starts and ends, in order; closing punctuation belongs to its word."""
+    return [span for word in _BETWEEN_SPACES.finditer(text) for span in _divided(word)]
+
+
+def _divided(word: re.Match[str]) -> Iterator[tuple[int, int]]:
+    if is_spaced(word[0]):
+        yield word.span()
+        return
+    spans: list[tuple[int, int]] = []
+    for part in _PARTS.finditer(word[0]):
+        start, end = (word.start() + offset for offset in part.span())
+        if part[0][0] in _CLOSING and spans:
+            spans[-1] = (spans[-1][0], end)
+        elif is_spaced(part[0]):
+            spans.append((start, end))
+        else:
+            spans += pairwise([start, *(start + each for each in _ends(WordBreaker, part[0]))])
+    yield from spans
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Return where sentences end, with the white space after them; the last is the text's end."""
+    return list(_ends(SentenceBreaker, text))
+
+
+def character_ends(text: str) -> list[int]:
+    """Return where characters end as people see them (grapheme clusters), ascending."""
+    return list(_ends(CharacterBreaker, text))
+
+
+def _ends(
+    breaker: type[CharacterBreaker | SentenceBreaker | WordBreaker], text: str
+) -> Iterator[int]:
+    # A lone surrogate has no form in UTF-8, in which ICU takes its text; "?" is as long.
+    encodable = text.encode("utf-8", "replace").decode("utf-8")
+    return accumulate(map(len, breaker(encodable, _LOCALE)))
