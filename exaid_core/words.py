@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
 
+_UNMARKED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
+"""Letters of Thai and of Lao, whose sentences end without a mark."""
 UNSPACED = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
-    "\u0e81-\u0ece\u0edc-\u0edf"  # Lao
-    "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
+    _UNMARKED
+    + "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
     "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
     "\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufad9"
     "\U00020000-\U0003347f"  # Han
@@ -28,11 +30,89 @@ They are those of Line_Break=SA (Unicode Standard Annex 14) and of the scripts o
 digits and punctuation.
 """
 
+_SENTENCE_ENDS = frozenset(".?!\n։؝؞؟۔܀܁܂।॥၊။።፧፨។៕᠃᠉᱾᱿꓿。｡！？．﹒﹖﹗︒︕︖")
+"""Newline, and marks of living scripts with the property Sentence_Terminal (Unicode Standard
+Annex 44), but for the rarer ones of the Latin script, such as the interrobang."""
+
+_LONGEST_RUN = 128
+"""Characters without a space or a mark that are looked up in a dictionary together."""
 _LOCALE = "root"  # has the dictionaries of all languages
+_ENDS_UNMARKED = re.compile(rf"[{_UNMARKED}][ \t]+\Z")
+_COUNTED = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|[^{UNSPACED}\s]+|\s+")
 _BETWEEN_SPACES = re.compile(r"\S+")
 _CLOSING = "，、。，．｡､：；！？）」』】〉》〕”’％"
 _PARTS = re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}\s{_CLOSING}]+|[{_CLOSING}]+")
 _HAS_UNSPACED = re.compile(rf"[{UNSPACED}]")
+
+
+@dataclass(slots=True)
+class WordCount:
+    """Counts the words of a text that comes in tokens.
+
+    A word between spaces is one. Where it has letters of scripts without spaces, their words are
+    counted one by one; what stands before, between and after them is one word each: before them
+    in any case, else if it has a letter or a digit. The count is that of the text so far: it can
+    fall when the next token completes a word.
+    """
+
+    total: int = 0
+    """Words so far."""
+    _in_word: bool = False
+    _run: str | None = None
+    """Letters without spaces that the text ends in; empty after a mark that follows such letters;
+    None elsewhere."""
+    _run_words: int = 0
+
+    def add(self, token: str) -> None:
+        """Count a token; it may be empty."""
+        if self._run is None and (token.isascii() or is_spaced(token)):
+            if token:
+                continues_word = self._in_word and not token[0].isspace()
+                self.total += len(token.split()) - continues_word
+                self._in_word = not token[-1].isspace()
+            return
+        for part in _COUNTED.finditer(token):
+            text = part[0]
+            if part["unspaced"]:
+                self._add_unspaced(text)
+            elif self._run is None or text[0].isspace():
+                self._run = None
+                self.add(text)
+            elif any(map(str.isalnum, text)):
+                self._run = None
+                self._in_word = True
+                self.total += 1
+            else:
+                self._run = ""
+
+    def _add_unspaced(self, text: str) -> None:
+        if self._run:
+            self.total -= self._run_words
+            text = self._run + text
+        for start in range(0, len(text), _LONGEST_RUN):
+            self._run = text[start : start + _LONGEST_RUN]
+            self._run_words = sum(
+                any(map(str.isalnum, word)) for word in WordBreaker(self._run, _LOCALE)
+            )
+            self.total += self._run_words
+        self._in_word = True
+
+
+def count_words(text: str) -> int:
+    """Return the words of a text in any script, as `WordCount` counts them."""
+    count = WordCount()
+    count.add(text)
+    return count.total
+
+
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends like a sentence or a line; spaces and tabs after it do not matter.
+
+    In Thai and Lao, where nothing else separates sentences, a space does.
+    """
+    if text.rstrip(" \t")[-1:] in _SENTENCE_ENDS:
+        return True
+    return not text.isascii() and _ENDS_UNMARKED.search(text) is not None
 
 
 def is_spaced(text: str) -> bool:

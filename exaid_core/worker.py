@@ -15,6 +15,7 @@ from exaid_core.decisions import Decisions
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segmenter import Segmenter
 from exaid_core.segments import Segment
+from exaid_core.words import count_words
 from infra.config import LLMRole
 from infra.layers.gate import Urgency
 
@@ -288,5 +289,5 @@ class Worker:
         return config.coalesce and config.first_after is not None and is_first
 
     def _has_enough_text(self) -> bool:
-        words = sum(len(arrival.segment.text.split()) for arrival in self._pending)
+        words = sum(count_words(arrival.segment.text) for arrival in self._pending)
         return words >= self._config.gate.min_words

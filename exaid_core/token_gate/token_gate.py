@@ -1,7 +1,7 @@
 """Decides when there is enough streamed text of an agent to be judged.
 
-The gate does not read meaning. It counts whitespace-delimited words: its name is about the tokens
-that a model streams, not about a tokenizer.
+The gate does not read meaning. It counts words, see `WordCount`: its name is about the tokens that
+a model streams, not about a tokenizer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import count
 from types import TracebackType
 from typing import Self
 
-_BOUNDARY_CUES = (".", "?", "!", "\n")
+from exaid_core.words import WordCount, ends_sentence
 
 
 class FlushReason(StrEnum):
@@ -49,7 +49,7 @@ class GateProfile:
     """
 
     min_words: int = 60
-    """Words from which a chunk may end at a boundary cue: one of `.?!` or a newline."""
+    """Words from which a chunk may end at a boundary cue: see `ends_sentence`."""
     max_words: int = 100
     """Words at which a chunk ends wherever it is."""
     silence_timer: float = 1.0
@@ -88,7 +88,7 @@ class Flush:
     end_seq: int
     """Sequence number of the last token in it."""
     words: int
-    """Whitespace-delimited words in `text`; 0 if it is nothing but white space."""
+    """Words in `text`; 0 if it is nothing but white space."""
     first_at: float
     """When its first token came, in seconds on the caller's clock."""
     last_at: float
@@ -104,16 +104,7 @@ class _Chunk:
     first_at: float
     last_at: float
     tokens: list[str] = field(default_factory=list)
-    words: int = 0
-    ends_in_word: bool = False
-
-    def append(self, token: str, seq: int, now: float) -> None:
-        continues_word = self.ends_in_word and not token[0].isspace()
-        self.words += len(token.split()) - continues_word
-        self.ends_in_word = not token[-1].isspace()
-        self.tokens.append(token)
-        self.end_seq = seq
-        self.last_at = now
+    count: WordCount = field(default_factory=WordCount)
 
 
 class GateCore:
@@ -160,7 +151,7 @@ class GateCore:
         self._last_seq[agent_id] = seq
         expired = self.check_agent(agent_id, now)
         full = self._append(agent_id, token, seq, now) if token else None
-        return [flush for flush in (expired, full) if flush is not None]
+        return list(filter(None, (expired, full)))
 
     def check(self, now: float) -> list[Flush]:
         """Let through all text whose timer has expired.
@@ -224,7 +215,7 @@ class GateCore:
             reason=reason,
             start_seq=chunk.start_seq,
             end_seq=chunk.end_seq,
-            words=chunk.words,
+            words=chunk.count.total,
             first_at=chunk.first_at,
             last_at=chunk.last_at,
         )
@@ -254,13 +245,17 @@ class GateCore:
         chunk = self._chunks.get(agent_id)
         if chunk is None:
             chunk = self._chunks[agent_id] = _Chunk(seq, seq, first_at=now, last_at=now)
-        chunk.append(token, seq, now)
-        if chunk.words >= self._profile.max_words:
+        chunk.count.add(token)
+        chunk.tokens.append(token)
+        chunk.end_seq, chunk.last_at = seq, now
+        words = chunk.count.total
+        if words >= self._profile.max_words:
             return self.flush(agent_id, FlushReason.MAX_WORDS)
-        # Looking at the token is enough: if it is blank, the text before it was judged already.
-        if chunk.words >= self._profile.min_words and token.rstrip(" \t").endswith(_BOUNDARY_CUES):
-            return self.flush(agent_id, FlushReason.BOUNDARY_CUE)
-        return None
+        if words < self._profile.min_words:
+            return None
+        # Two tokens are enough: if both are blank, the text before them was judged already.
+        end = "".join(chunk.tokens[-2:]) if token.isspace() else token
+        return self.flush(agent_id, FlushReason.BOUNDARY_CUE) if ends_sentence(end) else None
 
     def _expiry(self, agent_id: str) -> tuple[float, FlushReason]:
         chunk = self._chunks[agent_id]
