@@ -20,7 +20,6 @@ _COUNTED_AGENTS = re.compile(
     r"|physicians?|teams?|members?|opinions?|views?|answers?|votes?)\b",
     re.IGNORECASE,
 )
-_IDIOMS = frozenset({"one", "zero"})  # "one of the causes" counts nothing
 
 
 def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, ...]:
@@ -85,11 +84,9 @@ class _Evidence:
 
 def _claims(text: str) -> Iterator[Quantity]:
     for quantity in quantities(text):
-        if quantity.unit is None and (
-            quantity.text.lower() in _IDIOMS or _COUNTED_AGENTS.match(text, quantity.end)
-        ):
-            continue
-        yield quantity
+        counts_agents = quantity.unit is None and _COUNTED_AGENTS.match(text, quantity.end)
+        if quantity.certain and not counts_agents:
+            yield quantity
 
 
 # --- disagreement --------------------------------------------------------------------------------
