@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core.grounding import unsupported_terms
+from exaid_core.schema.agent_summary import SummaryDraft
+from tests.exaid_core.models import SHIFT, STABLE, make_exaid, model
+from tests.support.virtual_time import virtual_time
 
 SUPPORT = "He takes metoprolol 25 mg and lisinopril 10 mg."
 
@@ -117,3 +120,15 @@ def test_swapped_doses_in_any_form(
     expected = () if one == other else ("metoprolol", "lisinopril")
     found = tuple(term.split()[0] for term in unsupported_terms([swapped], support))
     assert found == expected
+
+
+@virtual_time
+async def test_a_dose_is_swapped_with_one_of_the_latest_summary() -> None:
+    latest = SummaryDraft(status_action="Metoprolol 25 mg.")
+    swapped = SummaryDraft(status_action="Metoprolol 10 mg.")
+    exaid = make_exaid(model(SHIFT), model(latest, swapped, swapped, STABLE, swapped))
+    for text in ("Metoprolol 25 mg.", "Lisinopril 10 mg.", "Fever.", "Cough.", "Rash."):
+        await exaid.received_trace("doctor", text)
+    flagged = [summary.unsupported_terms for summary in exaid.summaries]
+    pair = ("Metoprolol 10 mg",)
+    assert flagged == [(), pair, pair, (), ("Metoprolol", "10 mg")], "no support by repetition"
