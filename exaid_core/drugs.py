@@ -66,6 +66,11 @@ def drugs(text: str) -> Iterator[tuple[int, int, str]]:
             yield word.start(), word.end(), name
 
 
+def international_name(drug: str) -> str:
+    """Return the first name of a drug in the list, for any name that `drugs` yields."""
+    return _synonyms().get(drug, (drug,))[0]
+
+
 def _joined(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import TypeAlias
 
+from exaid_core.doses import drug_doses
 from exaid_core.drugs import NamedDrugs, drugs
 from exaid_core.quantities import Quantity, numbers, plain, quantities
 
@@ -20,7 +25,6 @@ _COUNTED_AGENTS = re.compile(
     r"|physicians?|teams?|members?|opinions?|views?|answers?|votes?)\b",
     re.IGNORECASE,
 )
-_IDIOMS = frozenset({"one", "zero"})  # "one of the causes" counts nothing
 
 
 def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, ...]:
@@ -28,7 +32,8 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
 
     Numbers are compared by value and unit: `5mg` is `5 mg`, `0.50` is `0.5`, `two` is `2`, and
     5 mg/kg supports neither 5 mg nor 5 g. A number without a unit is supported by any number of
-    that value, a drug by any of its names.
+    that value, a drug by any of its names. A dose next to a drug (`metoprolol 10 mg`) is swapped
+    when the support gives that drug with other doses only and that dose with other drugs only.
 
     Args:
         summary_texts: The fields of the summary.
@@ -45,12 +50,14 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
     return tuple(terms.values())
 
 
-_Meaning: TypeAlias = str | tuple[tuple[str, ...], str | None]
-"""Name of a drug, or values and unit of a quantity: what makes two terms the same."""
+_Meaning: TypeAlias = str | tuple[str | None, tuple[str, ...], str | None]
+"""Name of a drug; or drug, if it is a dose of one, values and unit of a quantity: what makes two
+terms the same."""
 
 
 class _Evidence:
     def __init__(self, support: str) -> None:
+        self._support = support
         self._numbers = numbers(support)
         self._measured: set[tuple[str, str | None]] = set()
         for quantity in quantities(support):
@@ -61,7 +68,7 @@ class _Evidence:
     def missing(self, text: str) -> list[tuple[_Meaning, str]]:
         """Return meaning and wording of the terms of `text` without support, in order."""
         found: list[tuple[int, _Meaning, str]] = [
-            (claim.start, (claim.values, claim.unit), claim.text)
+            (claim.start, (None, claim.values, claim.unit), claim.text)
             for claim in _claims(text)
             if not all(self._has(value, claim.unit) for value in claim.values)
         ]
@@ -70,8 +77,12 @@ class _Evidence:
             for start, end, name in drugs(text)
             if name not in self._drugs
         ]
-        # No two terms begin at the same place.
-        return [(meaning, term) for _, meaning, term in sorted(found)]
+        for given in drug_doses(text):
+            if given.drug and self._is_swapped(given.drug.name, given.dose):
+                start, end, name = given.drug
+                meaning = (name, given.dose.values, given.dose.unit)
+                found.append((start, meaning, f"{text[start:end]} {given.dose.text}"))
+        return [(meaning, term) for _, meaning, term in sorted(found, key=itemgetter(0))]
 
     def _has(self, value: str, unit: str | None) -> bool:
         if unit is None:
@@ -82,14 +93,31 @@ class _Evidence:
         is_measurement = len(value.partition(".")[0]) > 1
         return is_measurement and unit in _OFTEN_UNWRITTEN and (value, None) in self._measured
 
+    def _is_swapped(self, drug: str, dose: Quantity) -> bool:
+        # A drug or a dose that the support does not have is not among these.
+        dosed = self._dosed.values()
+        has_doses = any(drug in (drugs or ()) for drugs in chain.from_iterable(dosed))
+        return has_doses and any(
+            given and all(drugs is not None and drug not in drugs for drugs in given)
+            for value in dose.values
+            if (given := self._dosed.get((value, dose.unit)))
+        )
+
+    @cached_property
+    def _dosed(self) -> Mapping[tuple[str, str | None], Sequence[frozenset[str] | None]]:
+        """Value and unit of each dose in the support -> what each time it may be a dose of."""
+        dosed = defaultdict(list)
+        for given in drug_doses(self._support):
+            for value in given.dose.values:
+                dosed[value, given.dose.unit].append(given.candidates)
+        return dosed
+
 
 def _claims(text: str) -> Iterator[Quantity]:
     for quantity in quantities(text):
-        if quantity.unit is None and (
-            quantity.text.lower() in _IDIOMS or _COUNTED_AGENTS.match(text, quantity.end)
-        ):
-            continue
-        yield quantity
+        counts_agents = quantity.unit is None and _COUNTED_AGENTS.match(text, quantity.end)
+        if quantity.certain and not counts_agents:
+            yield quantity
 
 
 # --- disagreement --------------------------------------------------------------------------------

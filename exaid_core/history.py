@@ -53,6 +53,9 @@ class History:
         if self.summaries:
             latest = self.summaries[-1]
             with_latest = unsupported_terms(texts, f"{said}\n{latest.semantics_text()}")
+            # A swapped dose is one term only beside the text that has both the dose and the drug.
+            repeated = _repeated(latest.unsupported_terms, "\n".join(texts), said)
+            terms = tuple(dict.fromkeys((*terms, *with_latest, *repeated)))
             # A term without support in the latest summary gains no support by being repeated.
             kept = {*with_latest, *latest.unsupported_terms}
             terms = tuple(term for term in terms if term in kept)
@@ -71,6 +74,15 @@ class History:
         )
         remarks = run_validators(self._config.validators, summary, said, self._on_error)
         return summary.model_copy(update={"remarks": remarks})
+
+
+def _repeated(terms: Sequence[str], text: str, said: str) -> list[str]:
+    """Return those of the terms that `text` states and what was said does not."""
+    return [
+        term
+        for term in terms
+        if not unsupported_terms([term], text) and unsupported_terms([term], said)
+    ]
 
 
 def _line(summary: AgentSummary) -> str:

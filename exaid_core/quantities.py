@@ -4,42 +4,50 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 
-from exaid_core.term_list import read_terms
+from exaid_core.number_words import number_words
+from exaid_core.term_list import phrases, read_terms
 
-_UNITS_FILE = Path(__file__).with_name("units.txt")
-
-_UP_TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
-_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_UP_TO_TWELVE.split())}
+_UNITS_FILES = [Path(__file__).with_name(f"{name}.txt") for name in ("units", "foreign_units")]
 
 _SUPERSCRIPTS = frozenset("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _THIN_SPACES = frozenset("\u00a0\u2009\u202f")
 _THREE_DIGITS = re.compile(r"[0-9]{3}(?![0-9])")
 # İ is the one letter that grows when it is put in lower case.
-_LOOKALIKES = str.maketrans("−‐‑‒–—⁄×·’µİ", "------/x.'μI")
+_LOOKALIKES = str.maketrans("−‐‑‒–—⁄×·’µİ٫٬،٪“”", '------/x.\'μI.,,%""')
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_OTHER_DIGIT = re.compile(r"\d")
 
 # The patterns below run over the whole support of every summary. Each begins with the character
 # that it looks for, and looks behind after that: the engine can skip to it, ten times faster.
 _THOUSANDS = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9,])")
 _SEPARATORS = re.compile("[^0-9]")
-# "0,5" and "1,5 mg", but not the list "1,2,3" or "1,5"
-_DECIMAL_COMMA = re.compile(
-    r",(?<=[0-9],)(?<![,.][0-9],)(?:(?<=0,)(?<![0-9]0,)(?=[0-9])|(?=[0-9]{1,2} ?[kmnμu]?[gl]\b))"
-)
 _OVER = re.compile(r" over (?<=[0-9] over )(?=[0-9])")
 _EVERY_HOURS = re.compile(r"[qQ](?<!\w.) ?([0-9]+) ?[hH]\b")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+# Characters that letters of a next word may follow without a space, and those that they may not.
+_RUNS_ON = re.compile("[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff]")
+_END_OF_WORD = "(?![a-z0-9μß-ɏ\u0300-\u036f\u0600-\u065fḀ-ỿ])"
+
+_MEASURES = phrases(
+    "kg, g, mg, ug, ng, pg, mol, mmol, umol, nmol, pmol, eq, meq, l, dl, ml, ul, m2, cm, mm, mmhg,"
+    "kpa, °c, %"
+)
+"""Units of numbers that are seldom listed without a space after a comma: `1,5 mg`."""
 
 _UNITY = "1"
 """The unit of counts (https://ucum.org/ucum)."""
 
 _VALUE = r"(?:\d++(?:\.\d++)?+|\.\d++)"
-_DIVIDES = r"(?: ?/ ?| ?\bper )"
+_DIVIDES = r"(?: ?/ ?| ?\bper | (?:por|par|pro|mỗi|لكل) | ?(?:ต่อ|每) ?)"
 _POWER = r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++)?+"
 
 
@@ -57,35 +65,44 @@ class Quantity:
     """The number, or both ends of a range, without superfluous zeros: `0.5`, `120/80`."""
     unit: str | None
     """Canonical name of the unit, such as `mg/kg`; the `/day` of a daily dose is left out."""
+    certain: bool
+    """Whether it is a number without doubt; `ein` and, without a unit, `one` mostly are not."""
 
 
 def plain(text: str) -> str:
     """Return `text` with one spelling for each number and sign.
 
     Characters are normalised (NFKC), except that exponents keep a `^`; dashes, fraction and
-    multiplication signs become ASCII; thousands lose their separators; a decimal comma is a point.
+    multiplication signs and the digits of any script become ASCII; thousands lose their separators;
+    a decimal comma is a point.
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
-    text = _DECIMAL_COMMA.sub(".", text)
+    text = _decimal_comma().sub(".", text)
     return _EVERY_HOURS.sub(r"every \1 h", _OVER.sub("/", text))
 
 
 def quantities(text: str) -> Iterator[Quantity]:
     """Yield the quantities of a text that `plain` returned, in order.
 
-    Digits that belong to a name (`SCA3`, `B12`, `COVID-19`, `2nd`) are not quantities. The sign of
-    a number is not read: in clinical prose a dash before a number is seldom a minus.
+    Numbers are read in digits and in words. Digits that belong to a name (`SCA3`, `B12`,
+    `COVID-19`, `2nd`) are not quantities. The sign of a number is not read: in clinical prose a
+    dash before a number is seldom a minus.
     """
-    for match in _pattern().finditer(text.lower()):
+    written = _Written(text)
+    for match in _pattern().finditer(written.digits):
+        start, end = written.span(match)
+        words = written.words.get(match.start(), _NO_WORDS)
         unit = match["unit"] and _canonical_unit(match["unit"])
+        unit = None if unit == _UNITY else unit
         yield Quantity(
-            text=text[match.start() : match.end()],
-            start=match.start(),
-            end=match.end(),
+            text=text[start:end],
+            start=start,
+            end=end,
             values=tuple(_canonical(value) for value in match.group("first", "last") if value),
-            unit=None if unit == _UNITY else unit,
+            unit=unit,
+            certain="article" not in words and (unit is not None or "vague" not in words),
         )
 
 
@@ -105,7 +122,8 @@ def _compatible(match: re.Match[str]) -> str:
             return ","
         elif unicodedata.category(match[0][0]) == "No":
             separator = " "
-    return separator + unicodedata.normalize("NFKC", match[0]).translate(_LOOKALIKES)
+    text = unicodedata.normalize("NFKC", match[0]).translate(_LOOKALIKES)
+    return separator + _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
 
 
 def _joined(match: re.Match[str]) -> str:
@@ -113,8 +131,8 @@ def _joined(match: re.Match[str]) -> str:
 
 
 def _canonical(value: str) -> str:
-    if value in _NUMBER_WORDS:
-        return _NUMBER_WORDS[value]
+    if value.isdecimal():
+        return value.lstrip("0") or "0"
     if "/" in value or ":" in value:
         return re.sub(_VALUE, lambda number: _canonical_number(number[0]), value.replace(" ", ""))
     value = re.sub(r"^10\^", "1e", value)
@@ -148,16 +166,38 @@ def _canonical_unit(text: str) -> str:
 def _unit_names() -> dict[str, str]:
     """Return spelling in lower case -> canonical name."""
     names = {}
-    for line in read_terms(_UNITS_FILE):
-        canonical, _, spellings = line.partition(":")
+    for line in chain.from_iterable(map(read_terms, _UNITS_FILES)):
+        canonical, _, spellings = unicodedata.normalize("NFKC", line).lower().partition(":")
         names.update(dict.fromkeys((one.strip() for one in spellings.split(",")), canonical))
     return names
 
 
 @cache
 def _any_unit_name() -> str:
-    longest_first = sorted(_unit_names(), key=len, reverse=True)
-    return rf"(?:{'|'.join(map(re.escape, longest_first))})(?![a-z0-9μ])"
+    return _any_of(_unit_names())
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return a pattern of whole names: whole words, where a script sets words apart."""
+    longest_first = sorted(names, key=len, reverse=True)
+    alternatives = []
+    # By their first letter: most are out of the question at once.
+    for letter, group in groupby(sorted(longest_first, key=itemgetter(0)), key=itemgetter(0)):
+        rests = [re.escape(name[1:]) for name in group]
+        end = "" if _RUNS_ON.match(letter) else _END_OF_WORD
+        alternatives.append(rf"{re.escape(letter)}(?:{'|'.join(rests)}){end}")
+    return rf"(?:{'|'.join(alternatives)})"
+
+
+@cache
+def _decimal_comma() -> re.Pattern[str]:
+    measures = [name for name, unit in _unit_names().items() if unit in _MEASURES]
+    # "0,5" and "1,5 mg", but not the list "1,2,3" or "1,5"
+    return re.compile(
+        r",(?<=[0-9],)(?<![,.][0-9],)"
+        rf"(?:(?<=0,)(?<![0-9]0,)(?=[0-9])|(?=[0-9]{{1,2}} ?{_any_of(measures)}))",
+        re.IGNORECASE,
+    )
 
 
 @cache
@@ -173,16 +213,58 @@ def _pattern() -> re.Pattern[str]:
     name = _any_unit_name()
     divisor = rf"{_DIVIDES}(?:{_VALUE} ?)?{name}"
     unit = rf"(?:{name}(?:{divisor})*|(?:{divisor})+)"
-    words = "|".join(f"(?<={word[0]}){word[1:]}" for word in _NUMBER_WORDS)
     number = (
         r"(?:(?<=1)0\^-?\d++"
         rf"|(?:(?<=\d)\d*+(?:\.\d++)?+|(?<=\.)\d++)(?:(?: ?/ ?{_VALUE}|:{_VALUE})++|{_POWER}))"
     )
     return re.compile(
         # Not within a name: after a letter, a digit and a point, or a letter and a hyphen.
-        r"(?P<first>[\d.zotfsen](?<![^\W_].)(?<!\d\..)(?<![a-z]-.)"
-        rf"(?:{number}|(?:{words})\b))"
+        rf"(?P<first>[\d.](?<![^\W_].)(?<!\d\..)(?<![a-z]-.){number})"
         rf"(?: ?%? ?(?:-|\bto\b) ?(?P<last>{_VALUE}{_POWER}))?+"
         rf"(?:(?: {{0,2}}|-)(?P<unit>{unit})|(?![a-z]))",
         re.ASCII,
     )
+
+
+@cache
+def _unit_follows() -> re.Pattern[str]:
+    return re.compile(f"[ -]?{_any_unit_name()}", re.ASCII)
+
+
+_NO_WORDS: frozenset[str] = frozenset()
+
+
+class _Written:
+    """A text in lower case whose numbers in words are written in digits.
+
+    Args:
+        text: The text as it is.
+    """
+
+    def __init__(self, text: str) -> None:
+        text = text.lower()
+        self.words: dict[int, frozenset[str]] = {}
+        """Where a number in words begins in `digits` -> what kinds of words it has."""
+        self._starts, self._shifts = [0], [0]
+        pieces = []
+        end = length = 0
+        for number in number_words(text):
+            if "counted" in number.kinds and not _unit_follows().match(text, number.end):
+                continue
+            digits = str(number.value)
+            length += number.start - end
+            pieces += [text[end : number.start], digits]
+            end = number.end
+            self.words[length] = number.kinds
+            length += len(digits)
+            self._starts.append(length)
+            self._shifts.append(end - length)
+        self.digits = "".join([*pieces, text[end:]])
+
+    def span(self, match: re.Match[str]) -> tuple[int, int]:
+        """Return where what was found in `digits` is in the text."""
+        start, end = match.span()
+        return self._origin(start), self._origin(end)
+
+    def _origin(self, place: int) -> int:
+        return place + self._shifts[bisect_right(self._starts, place) - 1]

@@ -1,0 +1,168 @@
+"""Which dose a text gives with which drug."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from exaid_core.drugs import drugs, international_name
+from exaid_core.quantities import Quantity, quantities
+from exaid_core.term_list import phrases
+
+_DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
+_PER = phrases("kg, m2, s, min, h, d, wk, dose")  # not of a volume: mg/dL is a laboratory unit
+
+_ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|[;\n。！？；]")
+_RESPECTIVELY = re.compile(
+    r"\brespective(?:ly|ment)\b|\brespectivamente\b|\bbzw\b|\blần lượt\b|分别|分別|それぞれ"
+    r"|ตามลำดับ|على التوالي",
+    re.IGNORECASE,
+)
+
+_CONJUNCTION = (
+    r"(?:\b(?:and|or|but|plus|with|then|while|than|instead|versus|vs|not|no|without|y|o|et|ou|und"
+    r"|oder|và|hoặc|و)\b|[和与與及或、と]|และ|หรือ)"
+)
+# Between a drug and its dose: "metoprolol (25 mg)", "metoprolol was raised to 25 mg".
+_DIRECT = re.compile(r"[^\w,;+]{0,4}")
+_CLOSE = re.compile(rf"(?:(?!{_CONJUNCTION})[^,;|]){{0,40}}|\s?,\s?", re.IGNORECASE)
+# Between a dose and its drug: "25 mg metoprolol", "25 mg IV metoprolol", "25 mg of metoprolol",
+# "25 mg daily of metoprolol"
+_DIRECT_OR_ROUTE = re.compile(
+    r"[^\w,;+]{0,4}(?:(?:iv|im|io|po|sc|sq|oral|intravenous|intramuscular|subcutaneous|inhaled"
+    r"|nebuli[sz]ed|bolus|tablets?|capsules?) )?",
+    re.IGNORECASE,
+)
+_OF = re.compile(
+    r"[^,;:()|]{0,20}?(?:\b(?:of|de|von)(?<!instead of)(?<!because of)(?<!place of)(?<!lieu of) "
+    r"|\bd'|の)(?:the )?",
+    re.IGNORECASE,
+)
+# Between two doses of a drug: "from 25 mg to 50 mg"
+_ONWARD = re.compile(r"\W*(?:\b(?:then|or|up to|to|bis|à|a|đến)\b)?\W*", re.IGNORECASE)
+# Between two drugs of a dose: "metoprolol and lisinopril"
+_COORDINATES = re.compile(rf"[\s,/+-]*{_CONJUNCTION}?[\s,/+-]*", re.IGNORECASE)
+
+
+class DrugMention(NamedTuple):
+    """A drug that a text names."""
+
+    start: int
+    """Where its name begins."""
+    end: int
+    """Where its name ends."""
+    name: str
+    """Its international name."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrugDose:
+    """A dose in a text, and what it is a dose of."""
+
+    dose: Quantity
+    """The dose: a mass, volume or number of units, also per kilogram or time."""
+    drug: DrugMention | None
+    """The drug that the dose stands next to, None where that is not clear."""
+    candidates: frozenset[str] | None
+    """Names of the drugs that the dose may be of, None where it may be of any."""
+
+
+_Items = Sequence[DrugMention | Quantity]
+
+
+def drug_doses(text: str) -> Iterator[DrugDose]:
+    """Yield the doses in a text that `plain` returned, with their drugs.
+
+    A dose is of the drug next to it in the same sentence, or of the same drug as the dose before it
+    (`25 mg, then 50 mg`). Next to several drugs (`metoprolol and lisinopril 10 mg`) it may be of
+    each; next to none, or with other words between, it may be of any: the drug may be one that is
+    not on the list.
+    """
+    doses = [quantity for quantity in quantities(text) if _is_dose(quantity)]
+    if not doses:
+        return
+    mentions = [
+        DrugMention(start, end, international_name(name)) for start, end, name in drugs(text)
+    ]
+    bounds = [end.start() for end in _ENDS_SENTENCE.finditer(text)]
+    items: _Items = sorted([*doses, *mentions], key=attrgetter("start"))
+    for sentence, of_sentence in groupby(items, key=lambda item: bisect(bounds, item.start)):
+        end = bounds[sentence] if sentence < len(bounds) else len(text)
+        yield from _Sentence(text, tuple(of_sentence), end).doses()
+
+
+def _is_dose(quantity: Quantity) -> bool:
+    unit, *divisors = (quantity.unit or "").split("/")
+    return unit in _DOSE_UNITS and all(part.lstrip("0123456789.") in _PER for part in divisors)
+
+
+class _Sentence:
+    def __init__(self, text: str, items: _Items, end: int) -> None:
+        self._text = text
+        self._items = items
+        self._end = end
+        self._given: set[int] = set()
+        """Indices of the drugs whose dose stands before them."""
+
+    def doses(self) -> Iterator[DrugDose]:
+        mentions = [item for item in self._items if isinstance(item, DrugMention)]
+        doses = [item for item in self._items if isinstance(item, Quantity)]
+        if _RESPECTIVELY.search(self._text, self._items[0].start, self._end) and mentions:
+            if len(mentions) == len(doses):
+                for dose, drug in zip(doses, mentions, strict=True):
+                    yield DrugDose(dose, drug, frozenset({drug.name}))
+            else:
+                names = frozenset(drug.name for drug in mentions)
+                yield from (DrugDose(dose, None, names) for dose in doses)
+            return
+        previous: DrugDose | None = None
+        for index, item in enumerate(self._items):
+            if isinstance(item, Quantity):
+                previous = self._of(index, item, previous)
+                yield previous
+
+    def _of(self, index: int, dose: Quantity, previous: DrugDose | None) -> DrugDose:
+        before = self._drug(index - 1) if index - 1 not in self._given else None
+        after = self._drug(index + 1)
+        left, right = self._gap(index - 1), self._gap(index)
+        if after and (
+            _OF.fullmatch(right)
+            or (_DIRECT_OR_ROUTE.fullmatch(right) and not (before and _DIRECT.fullmatch(left)))
+        ):
+            self._given.add(index + 1)
+            if before and _CLOSE.fullmatch(left) and not _OF.fullmatch(right):
+                return DrugDose(dose, None, self._run(index - 1, -1) | self._run(index + 1, 1))
+            return DrugDose(dose, after, self._run(index + 1, 1))
+        if before and (_DIRECT.fullmatch(left) or _CLOSE.fullmatch(left)):
+            return DrugDose(dose, before, self._run(index - 1, -1))
+        follows_dose = index and isinstance(self._items[index - 1], Quantity)
+        if previous and follows_dose and _ONWARD.fullmatch(left):
+            return DrugDose(dose, previous.drug, previous.candidates)
+        return DrugDose(dose, None, None)
+
+    def _run(self, index: int, step: int) -> frozenset[str]:
+        """Return the drug at `index` and those that are coordinated with it."""
+        names = set()
+        drug = self._drug(index)
+        while drug and index not in self._given - {index}:
+            names.add(drug.name)
+            if not _COORDINATES.fullmatch(self._gap(min(index, index + step))):
+                break
+            index += step
+            drug = self._drug(index)
+        return frozenset(names)
+
+    def _drug(self, index: int) -> DrugMention | None:
+        item = self._items[index] if 0 <= index < len(self._items) else None
+        return item if isinstance(item, DrugMention) else None
+
+    def _gap(self, index: int) -> str:
+        """Return the text between an item and the next."""
+        if 0 <= index < len(self._items) - 1:
+            return self._text[self._items[index].end : self._items[index + 1].start]
+        return ""

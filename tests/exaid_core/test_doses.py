@@ -1,0 +1,134 @@
+"""A dose that belongs to another drug is flagged, and nothing that the support states."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exaid_core.grounding import unsupported_terms
+from exaid_core.schema.agent_summary import SummaryDraft
+from tests.exaid_core.models import SHIFT, STABLE, make_exaid, model
+from tests.support.virtual_time import virtual_time
+
+SUPPORT = "He takes metoprolol 25 mg and lisinopril 10 mg."
+
+
+@pytest.mark.parametrize(
+    ("summary", "support", "missing"),
+    [
+        ("metoprolol 10 mg, lisinopril 25 mg", SUPPORT, ("metoprolol 10 mg", "lisinopril 25 mg")),
+        ("Metoprolol (10 mg bid)", SUPPORT, ("Metoprolol 10 mg",)),
+        ("10 mg of metoprolol", SUPPORT, ("metoprolol 10 mg",)),
+        ("10mg metoprolol and 25 mg lisinopril", SUPPORT, ("metoprolol 10mg", "lisinopril 25 mg")),
+        ("10 mg IV metoprolol", SUPPORT, ("metoprolol 10 mg",)),
+        ("Metoprolol was raised to 10 mg", SUPPORT, ("Metoprolol 10 mg",)),
+        ("Lopressor, 10 mg", SUPPORT, ("Lopressor 10 mg",)),
+        ("metoprolol 10 mg", "25 mg of metoprolol, 10 mg of lisinopril", ("metoprolol 10 mg",)),
+        ("metoprolol 10 mg", "25 mg metoprolol 10 mg lisinopril", ("metoprolol 10 mg",)),
+        ("metoprolol 10 mg", "metoprolol 25 mg lisinopril 10 mg", ("metoprolol 10 mg",)),
+        ("metoprolol 10 mg", "- metoprolol: 25 mg\n- lisinopril: 10 mg", ("metoprolol 10 mg",)),
+        (
+            "metoprolol 10 mg",
+            "| metoprolol | 25 mg |\n| lisinopril | 10 mg |",
+            ("metoprolol 10 mg",),
+        ),
+        (
+            "metoprolol 10 mg",
+            "metoprolol and lisinopril, 25 mg and 10 mg respectively",
+            ("metoprolol 10 mg",),
+        ),
+        ("metoprolol 10 mg", "Lopressor 25 mg; Zestril: lisinopril 10 mg", ("metoprolol 10 mg",)),
+        (
+            "heparin 18 units/kg/h, insulin 80 units/kg",
+            "heparin 80 units/kg bolus; insulin 18 units/kg/h",
+            ("heparin 18 units/kg/h", "insulin 80 units/kg"),
+        ),
+        ("metoprolol ten mg", SUPPORT, ("metoprolol ten mg",)),
+        ("metoprolol ๑๐ มก.", SUPPORT, ("metoprolol 10 มก.",)),
+        ("metoprolol 10 mg", "metoprolol 25毫克，lisinopril 10毫克", ("metoprolol 10 mg",)),
+    ],
+)
+def test_a_swapped_dose_is_flagged(summary: str, support: str, missing: tuple[str, ...]) -> None:
+    assert unsupported_terms([summary], support) == missing
+
+
+@pytest.mark.parametrize(
+    ("summary", "support"),
+    [
+        ("metoprolol 25 mg, lisinopril 10 mg", SUPPORT),
+        ("10 mg lisinopril; 25 mg of Lopressor", SUPPORT),
+        ("metoprolol 25 mg", "Start metoprolol. The dose is 25 mg. Give lisinopril 10 mg."),
+        ("metoprolol 10 mg", "metoprolol 25 mg. Raise it to 10 mg. Give lisinopril 10 mg."),
+        ("metoprolol 10 mg", "metoprolol and lisinopril, 10 mg each; metoprolol was 25 mg"),
+        ("metoprolol 10 mg", "metoprolol/lisinopril 10 mg; metoprolol 25 mg"),
+        ("metoprolol 50 mg", "metoprolol increased from 25 to 50 mg, lisinopril 10 mg"),
+        ("metoprolol 50 mg", "metoprolol 25 mg, then 50 mg; lisinopril 50 mg"),
+        ("metoprolol 50 mg", "metoprolol from 25 mg up to 50 mg and lisinopril 50 mg"),
+        ("metoprolol 37.5 mg", "metoprolol 25-37.5 mg, lisinopril 37.5 mg"),
+        ("metoprolol 25 mg", "metoprolol and lisinopril, 25 mg and 10 mg respectively"),
+        ("metoprolol 25 mg", "| drug | metoprolol | lisinopril |\n| dose | 25 mg | 10 mg |"),
+        ("metoprolol 10 mg", "lisinopril 10 mg; metoprolol as well"),
+        ("metoprolol 10 mg", "metoprolol 25 mg; give 10 mg tomorrow; lisinopril 10 mg"),
+        ("metoprolol rather than lisinopril 10 mg", SUPPORT),
+        ("metoprolol and lisinopril 10 mg", SUPPORT),
+        ("digoxin 2 ng/mL, 25 mg metoprolol", "digoxin 250 ug, metoprolol 25 mg, CRP 2 ng/mL"),
+        ("metoprolol 25 mg instead of lisinopril", SUPPORT),
+        ("metoprolol 25 mg/day", "metoprolol 25 mg daily, lisinopril 10 mg"),
+        ("aspirin 325 mg, clopidogrel 75 mg", "Aspirin (325 mg PO), clopidogrel (75 mg)"),
+        ("folic acid 5 mg", "folic acid 1 mg before; methotrexate 20 mg weekly and FA 5 mg daily"),
+        ("metoprolol and lisinopril 25 mg and 10 mg respectively", SUPPORT),
+    ],
+)
+def test_a_dose_that_the_support_gives_is_not_flagged(summary: str, support: str) -> None:
+    assert unsupported_terms([summary], support) == ()
+
+
+_PIECES = st.sampled_from(
+    [
+        "metoprolol",
+        "lisinopril",
+        "aspirin",
+        "25 mg",
+        "10 mg",
+        "325 mg",
+        "5 mg/kg",
+        "2 mg/dL",
+        " of ",
+    ]
+) | st.sampled_from([" and ", ", ", " ", ". ", "; ", "\n", " | ", " (", ") ", " to ", " each "])
+
+
+@given(st.lists(_PIECES, max_size=20).map("".join))
+def test_any_doses_support_themselves(text: str) -> None:
+    assert unsupported_terms([text], text) == ()
+
+
+_DOSES = st.integers(1, 1000)
+_FORMS = st.sampled_from(["{0} {1} mg", "{1} mg of {0}", "{0} ({1} mg bid)", "{0}: {1}mg daily"])
+_JOINTS = st.sampled_from([" and ", ", ", "; ", "\n", ". "])
+
+
+@given(_DOSES, _DOSES, _FORMS, _FORMS, _JOINTS, _JOINTS)
+def test_swapped_doses_in_any_form(
+    one: int, other: int, form: str, of_summary: str, joint: str, joint_of_summary: str
+) -> None:
+    support = joint.join([form.format("metoprolol", one), form.format("lisinopril", other)])
+    swapped = joint_of_summary.join(
+        [of_summary.format("metoprolol", other), of_summary.format("lisinopril", one)]
+    )
+    expected = () if one == other else ("metoprolol", "lisinopril")
+    found = tuple(term.split()[0] for term in unsupported_terms([swapped], support))
+    assert found == expected
+
+
+@virtual_time
+async def test_a_dose_is_swapped_with_one_of_the_latest_summary() -> None:
+    latest = SummaryDraft(status_action="Metoprolol 25 mg.")
+    swapped = SummaryDraft(status_action="Metoprolol 10 mg.")
+    exaid = make_exaid(model(SHIFT), model(latest, swapped, swapped, STABLE, swapped))
+    for text in ("Metoprolol 25 mg.", "Lisinopril 10 mg.", "Fever.", "Cough.", "Rash."):
+        await exaid.received_trace("doctor", text)
+    flagged = [summary.unsupported_terms for summary in exaid.summaries]
+    pair = ("Metoprolol 10 mg",)
+    assert flagged == [(), pair, pair, (), ("Metoprolol", "10 mg")], "no support by repetition"
