@@ -27,7 +27,8 @@ _ENDS_CLAUSE = re.compile(r"[.,;:!?)\]，、。；：！？）」』】،؛؟۔�
 _COMPARATOR = re.compile(r"[(\[]?(?:[<>≤≥=~≈±]+|[+−-])")
 # Latin and Cyrillic letters in lower case, letters of scripts without case, and German nouns.
 _UNIT = re.compile(
-    r"[a-zµμà-öø-ÿđơưạ-ỹ%°‰/×\u0430-\u045f]|[^\W\d_\u0000-\u0590]|(?:IU|U|L|Hz|kPa|Fr|Gy|Bq|[kMG]Bq|MHz|Eq|M)\b"
+    r"[a-zµμà-öø-ÿđơưạ-ỹ%°‰/×\u0430-\u045f]|[^\W\d_\u0000-\u0590]"
+    r"|(?:IU|U|L|Hz|kPa|Fr|Gy|Bq|[kMG]Bq|MHz|Eq|M)\b"
     r"|(?:Ampullen?|Einheiten|Gramm|Hübe|Mikrogramm|Milligramm|Milliliter|Minuten|Stunden|Tabletten?"
     r"|Tagen?|Tropfen|Wochen)\b"
 )
@@ -94,7 +95,8 @@ _KOREAN_NEGATION = re.compile("없|않|아니")
 
 # Vowels of Thai and Lao that are written before their consonant.
 _LEADING_VOWELS = "เแโใไເແໂໃໄ"
-_NUMBER_AT_END = re.compile(r"(?:\d\S{0,11})+\Z")
+# The numbers at the end, with what may be their units.
+_NUMBER_AT_END = re.compile(r"(?:\d\D{0,11})+\Z")
 
 
 def shorten(text: str, limit: int) -> str:
