@@ -29,16 +29,16 @@ _COMPARATOR = re.compile(r"[(\[]?(?:[<>≤≥=~≈±]+|[+−-])")
 _UNIT = re.compile(
     r"[a-zµμà-öø-ÿđơưạ-ỹ%°‰/×\u0430-\u045f]|[^\W\d_\u0000-\u0590]"
     r"|(?:IU|U|L|Hz|kPa|Fr|Gy|Bq|[kMG]Bq|MHz|Eq|M)\b"
-    r"|(?:Ampullen?|Einheiten|Gramm|Hübe|Mikrogramm|Milligramm|Milliliter|Minuten|Stunden|Tabletten?"
-    r"|Tagen?|Tropfen|Wochen)\b"
+    r"|(?:Ampullen?|Einheiten|Gramm|Hübe|Mikrogramm|Milligramm|Milliliter|Minuten|Stück|Stunden"
+    r"|Tabletten?|Tagen?|Tropfen|Wochen)\b"
 )
 _LONG_UNITS = phrases("đơn vị, وحدة دولية, مم زئبق, ميلي مول, ملي مول, международных единиц")
 _RANGE_SIGNS = phrases(
     "-, −, –, —, /, x, ×, *, ·, ±, +/-, to, and, or, of, in, over,"
-    "～, 至, 到, から, ถึง, đến, إلى, bis, hasta, до"
+    "～, 至, 到, から, ถึง, đến, إلى, bis, a, à, до"
 )
 _MAGNITUDES = phrases("hundred, thousand, million, billion")
-_DIVIDERS = phrases("per, /, 每, 毎, ต่อ, mỗi, por, pro, لكل")
+_DIVIDERS = phrases("per, /, 每, 毎, ต่อ, mỗi, por, par, pro, لكل")
 
 _CONJUNCTIONS = phrases(
     "and, or, but, nor, yet, so, then, however, although, though, while, whereas, because, since,"
@@ -64,31 +64,39 @@ _DENIES_BEFORE = phrases(
 # The same in other languages with spaces; in capitals they are English abbreviations.
 _OTHERS_DENY_BEFORE = phrases(
     "descartado, descartada, improbable, contraindicado, contraindicada, ausente, descartou,"
-    "pas, exclu, exclue, nicht, ausgeschlossen, unwahrscheinlich, kontraindiziert, không, غير, нет"
+    "pas, exclu, exclue, nicht, ausgeschlossen, unwahrscheinlich, kontraindiziert, không, غير, нет,"
+    "नहीं"
 )
-_OTHER_NEGATIONS = _OTHERS_DENY_BEFORE | phrases(
-    # Spanish, Portuguese, Italian
-    "sin, ni, nunca, jamás, tampoco, ningún, ninguno, ninguna, niega, niegan, negó, ausencia de,"
-    "descarta, descartar, evitar, suspender, salvo, excepto,"
-    "não, sem, nem, nega, nenhum, nenhuma, senza, né, nessun, nessuna, evitare,"
-    # French, German
-    "sans, aucun, aucune, jamais, sauf, éviter, arrêter, absence de,"
-    "kein, keine, keinen, keinem, keiner, keines, nie, niemals, ohne, weder, verneint,"
-    "vermeiden, absetzen, außer,"
-    # Vietnamese
-    "chưa, chẳng, đừng, tránh, ngừng, ngưng, phủ nhận, loại trừ, ít nghĩ,"
-    # Arabic
-    "لا, ليس, ليست, لم, لن, بدون, دون, بلا, عدم, ولا, وليس, ولم, ولن, نفى, ينفي, تنفي, ينفى,"
-    "استبعاد, يستبعد, تجنب, إيقاف,"
-    # Russian, Korean
-    "не, без, ни, отрицает, исключить, избегать, 안, 못"
+# Vietnamese is written by syllables, so that a phrase has twice as many words.
+_VIETNAMESE_NEGATIONS = phrases(
+    "không, chưa, chẳng, đừng, tránh, ngừng, ngưng, phủ nhận, loại trừ, chống chỉ, ít nghĩ"
+)
+_OTHER_NEGATIONS = (
+    _OTHERS_DENY_BEFORE
+    | _VIETNAMESE_NEGATIONS
+    | phrases(
+        # Spanish, Portuguese, Italian
+        "sin, ni, nunca, jamás, tampoco, ningún, ninguno, ninguna, niega, niegan, negó,"
+        "ausencia de, descarta, descartar, evitar, suspender, salvo, excepto,"
+        "não, sem, nem, nega, nenhum, nenhuma, senza, né, nessun, nessuna, evitare,"
+        # French, German
+        "sans, aucun, aucune, jamais, sauf, éviter, arrêter, absence de,"
+        "kein, keine, keinen, keinem, keiner, keines, nie, niemals, ohne, weder, verneint,"
+        "vermeiden, absetzen, außer,"
+        # Arabic
+        "لا, ليس, ليست, لم, لن, بدون, دون, بلا, عدم, ولا, وليس, ولم, ولن, نفى, ينفي, تنفي, ينفى,"
+        "استبعاد, يستبعد, تجنب, إيقاف, خال, خالٍ, خالي, خالية,"
+        # Russian, Korean, Hindi
+        "не, без, ни, отрицает, исключить, избегать, 안, 못, बिना"
+    )
 )
 _PAIRED = frozenset(name for name in _NEGATIONS | _OTHER_NEGATIONS if " " in name)
 # In scripts without spaces, wherever they stand.
 _UNSPACED_NEGATIONS = re.compile(
-    "[未否]|不(?![全整同])|非(?!常)|无效|無効|無し|禁|停用|停止|中止|除外|排除|阴性|陰性|避け|低い|にくい"
+    "[未否]|不(?![全整同])|非(?!常)|无效|無効|無し|禁|停用|停止|中止|除外|排除|阴性|陰性|避け|低い|乏し|にくい"
     "|な(?:い|く|かっ|けれ|し)|ません|ず(?!つ)|ぬ"
-    "|(?P<before_what>[无無没沒勿]|免(?=用|除)|避免|ไม่|ปฏิเสธ|ห้าม|งด|ไร้|หลีกเลี่ยง|ບໍ່|មិន|គ្មាន)"
+    "|(?P<before_what>[无無没沒勿毋莫别]|免(?=用|除)|避免|ไม่|มิได้|ปฏิเสธ|ห้าม|อย่า|งด"
+    "|ไร้|ปราศจาก|หลีกเลี่ยง|ບໍ່|មិន|គ្មាន)"
 )
 # Korean, at the start of a word: "발열이 없다".
 _KOREAN_NEGATION = re.compile("없|않|아니")
@@ -218,7 +226,9 @@ def _amount(words: list[str], clause_ends: list[bool], index: int) -> range:
         return two
     if _COMPARATOR.fullmatch(word) or word.lower() in _MAGNITUDES:
         return one
-    if not word.rstrip("%％")[-1:].isnumeric():
+    if word.endswith("/") and not is_spaced(after):
+        return one
+    if not _ends_with_number(word):
         return range(0)
     if after.lower() in _RANGE_SIGNS and _starts_with_number(beyond):
         return two
@@ -230,6 +240,11 @@ def _amount(words: list[str], clause_ends: list[bool], index: int) -> range:
         return range(index, next((i for i in range(index + 1, last) if clause_ends[i]), last))
     is_unit = _UNIT.match(after) and _plain(after) not in _NOT_UNITS
     return one if is_unit or _starts_with_number(after) else range(0)
+
+
+def _ends_with_number(word: str) -> bool:
+    last = word.rstrip("%％")[-1:]
+    return last.isnumeric() or last in tuple("两兩半")
 
 
 def _starts_with_number(word: str) -> bool:
@@ -249,11 +264,10 @@ def _negated(words: list[str], plain: list[str], clause_ends: list[bool], index:
         denies_before = True
     else:
         return range(0)
-    start = index
-    if denies_before:
-        start = _start_of_phrase(plain, clause_ends, index, _LONGEST_PHRASE)
+    longest = _LONGEST_PHRASE * (2 if name in _VIETNAMESE_NEGATIONS else 1)
+    start = _start_of_phrase(plain, clause_ends, index, longest) if denies_before else index
     # One word follows in any case: a negation must not be the last word.
-    last = _end_of_phrase(plain, clause_ends, end, _LONGEST_PHRASE)
+    last = _end_of_phrase(plain, clause_ends, end, longest)
     return range(start, min(max(last, end + 1), len(words) - 1))
 
 

@@ -41,6 +41,9 @@ texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])
                 "血培养阴性",
                 "沒有出血",
                 "避免使用造影剂",
+                "两片",
+                "别用阿司匹林",
+                "5×10⁹/升",
             )
         ),
         *(
@@ -60,6 +63,9 @@ texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])
                 "造影剤は使用しない",
                 "肺塞栓は否定的",
                 "可能性は低い",
+                "所見に乏しい",
+                "0.5mg/kg/時",
+                "出血を伴わない",
             )
         ),
         *(
@@ -74,6 +80,7 @@ texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])
                 "ไม่ไอ",
                 "ปฏิเสธโรคหัวใจ",
                 "ห้ามให้เฮพาริน",
+                "อย่าให้แอสไพริน",
             )
         ),
         *(
@@ -82,16 +89,32 @@ texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])
         ),
         *(
             ("Sốt; ", whole, "; đo lại huyết áp ngay")
-            for whole in ("5 đơn vị", "5 viên", "không ho", "chưa loại trừ", "phủ nhận đau ngực")
+            for whole in (
+                "5 đơn vị",
+                "5 viên",
+                "không ho",
+                "chưa loại trừ",
+                "không có dấu hiệu chảy máu",
+                "chống chỉ định aspirin",
+                "phủ nhận đau ngực",
+            )
         ),
         *(
             ("Fiebre; ", whole, "; repetir la tensión enseguida")
-            for whole in ("5 mg", "5 unidades", "sin tos", "Niega dolor", "embolia descartada")
+            for whole in (
+                "5 mg",
+                "5 a 10 mg",
+                "5 unidades",
+                "sin tos",
+                "Niega dolor",
+                "embolia descartada",
+            )
         ),
         *(
             ("Fieber; ", whole, "; Blutdruck sofort messen")
             for whole in (
                 "5 Tropfen",
+                "5 mg pro kg",
                 "40 Einheiten",
                 "kein Husten",
                 "ohne Blutung",
@@ -100,11 +123,19 @@ texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])
         ),
         *(
             ("Fièvre; ", whole, "; contrôler la tension")
-            for whole in ("5 unités", "sans toux", "n'a pas de toux", "aucun saignement")
+            for whole in (
+                "5 unités",
+                "5 à 10 mg",
+                "n'est pas indiqué",
+                "sans toux",
+                "n'a pas de toux",
+                "aucun saignement",
+            )
         ),
         ("Жар; ", "5 мг", "; измерить давление"),
         ("Жар; ", "без кашля", "; измерить давление"),
         ("발열; ", "출혈이 없음", "; 혈압을 다시 측정"),
+        ("ज्वर; ", "खांसी नहीं", "; रक्तचाप फिर से मापें"),
         ("ज्वर; ", "5 मिलीग्राम", "; रक्तचाप फिर से मापें"),
     ],
 )
