@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 from exaid_core.term_list import phrases
-from exaid_core.words import character_ends, sentence_ends, word_spans
+from exaid_core.words import character_ends, is_spaced, sentence_ends, word_spans
 
 ELLIPSIS = "…"
 
@@ -13,20 +15,35 @@ ELLIPSIS = "…"
 _LOOKAHEAD = 200
 _LONGEST_PHRASE = 4
 """Words on each side of a negation that belong to it."""
+_LONGEST_UNSPACED_PHRASE = 8
+"""The same where dictionaries make the words: they are shorter, and particles are words."""
+_LONGEST_WORD = 64
+"""Characters; what is longer between two spaces is no word, and can be cut anywhere."""
 
-_WORD = re.compile(r"\S+")
-_DANGLING = " \t\n,;:.…([{/–—"
+_DANGLING = " \t\n,;:.…([{/–—，、。；：（「『【《〈،؛۔।¿¡"
 
-_BEFORE_A_NUMBER = "([<>≤≥=~≈±+−-.,"
-_ENDS_CLAUSE = re.compile(r"[.,;:!?)\]]$")
+_BEFORE_A_NUMBER = "([<>≤≥=~≈±+−-.,（"
+_ENDS_CLAUSE = re.compile(r"[.,;:!?)\]，、。；：！？）」』】،؛؟۔।]$")
 _COMPARATOR = re.compile(r"[(\[]?(?:[<>≤≥=~≈±]+|[+−-])")
-_UNIT = re.compile(r"[a-zµμ%°‰/×]|(?:IU|U|L|Hz|kPa|Fr|Gy|Bq|[kMG]Bq|MHz|Eq|M)\b")
-_RANGE_SIGNS = phrases("-, −, –, —, /, x, ×, *, ·, ±, +/-, to, and, or, of, in, over")
+# Latin and Cyrillic letters in lower case, letters of scripts without case, and German nouns.
+_UNIT = re.compile(
+    r"[a-zµμà-öø-ÿđơưạ-ỹ%°‰/×\u0430-\u045f]|[^\W\d_\u0000-\u0590]"
+    r"|(?:IU|U|L|Hz|kPa|Fr|Gy|Bq|[kMG]Bq|MHz|Eq|M)\b"
+    r"|(?:Ampullen?|Einheiten|Gramm|Hübe|Mikrogramm|Milligramm|Milliliter|Minuten|Stück|Stunden"
+    r"|Tabletten?|Tagen?|Tropfen|Wochen)\b"
+)
+_LONG_UNITS = phrases("đơn vị, وحدة دولية, مم زئبق, ميلي مول, ملي مول, международных единиц")
+_RANGE_SIGNS = phrases(
+    "-, −, –, —, /, x, ×, *, ·, ±, +/-, to, and, or, of, in, over,"
+    "～, 至, 到, から, ถึง, đến, إلى, bis, a, à, до"
+)
 _MAGNITUDES = phrases("hundred, thousand, million, billion")
-_DIVIDERS = phrases("per, /")
+_DIVIDERS = phrases("per, /, 每, 毎, ต่อ, mỗi, por, par, pro, لكل")
 
 _CONJUNCTIONS = phrases(
-    "and, or, but, nor, yet, so, then, however, although, though, while, whereas, because, since"
+    "and, or, but, nor, yet, so, then, however, although, though, while, whereas, because, since,"
+    "pero, aunque, porque, und, oder, aber, weil, mais, và, hoặc, nhưng, vì, أو, لكن, ثم, لأن,"
+    "但, 但是, 和, 与, 與, 及, 或, 并, 並, 而, แต่, และ, หรือ, เพราะ"
 )
 # Words that follow a number without being its unit.
 _NOT_UNITS = _CONJUNCTIONS | phrases("with, on, in, at, for, is, was, were, are, to, by, from, as")
@@ -44,14 +61,60 @@ _DENIES_BEFORE = phrases(
     "not, never, cannot, unlikely, less likely, absent, excluded, ruled out, contraindicated,"
     "unless, except"
 )
+# The same in other languages with spaces; in capitals they are English abbreviations.
+_OTHERS_DENY_BEFORE = phrases(
+    "descartado, descartada, improbable, contraindicado, contraindicada, ausente, descartou,"
+    "pas, exclu, exclue, nicht, ausgeschlossen, unwahrscheinlich, kontraindiziert, không, غير, нет,"
+    "नहीं"
+)
+# Vietnamese is written by syllables, so that a phrase has twice as many words.
+_VIETNAMESE_NEGATIONS = phrases(
+    "không, chưa, chẳng, đừng, tránh, ngừng, ngưng, phủ nhận, loại trừ, chống chỉ, ít nghĩ"
+)
+_OTHER_NEGATIONS = (
+    _OTHERS_DENY_BEFORE
+    | _VIETNAMESE_NEGATIONS
+    | phrases(
+        # Spanish, Portuguese, Italian
+        "sin, ni, nunca, jamás, tampoco, ningún, ninguno, ninguna, niega, niegan, negó,"
+        "ausencia de, descarta, descartar, evitar, suspender, salvo, excepto,"
+        "não, sem, nem, nega, nenhum, nenhuma, senza, né, nessun, nessuna, evitare,"
+        # French, German
+        "sans, aucun, aucune, jamais, sauf, éviter, arrêter, absence de,"
+        "kein, keine, keinen, keinem, keiner, keines, nie, niemals, ohne, weder, verneint,"
+        "vermeiden, absetzen, außer,"
+        # Arabic
+        "لا, ليس, ليست, لم, لن, بدون, دون, بلا, عدم, ولا, وليس, ولم, ولن, نفى, ينفي, تنفي, ينفى,"
+        "استبعاد, يستبعد, تجنب, إيقاف, خال, خالٍ, خالي, خالية,"
+        # Russian, Korean, Hindi
+        "не, без, ни, отрицает, исключить, избегать, 안, 못, बिना"
+    )
+)
+_PAIRED = frozenset(name for name in _NEGATIONS | _OTHER_NEGATIONS if " " in name)
+# In scripts without spaces, wherever they stand.
+_UNSPACED_NEGATIONS = re.compile(
+    "[未否]|不(?![全整同])|非(?!常)|无效|無効|無し|禁|停用|停止|中止|除外|排除|阴性|陰性|避け|低い|乏し|にくい"
+    "|な(?:い|く|かっ|けれ|し)|ません|ず(?!つ)|ぬ"
+    "|(?P<before_what>[无無没沒勿毋莫别]|免(?=用|除)|避免|ไม่|มิได้|ปฏิเสธ|ห้าม|อย่า|งด"
+    "|ไร้|ปราศจาก|หลีกเลี่ยง|ບໍ່|មិន|គ្មាន)"
+)
+# Korean, at the start of a word: "발열이 없다".
+_KOREAN_NEGATION = re.compile("없|않|아니")
+
+# Vowels of Thai and Lao that are written before their consonant.
+_LEADING_VOWELS = "เแโใไເແໂໃໄ"
+# The numbers at the end, with what may be their units.
+_NUMBER_AT_END = re.compile(r"(?:\d\D{0,11})+\Z")
 
 
 def shorten(text: str, limit: int) -> str:
     """Return `text` if it fits, else as much of its beginning as makes sense alone, and `…`.
 
-    The cut falls between words. A number stays with its unit, a range or a fraction whole; a
-    negation stays with what it denies (at most four words to each side within its clause), or
-    both go.
+    The cut falls between words, in scripts without spaces as well. A number stays with its unit,
+    a range or a fraction whole; a negation stays with what it denies (at most four words to each
+    side within its clause, eight where words are not separated by spaces), or both go. Only where
+    no word fits is one cut: a word of a script without spaces, or what is longer than any word,
+    between two characters as people see them (grapheme clusters) and not in or after a number.
 
     Args:
         text: Any text.
@@ -64,13 +127,29 @@ def shorten(text: str, limit: int) -> str:
         raise ValueError(f"a text cannot be shortened to {limit} characters")
     if len(text) <= limit:
         return text
-    words = list(_WORD.finditer(text, 0, limit + _LOOKAHEAD))
-    bound = _bound_gaps([word[0] for word in words])
-    for index in reversed(range(len(words) - 1)):
-        end = words[index].end()
-        if end < limit and index not in bound and (kept := text[:end].rstrip(_DANGLING)):
-            return kept + ELLIPSIS
+    head = text[: limit + _LOOKAHEAD]
+    spans = word_spans(head)
+    bound = _bound_gaps(head, spans)
+    characters = None if head.isascii() else set(character_ends(head))
+    for index in reversed(range(len(spans) - 1)):
+        end = spans[index][1]
+        if end < limit and index not in bound:
+            kept = head[:end].rstrip(_DANGLING)
+            if kept and (characters is None or len(kept) in characters):
+                return kept + ELLIPSIS
+    if spans and 0 not in bound and _can_be_divided(text, *spans[0]):
+        ends = [end for end in character_ends(head) if spans[0][0] < end < limit]
+        kept = head[: ends[-1]].rstrip(_LEADING_VOWELS) if ends else ""
+        return _NUMBER_AT_END.sub("", kept) + ELLIPSIS
     return ELLIPSIS
+
+
+def _can_be_divided(text: str, start: int, end: int) -> bool:
+    """Return whether the first word can be cut: it is too long for one, or nothing is a word."""
+    word = text[start:end]
+    if not is_spaced(word):
+        return not _UNSPACED_NEGATIONS.match(word)
+    return len(word) > _LONGEST_WORD or not re.search(r"[^\W_]", text)
 
 
 def split_text(text: str, limit: int) -> list[str]:
@@ -101,7 +180,7 @@ def _end_of_piece(text: str, limit: int) -> int:
         return sentences[-1]
     characters = dict.fromkeys(end for end in character_ends(text) if end <= limit)
     spans = word_spans(text)
-    bound = _bound_gaps([text[start:end] for start, end in spans])
+    bound = _bound_gaps(text, spans)
     starts = [start for start, _ in spans[1:]]
     free = [start for gap, start in enumerate(starts) if gap not in bound]
     for places in (free, starts, characters):
@@ -110,25 +189,36 @@ def _end_of_piece(text: str, limit: int) -> int:
     return limit  # one character of many code points
 
 
-def _bound_gaps(words: list[str]) -> set[int]:
+def _bound_gaps(text: str, spans: list[tuple[int, int]]) -> set[int]:
     """Return the indices of the words after which the text must not be cut."""
     bound: set[int] = set()
+    words = [text[start:end] for start, end in spans]
     plain = [_plain(word) for word in words]
+    clause_ends = [
+        bool(_ENDS_CLAUSE.search(word)) or (not is_spaced(word) and text[end : end + 1].isspace())
+        for word, (_, end) in zip(words, spans, strict=True)
+    ]
     for index in range(len(words) - 1):
         # No cut after a conjunction or a dash; a dash would be stripped and expose the word before.
         if plain[index] in _CONJUNCTIONS or not words[index].strip(_DANGLING):
             bound.add(index)
-        bound.update(_amount(words, index))
-        bound.update(_negated(words, plain, index))
+        bound.update(_amount(words, clause_ends, index))
+        bound.update(_negated(words, plain, clause_ends, index))
+    for gaps in [] if is_spaced(text) else _negated_unspaced(text, spans, plain, clause_ends):
+        bound.update(gaps)
     return bound
 
 
 def _plain(word: str) -> str:
-    return word.strip("*_()[]\"'“”‘’.,;:!?").lower().replace("’", "'")
+    return (
+        word.strip("*_()[]\"'“”‘’.,;:!?，、。；：！？（）「」『』،؛؟۔«»¿¡")
+        .lower()
+        .replace("’", "'")
+    )
 
 
-def _amount(words: list[str], index: int) -> range:
-    """Return the gaps, at most two, from the word at `index` on that would split an amount."""
+def _amount(words: list[str], clause_ends: list[bool], index: int) -> range:
+    """Return the gaps, at most three, from the word at `index` on that would split an amount."""
     word, after = words[index : index + 2]
     beyond = words[index + 2] if index + 2 < len(words) else ""
     one, two = range(index, index + 1), range(index, index + 2)
@@ -136,44 +226,77 @@ def _amount(words: list[str], index: int) -> range:
         return two
     if _COMPARATOR.fullmatch(word) or word.lower() in _MAGNITUDES:
         return one
-    if not word.rstrip("%")[-1:].isnumeric():
+    if word.endswith("/") and not is_spaced(after):
+        return one
+    if not _ends_with_number(word):
         return range(0)
     if after.lower() in _RANGE_SIGNS and _starts_with_number(beyond):
         return two
+    if f"{after} {_plain(beyond)}" in _LONG_UNITS:
+        return two
+    if not is_spaced(after):
+        # Dictionaries divide long units: 毫米|汞|柱.
+        last = min(index + 3, len(words) - 1)
+        return range(index, next((i for i in range(index + 1, last) if clause_ends[i]), last))
     is_unit = _UNIT.match(after) and _plain(after) not in _NOT_UNITS
     return one if is_unit or _starts_with_number(after) else range(0)
+
+
+def _ends_with_number(word: str) -> bool:
+    last = word.rstrip("%％")[-1:]
+    return last.isnumeric() or last in tuple("两兩半")
 
 
 def _starts_with_number(word: str) -> bool:
     return word.lstrip(_BEFORE_A_NUMBER)[:1].isnumeric()
 
 
-def _negated(words: list[str], plain: list[str], index: int) -> range:
+def _negated(words: list[str], plain: list[str], clause_ends: list[bool], index: int) -> range:
     """Return the gaps around a negation that starts at `index`, as far as its phrase reaches."""
-    pair = " ".join(plain[index : index + 2])
-    if pair in _NEGATIONS:
-        name, end = pair, index + 1
-    elif plain[index] in _NEGATIONS or plain[index].endswith("n't"):
+    name, end = " ".join(plain[index : index + 2]), index + 1
+    if name not in _PAIRED:
         name, end = plain[index], index
+    if name in _NEGATIONS or name.endswith("n't"):
+        denies_before = name in _DENIES_BEFORE or name.endswith("n't")
+    elif name in _OTHER_NEGATIONS and not words[index].isupper():
+        denies_before = name in _OTHERS_DENY_BEFORE
+    elif _KOREAN_NEGATION.match(name):
+        denies_before = True
     else:
         return range(0)
-    start = index
-    if name in _DENIES_BEFORE or name.endswith("n't"):
-        start = _start_of_phrase(words, plain, index)
-    return range(start, _end_of_phrase(words, plain, end))
+    longest = _LONGEST_PHRASE * (2 if name in _VIETNAMESE_NEGATIONS else 1)
+    start = _start_of_phrase(plain, clause_ends, index, longest) if denies_before else index
+    # One word follows in any case: a negation must not be the last word.
+    last = _end_of_phrase(plain, clause_ends, end, longest)
+    return range(start, min(max(last, end + 1), len(words) - 1))
 
 
-def _start_of_phrase(words: list[str], plain: list[str], index: int) -> int:
-    for before in range(index - 1, max(index - 1 - _LONGEST_PHRASE, -1), -1):
-        if _ENDS_CLAUSE.search(words[before]) or plain[before] in _CONJUNCTIONS:
+def _negated_unspaced(
+    text: str, spans: list[tuple[int, int]], plain: list[str], clause_ends: list[bool]
+) -> Iterator[range]:
+    """Yield the gaps around each negation of a script without spaces."""
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    for negation in _UNSPACED_NEGATIONS.finditer(text):
+        first = bisect_right(starts, negation.start()) - 1
+        last = bisect_left(ends, negation.end())
+        start, end = first, _end_of_phrase(plain, clause_ends, last, _LONGEST_UNSPACED_PHRASE)
+        if negation["before_what"]:
+            end = min(max(end, last + 1), len(spans) - 1)
+        else:
+            start = _start_of_phrase(plain, clause_ends, first, _LONGEST_UNSPACED_PHRASE)
+        yield range(start, end)
+
+
+def _start_of_phrase(plain: list[str], clause_ends: list[bool], index: int, longest: int) -> int:
+    for before in range(index - 1, max(index - 1 - longest, -1), -1):
+        if clause_ends[before] or plain[before] in _CONJUNCTIONS:
             return before + 1
-    return max(index - _LONGEST_PHRASE, 0)
+    return max(index - longest, 0)
 
 
-def _end_of_phrase(words: list[str], plain: list[str], negation: int) -> int:
-    last = min(negation + _LONGEST_PHRASE, len(words) - 1)
-    for word in range(negation, last):
-        if _ENDS_CLAUSE.search(words[word]) or plain[word + 1] in _CONJUNCTIONS:
-            # One word follows in any case: a negation must not be the last word.
-            return max(word, negation + 1)
+def _end_of_phrase(plain: list[str], clause_ends: list[bool], index: int, longest: int) -> int:
+    last = min(index + longest, len(plain) - 1)
+    for word in range(index, last):
+        if clause_ends[word] or plain[word + 1] in _CONJUNCTIONS:
+            return word
     return last

@@ -20,7 +20,9 @@ UNSPACED_NAMES = re.compile(
     "BOPOMOFO|CJK|HALFWIDTH|HIRAGANA|IDEOGRAPH|KANGXI|KATAKANA|KHMER|LAO|MYANMAR|THAI|VERTICAL"
 )
 SPACED = st.text(
-    st.characters().filter(lambda letter: not UNSPACED_NAMES.search(name(letter, "")))
+    st.characters(exclude_categories=["Cn"]).filter(
+        lambda letter: not UNSPACED_NAMES.search(name(letter, ""))
+    )
 ) | st.text(st.sampled_from("aé٥лkм한ạ \n\t\u2003\x1c.,-"))
 
 
