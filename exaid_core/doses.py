@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
 from exaid_core.drugs import drugs, international_name
-from exaid_core.quantities import Quantity, quantities
+from exaid_core.quantities import Quantity
 from exaid_core.term_list import phrases
 
 _DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
@@ -75,25 +75,29 @@ class DrugDose:
 _Items = Sequence[DrugMention | Quantity]
 
 
-def drug_doses(text: str) -> Iterator[DrugDose]:
-    """Yield the doses in a text that `plain` returned, with their drugs.
+def drug_doses(text: str, measured: Iterable[Quantity]) -> Iterator[DrugDose]:
+    """Yield the doses in a text with their drugs.
 
     A dose is of the drug next to it in the same sentence, or of the same drug as the dose before it
     (`25 mg, then 50 mg`). Next to several drugs (`metoprolol and lisinopril 10 mg`) it may be of
     each; next to none, or with other words between, it may be of any: the drug may be one that is
     not on the list.
+
+    Args:
+        text: A text that `plain` returned.
+        measured: Its quantities, as `quantities` yields them.
     """
-    doses = [quantity for quantity in quantities(text) if _is_dose(quantity)]
-    if not doses:
-        return
-    mentions = [
-        DrugMention(start, end, international_name(name)) for start, end, name in drugs(text)
-    ]
-    bounds = [end.start() for end in _ENDS_SENTENCE.finditer(text)]
-    items: _Items = sorted([*doses, *mentions], key=attrgetter("start"))
-    for sentence, of_sentence in groupby(items, key=lambda item: bisect(bounds, item.start)):
+    bounds = [end.end() for end in _ENDS_SENTENCE.finditer(text)]
+    doses = filter(_is_dose, measured)
+    for sentence, of_sentence in groupby(doses, key=lambda dose: bisect(bounds, dose.start)):
+        start = bounds[sentence - 1] if sentence else 0
         end = bounds[sentence] if sentence < len(bounds) else len(text)
-        yield from _Sentence(text, tuple(of_sentence), end).doses()
+        mentions = [
+            DrugMention(start + first, start + last, international_name(name))
+            for first, last, name in drugs(text[start:end])
+        ]
+        items: _Items = sorted([*of_sentence, *mentions], key=attrgetter("start"))
+        yield from _Sentence(text, items, end).doses()
 
 
 def _is_dose(quantity: Quantity) -> bool:
