@@ -96,7 +96,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _phrase(text: str, start: int) -> list[_Part]:
-    """Return the longest phrase of one language that begins at `start`."""
+    """Return the longest phrase of one language that begins with the number word at `start`."""
     vocabulary = _vocabulary()
     words: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -105,7 +105,9 @@ def _phrase(text: str, start: int) -> list[_Part]:
         words.append(match[0])
         spans.append(match.span())
         match = _NEXT_WORD.match(text, match.end() + 1)
-    parts = max((_parts(words, spans, language) for language in _languages()), key=len)
+    if not words:  # part of a longer word
+        return []
+    parts = max((_parts(words, spans, language) for language in _languages_of(words[0])), key=len)
     before = text[max(start - 12, 0) : start]
     if _ORDINAL.search(before):
         return []
@@ -184,6 +186,15 @@ def _in_han(run: re.Match[str]) -> Iterator[NumberWords]:
     elif len(words) > 2 or not words[-1].value:  # two digits without a ten are a range: 二三
         value = int("".join(str(word.value) for word in words))
         yield NumberWords(start, end, value, words[0].kinds & words[-1].kinds)
+
+
+@cache
+def _languages_of(first: str) -> list[_Language]:
+    return [
+        language
+        for language in _languages()
+        if any(first == name.partition("-")[0] for name in language.words)
+    ]
 
 
 @cache

@@ -159,6 +159,7 @@ def test_drugs_and_doses_that_the_support_does_not_give_in_other_languages(
         ("hai mươi lăm mg", "hai mươi mg", ("hai mươi lăm mg",)),
         ("once días", "12 días", ("once días",)),
         ("drei Läsionen", "zwei Läsionen", ("drei",)),
+        ("两天 two days then 五天", "2天", ("五天",)),
         ("5 gélules", "5 g", ("5 gélules",)),
         ("11 lesions", "aspirin once daily", ("11",)),
     ],
@@ -213,7 +214,7 @@ def test_any_text_in_chinese_characters_supports_itself(text: str) -> None:
 _WORDS = re.findall(
     r"\S+",
     "one two twenty hundred thousand and y et veinte cinco quatre vingt dix sept fünf und zwanzig"
-    " hai mươi năm lăm trăm ngày mg 5 - , mil cent per",
+    " hai mươi năm lăm trăm ngày mg 5 - , mil cent per 二十毫克 第 三 天",
 )
 
 
