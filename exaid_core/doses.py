@@ -17,6 +17,8 @@ from exaid_core.term_list import phrases
 _DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
 _PER = phrases("kg, m2, s, min, h, d, wk, dose")  # not of a volume: mg/dL is a laboratory unit
 
+_KIND_OF = {"glargine": "insulin", "lispro": "insulin"}
+
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|[;\n。！？；]")
 _RESPECTIVELY = re.compile(
     r"\brespective(?:ly|ment)\b|\brespectivamente\b|\bbzw\b|\blần lượt\b|分别|分別|それぞれ"
@@ -58,6 +60,11 @@ class DrugMention(NamedTuple):
     """Where its name ends."""
     name: str
     """Its international name."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a dose of it is a dose of: glargine is insulin."""
+        return frozenset({self.name, _KIND_OF.get(self.name, self.name)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +126,9 @@ class _Sentence:
         if _RESPECTIVELY.search(self._text, self._items[0].start, self._end) and mentions:
             if len(mentions) == len(doses):
                 for dose, drug in zip(doses, mentions, strict=True):
-                    yield DrugDose(dose, drug, frozenset({drug.name}))
+                    yield DrugDose(dose, drug, drug.names)
             else:
-                names = frozenset(drug.name for drug in mentions)
+                names = frozenset[str]().union(*(drug.names for drug in mentions))
                 yield from (DrugDose(dose, None, names) for dose in doses)
             return
         previous: DrugDose | None = None
@@ -151,10 +158,10 @@ class _Sentence:
 
     def _run(self, index: int, step: int) -> frozenset[str]:
         """Return the drug at `index` and those that are coordinated with it."""
-        names = set()
+        names: set[str] = set()
         drug = self._drug(index)
         while drug and index not in self._given - {index}:
-            names.add(drug.name)
+            names |= drug.names
             if not _COORDINATES.fullmatch(self._gap(min(index, index + step))):
                 break
             index += step

@@ -74,6 +74,7 @@ from exaid_core.number_words import number_words
         ("hai mươi lăm mg", "25 mg"),
         ("mười lăm ngày", "15 days"),
         ("hai mươi năm", "20 years"),
+        ("chín mươi chín phần trăm", "99 %"),
         ("ba năm", "3 years"),
         ("năm ngày", "5 days"),
         ("一百二十毫克", "120 mg"),
