@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
 from exaid_core.drugs import drugs, international_name
-from exaid_core.quantities import Quantity, quantities
+from exaid_core.quantities import Quantity
 from exaid_core.term_list import phrases
 
 _DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
 _PER = phrases("kg, m2, s, min, h, d, wk, dose")  # not of a volume: mg/dL is a laboratory unit
+
+_KIND_OF = {"glargine": "insulin", "lispro": "insulin"}
 
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|[;\n。！？；]")
 _RESPECTIVELY = re.compile(
@@ -59,6 +61,11 @@ class DrugMention(NamedTuple):
     name: str
     """Its international name."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What a dose of it is a dose of: glargine is insulin."""
+        return frozenset({self.name, _KIND_OF.get(self.name, self.name)})
+
 
 @dataclass(frozen=True, slots=True)
 class DrugDose:
@@ -75,25 +82,29 @@ class DrugDose:
 _Items = Sequence[DrugMention | Quantity]
 
 
-def drug_doses(text: str) -> Iterator[DrugDose]:
-    """Yield the doses in a text that `plain` returned, with their drugs.
+def drug_doses(text: str, measured: Iterable[Quantity]) -> Iterator[DrugDose]:
+    """Yield the doses in a text with their drugs.
 
     A dose is of the drug next to it in the same sentence, or of the same drug as the dose before it
     (`25 mg, then 50 mg`). Next to several drugs (`metoprolol and lisinopril 10 mg`) it may be of
     each; next to none, or with other words between, it may be of any: the drug may be one that is
     not on the list.
+
+    Args:
+        text: A text that `plain` returned.
+        measured: Its quantities, as `quantities` yields them.
     """
-    doses = [quantity for quantity in quantities(text) if _is_dose(quantity)]
-    if not doses:
-        return
-    mentions = [
-        DrugMention(start, end, international_name(name)) for start, end, name in drugs(text)
-    ]
-    bounds = [end.start() for end in _ENDS_SENTENCE.finditer(text)]
-    items: _Items = sorted([*doses, *mentions], key=attrgetter("start"))
-    for sentence, of_sentence in groupby(items, key=lambda item: bisect(bounds, item.start)):
+    bounds = [end.end() for end in _ENDS_SENTENCE.finditer(text)]
+    doses = filter(_is_dose, measured)
+    for sentence, of_sentence in groupby(doses, key=lambda dose: bisect(bounds, dose.start)):
+        start = bounds[sentence - 1] if sentence else 0
         end = bounds[sentence] if sentence < len(bounds) else len(text)
-        yield from _Sentence(text, tuple(of_sentence), end).doses()
+        mentions = [
+            DrugMention(start + first, start + last, international_name(name))
+            for first, last, name in drugs(text[start:end])
+        ]
+        items: _Items = sorted([*of_sentence, *mentions], key=attrgetter("start"))
+        yield from _Sentence(text, items, end).doses()
 
 
 def _is_dose(quantity: Quantity) -> bool:
@@ -115,9 +126,9 @@ class _Sentence:
         if _RESPECTIVELY.search(self._text, self._items[0].start, self._end) and mentions:
             if len(mentions) == len(doses):
                 for dose, drug in zip(doses, mentions, strict=True):
-                    yield DrugDose(dose, drug, frozenset({drug.name}))
+                    yield DrugDose(dose, drug, drug.names)
             else:
-                names = frozenset(drug.name for drug in mentions)
+                names = frozenset[str]().union(*(drug.names for drug in mentions))
                 yield from (DrugDose(dose, None, names) for dose in doses)
             return
         previous: DrugDose | None = None
@@ -147,10 +158,10 @@ class _Sentence:
 
     def _run(self, index: int, step: int) -> frozenset[str]:
         """Return the drug at `index` and those that are coordinated with it."""
-        names = set()
+        names: set[str] = set()
         drug = self._drug(index)
         while drug and index not in self._given - {index}:
-            names.add(drug.name)
+            names |= drug.names
             if not _COORDINATES.fullmatch(self._gap(min(index, index + step))):
                 break
             index += step

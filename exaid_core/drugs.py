@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from exaid_core.term_list import phrases, read_terms
 
 _DRUGS_FILE = Path(__file__).with_name("drugs.txt")
+_FOREIGN_FILE = Path(__file__).with_name("foreign_drugs.txt")
 
 # Stems of international nonproprietary names that end few other words
 # (https://www.who.int/teams/health-product-and-policy-standards/inn). A stem alone, as in
@@ -24,9 +26,11 @@ _SUFFIX = re.compile(
 _NOT_DRUGS = phrases(
     "imidazole, nitroimidazole, benzimidazole, triazole, tetrazole, thiazole, benzothiazole,"
     "pyrazole, oxazole, isoxazole, cystatin, somatostatin, angiostatin, endostatin, myostatin,"
-    "prostatin, follistatin, histidine, cytidine, deoxycytidine"
+    "prostatin, follistatin, histidine, cytidine, deoxycytidine,"
+    "servir, vivir, hervir, sobrevivir, asservir, desservir"
 )
-_WORD = re.compile("[a-z]+")  # names of drugs are ASCII, and this is twice as fast as Unicode
+_WORD = re.compile("[a-z]+")  # Latin names are ASCII here, and this is twice as fast as Unicode
+_ACCENTED = re.compile("[À-ɏḀ-ỿ]")
 
 
 class NamedDrugs:
@@ -38,19 +42,22 @@ class NamedDrugs:
 
     def __init__(self, text: str) -> None:
         self._words = f" {_joined(text)} "
+        foreign = [] if text.isascii() else _in_other_scripts().findall(text)
+        self._other_scripts: frozenset[str] = frozenset(foreign)
 
     def __contains__(self, drug: str) -> bool:
         names = _synonyms().get(drug, (drug,))
-        return any(f" {name} " in self._words for name in names)
+        return any(f" {name} " in self._words or name in self._other_scripts for name in names)
 
 
 def drugs(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and name (lower case, as `NamedDrugs` takes it) of each drug in a text.
 
-    A name of two words (`folic acid`) is found as a whole.
+    A name of two words (`folic acid`) is found as a whole. Names that are not in Latin script come
+    last.
     """
     known = _synonyms()
-    words = list(_WORD.finditer(text.lower()))
+    words = list(_WORD.finditer(_without_accents(text.lower())))
     covered = 0
     for index, word in enumerate(words):
         if word.start() < covered:
@@ -64,6 +71,9 @@ def drugs(text: str) -> Iterator[tuple[int, int, str]]:
         name = word[0]
         if name in known or (_SUFFIX.fullmatch(name) and name not in _NOT_DRUGS):
             yield word.start(), word.end(), name
+    if not text.isascii():
+        for found in _in_other_scripts().finditer(text):
+            yield *found.span(), found[0]
 
 
 def international_name(drug: str) -> str:
@@ -72,14 +82,32 @@ def international_name(drug: str) -> str:
 
 
 def _joined(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower()))
+    return " ".join(_WORD.findall(_without_accents(text.lower())))
+
+
+def _without_accents(text: str) -> str:
+    """Return `text` with the letter alone for each accented Latin letter: `métoprolol`."""
+    if text.isascii():
+        return text
+    return _ACCENTED.sub(lambda letter: unicodedata.normalize("NFD", letter[0])[0], text)
 
 
 @cache
 def _synonyms() -> dict[str, tuple[str, ...]]:
-    """Return each name of a drug -> all its names, as `_joined` writes them."""
+    """Return each name of a drug -> all its names, the Latin ones as `_joined` writes them."""
     synonyms = {}
     for line in read_terms(_DRUGS_FILE):
         names = tuple(_joined(name) for name in line.split(","))
         synonyms.update(dict.fromkeys(names, names))
+    for line in read_terms(_FOREIGN_FILE):
+        drug, _, others = unicodedata.normalize("NFKC", line).partition(":")
+        foreign = (name.strip() for name in others.split(","))
+        names = (*synonyms[drug], *(_joined(name) or name for name in foreign))
+        synonyms.update(dict.fromkeys(names, names))
     return synonyms
+
+
+@cache
+def _in_other_scripts() -> re.Pattern[str]:
+    names = sorted((name for name in _synonyms() if not name.isascii()), key=len, reverse=True)
+    return re.compile("|".join(names))

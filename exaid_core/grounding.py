@@ -60,16 +60,18 @@ class _Evidence:
         self._support = support
         self._numbers = numbers(support)
         self._measured: set[tuple[str, str | None]] = set()
-        for quantity in quantities(support):
+        self._quantities = tuple(quantities(support))
+        for quantity in self._quantities:
             self._numbers.update(quantity.values)
             self._measured.update((value, quantity.unit) for value in quantity.values)
         self._drugs = NamedDrugs(support)
 
     def missing(self, text: str) -> list[tuple[_Meaning, str]]:
         """Return meaning and wording of the terms of `text` without support, in order."""
+        measured = tuple(quantities(text))
         found: list[tuple[int, _Meaning, str]] = [
             (claim.start, (None, claim.values, claim.unit), claim.text)
-            for claim in _claims(text)
+            for claim in _claims(text, measured)
             if not all(self._has(value, claim.unit) for value in claim.values)
         ]
         found += [
@@ -77,7 +79,7 @@ class _Evidence:
             for start, end, name in drugs(text)
             if name not in self._drugs
         ]
-        for given in drug_doses(text):
+        for given in drug_doses(text, measured):
             if given.drug and self._is_swapped(given.drug.name, given.dose):
                 start, end, name = given.drug
                 meaning = (name, given.dose.values, given.dose.unit)
@@ -94,7 +96,9 @@ class _Evidence:
         return is_measurement and unit in _OFTEN_UNWRITTEN and (value, None) in self._measured
 
     def _is_swapped(self, drug: str, dose: Quantity) -> bool:
-        # A drug or a dose that the support does not have is not among these.
+        measured = ((value, dose.unit) in self._measured for value in dose.values)
+        if drug not in self._drugs or not all(measured):
+            return False
         dosed = self._dosed.values()
         has_doses = any(drug in (drugs or ()) for drugs in chain.from_iterable(dosed))
         return has_doses and any(
@@ -107,14 +111,14 @@ class _Evidence:
     def _dosed(self) -> Mapping[tuple[str, str | None], Sequence[frozenset[str] | None]]:
         """Value and unit of each dose in the support -> what each time it may be a dose of."""
         dosed = defaultdict(list)
-        for given in drug_doses(self._support):
+        for given in drug_doses(self._support, self._quantities):
             for value in given.dose.values:
                 dosed[value, given.dose.unit].append(given.candidates)
         return dosed
 
 
-def _claims(text: str) -> Iterator[Quantity]:
-    for quantity in quantities(text):
+def _claims(text: str, measured: Iterable[Quantity]) -> Iterator[Quantity]:
+    for quantity in measured:
         counts_agents = quantity.unit is None and _COUNTED_AGENTS.match(text, quantity.end)
         if quantity.certain and not counts_agents:
             yield quantity

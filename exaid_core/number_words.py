@@ -17,7 +17,8 @@ _WORDS_FILE = Path(__file__).with_name("number_words.txt")
 
 # The words of a text are looked up in a set, as bytes: five times as fast as with a pattern.
 _NO_LETTERS = bytes(byte if bytes([byte]).isalpha() or byte > 127 else 32 for byte in range(256))
-_ORDINAL = re.compile(r"\b(?:thứ|tháng) \Z")  # thứ năm: Thursday, the fifth
+# thứ năm: Thursday, the fifth; phần trăm: per cent
+_PART_OF_NAME = re.compile(r"\b(?:thứ|tháng|phần) \Z")
 _AFTER_DIGITS = re.compile(r"\d[ -]\Z")
 _WORD = re.compile(r"[^\W\d_]+")
 _NEXT_WORD = re.compile(r"(?<=[ -])[^\W\d_]+")
@@ -96,7 +97,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _phrase(text: str, start: int) -> list[_Part]:
-    """Return the longest phrase of one language that begins at `start`."""
+    """Return the longest phrase of one language that begins with the number word at `start`."""
     vocabulary = _vocabulary()
     words: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -105,9 +106,11 @@ def _phrase(text: str, start: int) -> list[_Part]:
         words.append(match[0])
         spans.append(match.span())
         match = _NEXT_WORD.match(text, match.end() + 1)
-    parts = max((_parts(words, spans, language) for language in _languages()), key=len)
+    if not words:  # part of a longer word
+        return []
+    parts = max((_parts(words, spans, language) for language in _languages_of(words[0])), key=len)
     before = text[max(start - 12, 0) : start]
-    if _ORDINAL.search(before):
+    if _PART_OF_NAME.search(before):
         return []
     if parts and parts[0].word.goes_with_digits and _AFTER_DIGITS.search(before):
         return []
@@ -184,6 +187,15 @@ def _in_han(run: re.Match[str]) -> Iterator[NumberWords]:
     elif len(words) > 2 or not words[-1].value:  # two digits without a ten are a range: 二三
         value = int("".join(str(word.value) for word in words))
         yield NumberWords(start, end, value, words[0].kinds & words[-1].kinds)
+
+
+@cache
+def _languages_of(first: str) -> list[_Language]:
+    return [
+        language
+        for language in _languages()
+        if any(first == name.partition("-")[0] for name in language.words)
+    ]
 
 
 @cache

@@ -248,7 +248,7 @@ class _Written:
         self._starts, self._shifts = [0], [0]
         pieces = []
         end = length = 0
-        for number in number_words(text):
+        for number in sorted(number_words(text)):
             if "counted" in number.kinds and not _unit_follows().match(text, number.end):
                 continue
             digits = str(number.value)

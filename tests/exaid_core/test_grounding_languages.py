@@ -74,6 +74,7 @@ from exaid_core.number_words import number_words
         ("hai mươi lăm mg", "25 mg"),
         ("mười lăm ngày", "15 days"),
         ("hai mươi năm", "20 years"),
+        ("chín mươi chín phần trăm", "99 %"),
         ("ba năm", "3 years"),
         ("năm ngày", "5 days"),
         ("一百二十毫克", "120 mg"),
@@ -91,6 +92,51 @@ from exaid_core.number_words import number_words
 def test_what_the_support_says_in_other_words_is_not_flagged(summary: str, support: str) -> None:
     drugs_of_both = "aspirin heparin insulin"
     assert unsupported_terms([summary], f"{support} {drugs_of_both}") == ()
+
+
+@pytest.mark.parametrize(
+    ("summary", "support"),
+    [
+        ("给予阿司匹林", "aspirin"),
+        ("アスピリン", "aspirin given"),
+        ("ให้แอสไพริน", "阿司匹林"),
+        ("الأسبرين و adrenaline", "asprin? no: aspirina y adrenalina"),
+        ("métoprolol, héparine, ácido tranexámico", "metoprolol, heparin, tranexamic acid"),
+        ("去甲肾上腺素", "norepinephrine"),
+        ("Tiene que servir; vivir", "nothing"),
+    ],
+)
+def test_drugs_by_their_names_in_other_languages(summary: str, support: str) -> None:
+    assert unsupported_terms([summary], support) == ()
+
+
+@pytest.mark.parametrize(
+    ("summary", "support", "missing"),
+    [
+        ("给予阿司匹林", "给予肝素", ("阿司匹林",)),
+        ("アドレナリン", "ノルアドレナリン", ("アドレナリン",)),
+        ("أعط الأدرينالين", "نورأدرينالين", ("أدرينالين",)),
+        ("Se da aspirina", "heparina", ("aspirina",)),
+        ("Furosémide", "héparine", ("Furosémide",)),
+        (
+            "美托洛尔10毫克，赖诺普利25毫克",
+            "给予美托洛尔25毫克和赖诺普利10毫克",
+            ("美托洛尔 10毫克", "赖诺普利 25毫克"),
+        ),
+        (
+            "ヘパリン5ミリグラム",
+            "ヘパリン10ミリグラム、モルヒネ5ミリグラム",
+            ("ヘパリン 5ミリグラム",),
+        ),
+        ("مورفين ٥ ملغ", "مورفين ١٠ ملغ، كيتامين ٥ ملغ", ("مورفين 5 ملغ",)),
+        ("5 mg de morfina", "10 mg de morfina y 5 mg de ketamina", ("morfina 5 mg",)),
+        ("มอร์ฟีน ๕ มก.", "มอร์ฟีน ๑๐ มก. และคีตามีน ๕ มก.", ("มอร์ฟีน 5 มก.",)),
+    ],
+)
+def test_drugs_and_doses_that_the_support_does_not_give_in_other_languages(
+    summary: str, support: str, missing: tuple[str, ...]
+) -> None:
+    assert unsupported_terms([summary], support) == missing
 
 
 @pytest.mark.parametrize(
@@ -114,6 +160,7 @@ def test_what_the_support_says_in_other_words_is_not_flagged(summary: str, suppo
         ("hai mươi lăm mg", "hai mươi mg", ("hai mươi lăm mg",)),
         ("once días", "12 días", ("once días",)),
         ("drei Läsionen", "zwei Läsionen", ("drei",)),
+        ("两天 two days then 五天", "2天", ("五天",)),
         ("5 gélules", "5 g", ("5 gélules",)),
         ("11 lesions", "aspirin once daily", ("11",)),
     ],
@@ -168,7 +215,7 @@ def test_any_text_in_chinese_characters_supports_itself(text: str) -> None:
 _WORDS = re.findall(
     r"\S+",
     "one two twenty hundred thousand and y et veinte cinco quatre vingt dix sept fünf und zwanzig"
-    " hai mươi năm lăm trăm ngày mg 5 - , mil cent per",
+    " hai mươi năm lăm trăm ngày mg 5 - , mil cent per 二十毫克 第 三 天",
 )
 
 
