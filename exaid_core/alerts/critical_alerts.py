@@ -16,13 +16,36 @@ from pathlib import Path
 from exaid_core.alerts.assertion import is_affirmed
 from exaid_core.alerts.vital_signs import dangerous_readings
 from exaid_core.channel import clean
-from exaid_core.term_list import read_terms, with_gaps
+from exaid_core.term_list import phrases, read_terms, with_gaps
 
 _ALERTS_FILE = Path(__file__).with_name("critical_alerts.txt")
+
+# Scripts without spaces apart, whose vowel signs are no letters for `\w`; and digits apart.
+_THAI = "\u0e01-\u0e4e"
+_CHINESE_OR_JAPANESE = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff"
+_UNSPACED = re.compile(f"[{_THAI}{_CHINESE_OR_JAPANESE}]")
+_WORD = re.compile(
+    rf"[{_THAI}]+|[{_CHINESE_OR_JAPANESE}]+|(?:(?![{_THAI}{_CHINESE_OR_JAPANESE}])[^\W_])+"
+)
+_FUNCTION_WORDS = phrases(
+    "a, an, the, of, in, into, at, on, to, from, by, with, is, was, has, had, been, are, were"
+)
 
 
 def find_alert(text: str) -> str | None:
     """Return the first critical alert that a text affirms, in the text's own words.
+
+    Args:
+        text: A segment of a trace, as its tokens came.
+
+    Returns:
+        The words of the alert with single spaces, or None.
+    """
+    return next(find_alerts(text), None)
+
+
+def find_alerts(text: str) -> Iterator[str]:
+    """Yield the critical alerts that a text affirms, in order, each once and in its own words.
 
     An alert is a phrase of `critical_alerts.txt` or a vital sign beyond its threshold. An alert
     that is denied, feared or long past does not count (see `is_affirmed`); a suspected one does.
@@ -31,14 +54,47 @@ def find_alert(text: str) -> str | None:
     Args:
         text: A segment of a trace, as its tokens came.
 
-    Returns:
-        The words of the alert with single spaces, or None.
+    Yields:
+        The words of an alert with single spaces.
     """
     text = unicodedata.normalize("NFKC", clean(text)).replace("’", "'")
+    seen = set()
+    last_end = 0
     for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
-        if is_affirmed(text, start, end):
-            return " ".join(text[start:end].split())
-    return None
+        # "systolic BP 60/40" is a reading of two signs.
+        if start < last_end or not is_affirmed(text, start, end):
+            continue
+        last_end = end
+        alert = " ".join(text[start:end].split())
+        if alert.casefold() not in seen:
+            seen.add(alert.casefold())
+            yield alert
+
+
+def mentions_alert(summary_text: str, alert: str) -> bool:
+    """Return whether a reader of a summary learns of an alert.
+
+    So it is if the summary affirms any critical alert, which sends the reader to the trace, or has
+    all words of this one but articles, prepositions and auxiliary verbs. Case, punctuation and
+    order do not count; words of a script without spaces may stand within other words.
+
+    Args:
+        summary_text: All fields of the summary.
+        alert: What `find_alerts` found in the text that the summary covers.
+    """
+    if find_alert(summary_text):
+        return True
+    wanted = _words(alert)
+    said = _words(summary_text)
+    running = " ".join(said)
+    return bool(wanted) and all(
+        word in said or (_UNSPACED.match(word) and word in running) for word in wanted
+    )
+
+
+def _words(text: str) -> list[str]:
+    words = _WORD.findall(unicodedata.normalize("NFKC", clean(text)).casefold())
+    return [word for word in words if word not in _FUNCTION_WORDS]
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.alerts.critical_alerts import find_alert, find_alerts, mentions_alert
 from tests.support.medical_prose import SENTENCES
 
 
@@ -259,3 +259,69 @@ def test_nothing_before_a_new_clause_hides_an_alert(text: str, end: str) -> None
 def test_any_text_can_be_searched(text: str) -> None:
     alert = find_alert(text)
     assert alert is None or alert == " ".join(alert.split())
+
+
+def test_all_alerts_come_in_order_and_once() -> None:
+    text = (
+        "Cardiac arrest at 10:00. No anaphylaxis. SpO2 71%, systolic BP 60/40. "
+        "After the CARDIAC  ARREST: septic shock."
+    )
+    assert list(find_alerts(text)) == [
+        "Cardiac arrest",
+        "SpO2 71",
+        "systolic BP 60",
+        "septic shock",
+    ]
+    assert list(find_alerts("No cardiac arrest")) == []
+
+
+@given(st.lists(st.sampled_from([*SENTENCES, "Septic shock.", "No asystole.", "GCS 3;"])))
+def test_the_first_alert_is_the_first_of_all(sentences: list[str]) -> None:
+    text = "\n".join(sentences)
+    assert find_alert(text) == next(find_alerts(text), None)
+
+
+@pytest.mark.parametrize(
+    ("summary", "alert"),
+    [
+        ("Cardiac arrest at 10:00.", "cardiac arrest"),
+        ("CPR after the ARREST (cardiac)", "cardiac arrest"),
+        ("Airway was lost during induction", "lost the airway"),
+        ("Now in septic shock", "cardiac arrest"),  # sends the reader to the trace as well
+        ("GCS dropped, now 3 points", "GCS of 3"),
+        ("Saturation by SpO₂ 78 after 95", "SpO2 fell from 95% to 78"),
+        ("Cardiac arrest was ruled out", "cardiac arrest"),
+        ("患者出现心脏骤停，正在复苏", "心脏骤停"),
+        ("ผู้ป่วยหัวใจหยุดเต้นเมื่อเช้า", "หัวใจหยุดเต้น"),
+        ("Bệnh nhân bị ngừng tim", "NGỪNG TIM"),
+        ("توقف القلب عند المريض", "توقف القلب"),
+    ],
+)
+def test_a_summary_that_mentions_an_alert(summary: str, alert: str) -> None:
+    assert mentions_alert(summary, alert)
+
+
+@pytest.mark.parametrize(
+    ("summary", "alert"),
+    [
+        ("", "cardiac arrest"),
+        ("None reported.", "cardiac arrest"),
+        ("Cardiac until exclud…", "cardiac arrest"),
+        ("Cardiac enzymes raised", "cardiac arrest"),
+        ("Pulse regular", "no pulse"),
+        ("SpO2 98 %", "SpO2 78"),
+        ("SpO2 178", "SpO2 78"),
+        ("心脏正常", "心脏骤停"),
+        ("หัวใจปกติ", "หัวใจหยุดเต้น"),
+        ("Tim đều", "ngừng tim"),
+        ("القلب سليم", "توقف القلب"),
+        ("Stable", "…"),
+    ],
+)
+def test_a_summary_that_does_not_mention_an_alert(summary: str, alert: str) -> None:
+    assert not mentions_alert(summary, alert)
+
+
+@given(st.text(max_size=60))
+def test_words_mention_themselves(text: str) -> None:
+    assert mentions_alert(f"Seen: {text} (falling).", f"falling {text}")
