@@ -7,25 +7,20 @@ summarised even if the model that judges segments fails.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 from exaid_core.alerts.assertion import is_affirmed
 from exaid_core.alerts.vital_signs import dangerous_readings
-from exaid_core.channel import clean
-from exaid_core.term_list import phrases, read_terms, with_gaps
+from exaid_core.cues.files import CHINESE_OR_JAPANESE, THAI, folded, normal, read_cues
+from exaid_core.cues.finder import CueFinder
+from exaid_core.term_list import phrases
 
-_ALERTS_FILE = Path(__file__).with_name("critical_alerts.txt")
-
-# Scripts without spaces apart, whose vowel signs are no letters for `\w`; and digits apart.
-_THAI = "\u0e01-\u0e4e"
-_CHINESE_OR_JAPANESE = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff"
-_UNSPACED = re.compile(f"[{_THAI}{_CHINESE_OR_JAPANESE}]")
+# In scripts without spaces a run of letters is looked for within longer runs.
+_UNSPACED = re.compile(f"[{CHINESE_OR_JAPANESE}{THAI}]")
 _WORD = re.compile(
-    rf"[{_THAI}]+|[{_CHINESE_OR_JAPANESE}]+|(?:(?![{_THAI}{_CHINESE_OR_JAPANESE}])[^\W_])+"
+    rf"[{THAI}]+|[{CHINESE_OR_JAPANESE}]+|(?:(?![{CHINESE_OR_JAPANESE}{THAI}])[^\W_])+"
 )
 _FUNCTION_WORDS = phrases(
     "a, an, the, of, in, into, at, on, to, from, by, with, is, was, has, had, been, are, were"
@@ -47,8 +42,9 @@ def find_alert(text: str) -> str | None:
 def find_alerts(text: str) -> Iterator[str]:
     """Yield the critical alerts that a text affirms, in order, each once and in its own words.
 
-    An alert is a phrase of `critical_alerts.txt` or a vital sign beyond its threshold. An alert
-    that is denied, feared or long past does not count (see `is_affirmed`); a suspected one does.
+    An alert is a phrase of the files `alerts.txt` in `exaid_core/cues` or a vital sign beyond its
+    threshold. An alert that is denied, feared or long past does not count (see `is_affirmed`); a
+    suspected one does.
     Time is linear in the length of the text.
 
     Args:
@@ -57,7 +53,7 @@ def find_alerts(text: str) -> Iterator[str]:
     Yields:
         The words of an alert with single spaces.
     """
-    text = unicodedata.normalize("NFKC", clean(text)).replace("’", "'")
+    text = normal(text)
     seen = set()
     last_end = 0
     for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
@@ -93,15 +89,14 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    words = _WORD.findall(unicodedata.normalize("NFKC", clean(text)).casefold())
+    words = _WORD.findall(folded(normal(text)))
     return [word for word in words if word not in _FUNCTION_WORDS]
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _phrase_pattern().finditer(text))
+    return ((found.start, found.end) for found in _phrase_finder().find(text))
 
 
 @cache
-def _phrase_pattern() -> re.Pattern[str]:
-    alternatives = "|".join(map(with_gaps, read_terms(_ALERTS_FILE)))
-    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
+def _phrase_finder() -> CueFinder:
+    return CueFinder(read_cues("alerts", kinds=False))

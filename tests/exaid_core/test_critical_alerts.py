@@ -120,6 +120,8 @@ from tests.support.medical_prose import SENTENCES
         ("Mother brought him in cardiac arrest", "cardiac arrest"),
         ("Anaphylaxis is not improving", "Anaphylaxis"),
         ("At risk of bleeding and is now in haemorrhagic shock", "haemorrhagic shock"),
+        ("Cardiac arrest -- called at 10:00", "Cardiac arrest"),
+        ("Asystole - adrenaline given", "Asystole"),
         # the first that is affirmed
         ("No cardiac arrest. Anaphylaxis. Septic shock.", "Anaphylaxis"),
         ("Not asystole but VF", "VF"),

@@ -1,0 +1,1 @@
+"""Words that mean danger, denial or disagreement, in the languages of the folders beside this."""

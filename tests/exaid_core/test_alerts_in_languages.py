@@ -1,0 +1,113 @@
+"""Alerts in nine languages: sentences of a clinician, in `cues/`, one file for each language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exaid_core.alerts.critical_alerts import find_alert, find_alerts
+from exaid_core.cues.files import Cue, folded, read_cues
+from exaid_core.cues.finder import CueFinder, needed_literals
+from tests.support.medical_prose import SENTENCES
+
+_FILES = sorted(Path(__file__).with_name("cues").glob("??.txt"))
+
+
+def sentences(*kinds: str) -> Iterator[object]:
+    """Yield language, sentence and its alerts, which stand in brackets."""
+    for file in _FILES:
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            kind, _, sentence = line.partition(": ")
+            if kind in kinds:
+                alerts = re.findall(r"\[(.*?)\]", sentence)
+                text = re.sub(r"[\[\]]", "", sentence)
+                yield pytest.param(file.stem, text, alerts, id=f"{file.stem}-{number}")
+
+
+_AFFIRMED = tuple(sentences("affirmed"))
+_NONE = tuple(sentences("denied", "feared", "conditional", "history", "other", "unremarkable"))
+
+
+@pytest.mark.parametrize(("language", "text", "alerts"), _AFFIRMED)
+def test_an_alert_is_found_in_its_own_words(language: str, text: str, alerts: list[str]) -> None:
+    assert list(find_alerts(text)) == alerts
+
+
+@pytest.mark.parametrize(("language", "text", "alerts"), _NONE)
+def test_what_is_no_alert_is_not_found(language: str, text: str, alerts: list[str]) -> None:
+    assert find_alert(text) is None
+
+
+@pytest.mark.parametrize(("language", "text", "alerts"), _AFFIRMED)
+def test_neutral_text_around_hides_no_alert(language: str, text: str, alerts: list[str]) -> None:
+    neutral = [
+        param.values[1]  # type: ignore[attr-defined]
+        for param in _NONE
+        if param.values[0] == language and "96" in param.values[1]  # type: ignore[attr-defined]
+    ]
+    for before in [*neutral, SENTENCES[1]]:
+        assert set(alerts) <= set(find_alerts(f"{before}\n{text}\n{before}"))
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(("language", "text", "alerts"), _AFFIRMED)
+def test_the_form_of_letters_does_not_matter(
+    language: str, text: str, alerts: list[str], form: str
+) -> None:
+    assert list(find_alerts(unicodedata.normalize(form, text))) == alerts  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "alert"),
+    [
+        ("حدث تَوَقُّف القَلْب فجأة", "توقف القلب"),  # vowel signs
+        ("حدث توقـــف القلب فجأة", "توقف القلب"),  # a stretched line
+        ("المريض في غيبوبه", "غيبوبه"),  # ha for ta marbuta
+        ("حدثت صدمة انتانية", "صدمة انتانية"),  # alef without hamza
+    ],
+)
+def test_arabic_is_read_as_people_type_it(text: str, alert: str) -> None:
+    assert find_alert(text) == alert
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("subject", ["alerts", "assertion"])
+def test_no_cue_is_a_word_of_ordinary_english(subject: str, sentence: str) -> None:
+    cues = [cue for cue in read_cues(subject, kinds=subject != "alerts") if cue.language != "en"]
+    unlikely = [cue for cue in cues if cue.kind not in ("link", "and", "verb", "none")]
+    shared = {"no", "absent", "prophylaxis"}
+    found = {
+        sentence[found.start : found.end].lower() for found in CueFinder(unlikely).find(sentence)
+    }
+    assert found <= shared
+
+
+@pytest.mark.parametrize(
+    ("expression", "literals"),
+    [
+        ("cardiac standstill", {"standstill"}),
+        ("(massive|fatal) bleed(ing)?", {"massive", "fatal"}),
+        ("in(to)? (full )?arrest(?! of)", {"arrest"}),
+        ("(CPR|chest compressions) (is )?ongoing", {"ongoing"}),
+        ("(?<!sleep.)apno?ea", {"apn"}),
+        ("(cannot|can't) (intubate|ventilate)", {"intubate", "ventilate"}),
+        ("心[脏臟][骤驟]停", {"心"}),
+        (r"\w+n't", {"n't"}),
+        ("[骤驟][脏臟]", set()),
+        ("(shock|[骤驟])", set()),
+    ],
+)
+def test_a_match_holds_one_of_the_literals_that_are_searched_first(
+    expression: str, literals: set[str]
+) -> None:
+    assert needed_literals(folded(expression)) == literals
+
+
+def test_of_two_cues_at_one_place_the_first_counts() -> None:
+    finder = CueFinder([Cue("en", "longer", "pulseless VT"), Cue("en", "shorter", "pulseless")])
+    found = [(cue.start, cue.end, cue.cue.kind) for cue in finder.find("pulseless VT, pulseless")]
+    assert found == [(0, 12, "longer"), (14, 23, "shorter")]
