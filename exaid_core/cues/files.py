@@ -23,7 +23,6 @@ LANGUAGES = ("en", "es", "de", "fr", "vi", "zh", "ja", "th", "ar")
 
 CHINESE_OR_JAPANESE = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff"
 THAI = "\u0e01-\u0e4e"
-ARABIC = "\u0620-\u064a"
 """Letters of a script, for a character class."""
 
 # Where languages meet ("排除STEMI") there is no space either. To fold the case of so large a class
