@@ -10,6 +10,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
+from exaid_core.cues.files import LETTER, any_of, normal, read_cues
+from exaid_core.cues.finder import CueFinder
 from exaid_core.doses import drug_doses
 from exaid_core.drugs import NamedDrugs, drugs
 from exaid_core.quantities import Quantity, numbers, plain, quantities
@@ -126,20 +128,24 @@ def _claims(text: str, measured: Iterable[Quantity]) -> Iterator[Quantity]:
 
 # --- disagreement --------------------------------------------------------------------------------
 
-_STATED_ANSWER = re.compile(
-    r"^[ \t>*_#-]{0,20}(?:the )?(?:final )?answer[ \t*_]{0,4}[:：][ \t*_(\[]{0,6}"
-    # "Answer: A biopsy …" and "Answer: I think …" name no option.
-    r"((?-i:[B-HJ]|[AI](?![ \t]+[a-z])))(?![\w'’])",
-    re.IGNORECASE | re.MULTILINE,
-)
-
+_CUES = read_cues("dissent")
 # An option's letter; not the one of "B-cell", "E. coli" or "38 °C".
-_LETTER = re.compile(r"(?<![\w./+°-])[A-J](?![\w/+-]|['’.]\w|\.\s[a-z])")
+_LETTER = re.compile(
+    rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]"
+    rf"|{any_of(_CUES, 'name after')})"
+)
 _NAME_BEFORE = re.compile(
-    r"\b(?:hepatitis|vitamin|influenza|immunoglobulin|protein|factor|complement|coxsackie"
+    r"(?:\b(?:hepatitis|vitamin|influenza|immunoglobulin|protein|factor|complement|coxsackie"
     r"|type|group|grade|class|stage|child-pugh|ha?emophilia|amphotericin"
-    r"|expert|doctor|dr|agent|team|patient|case)\s\Z",
+    r"|expert|doctor|dr|agent|team|patient|case)\s"
+    rf"|{any_of(_CUES, 'name before')}\s?)\Z",
     re.IGNORECASE,
+)
+_STATED_ANSWER = re.compile(
+    rf"^[ \t>*_#(\[【-]{{0,20}}{any_of(_CUES, 'answer')}[ \t*_)\]】]{{0,4}}:[ \t*_(\[【]{{0,6}}"
+    # "Answer: A biopsy …" and "Answer: I think …" name no option.
+    rf"(?P<letter>(?-i:[B-HJ]|[AI](?![ \t]+[a-z])))(?!{LETTER}|['’]|{any_of(_CUES, 'name after')})",
+    re.IGNORECASE | re.MULTILINE,
 )
 _ARTICLE_OR_PRONOUN = re.compile(
     r"\s(?!(?:vs|versus|and|or|nor|over|than|but|while|whereas|by|on|for|in|due|because|since|given"
@@ -155,31 +161,24 @@ _STANCE = (
     r"|maintain|pick|oppos|conclud|answer)(?:e|es|s|ed|red|en|ing)?\b"
 )
 _COUNT = r"(?:\d|one|two|three|four|five|six)"
-_DISAGREEMENT = re.compile(
-    r"\bdisagree\w*|\bdissent\w*|\bcontradict\w*|\bdisput\w*|\bat odds\b"
-    r"|\bdiffer(?:s|ed|ing)?\b(?! from)|\bdiverge[sd]?\b|\bdifferences? (?:of|in) opinion"
-    r"|\b(?:different|differing|divergent|opposing) (?:\w+ )?(?:answer|opinion|view|conclusion"
-    r"|choice|option|position|diagnos[ei]s)s?\b"
-    r"|(?<!dose )(?<!doses )\bdivided\b(?! (?:dos|into|by|q\d|every|twice|daily|bid|tid))"
-    r"|\bsplit\b(?!-| (?:dos|s[12]\b|second|heart|into|course))"
-    r"|\bconflict(?:s|ed|ing)?\b(?! of interest)"
-    r"|\b(?:no|without|lack of) (?:\w+ )?(?:consensus|agreement|unanimity)\b"
-    r"|(?:\bnot|n't) (?:\w+ )?(?:unanimous|agree)\b|\bnon-?unanimous\b"
-    r"|\bconsensus (?:\w+ )?not\b"
-    rf"|\b(?:ma|mi)jority(?: of)?(?: the)? (?:{_AGENT}|{_STANCE}|view|vote|opinion|report)"
+_DISAGREEMENT = CueFinder(cue for cue in _CUES if cue.kind == "disagreement")
+_COUNT_OF_AGENTS = re.compile(
+    rf"\b(?:ma|mi)jority(?: of)?(?: the)? (?:{_AGENT}|{_STANCE}|view|vote|opinion|report)"
     rf"|\b(?:most|some|all but one) (?:of )?(?:the )?{_AGENT}"
     # "2 of 3 experts", but not "3 of 3 experts"
-    rf"|\b({_COUNT})(?:/| (?:out )?of (?:the )?)(?!\1\b){_COUNT} {_AGENT}",
+    rf"|\b(?P<some>{_COUNT})(?:/| (?:out )?of (?:the )?)(?!(?P=some)\b){_COUNT} {_AGENT}",
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved|settled"
-    r"|lack of|absence of)|n't)(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z",
+    r"|lack of|absence of)|n't)(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z"
+    rf"|{any_of(_CUES, 'denied before')}(?: [\w-]+){{0,2}} ?\Z",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
     r" ?[:=(–—-] ?(?:none|no\b|nil|n/?a\b|absent)"
-    r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3} (?:absent|resolved|settled|reconciled)\b",
+    r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3} (?:absent|resolved|settled|reconciled)\b"
+    rf"|(?: [\w'-]+){{0,3}} ?{any_of(_CUES, 'denied after')}",
     re.IGNORECASE,
 )
 # A contrast means disagreement only if an agent's stance follows.
@@ -196,8 +195,11 @@ _TAKES_STANCE = re.compile(_STANCE, re.IGNORECASE)
 
 
 def stated_answer(text: str) -> str | None:
-    """Return the letter A to J of the last line `Answer: X` in a segment, None without one."""
-    letters = _STATED_ANSWER.findall(text)
+    """Return the letter A to J of the last line `Answer: X` in a segment, None without one.
+
+    The word for "answer" may be that of any language of `exaid_core/cues`.
+    """
+    letters = [line["letter"] for line in _STATED_ANSWER.finditer(normal(text))]
     return letters[-1] if letters else None
 
 
@@ -214,7 +216,7 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
     different = set(answers.values())
     if len(different) <= 1:
         return False
-    text = "\n".join(" ".join(field.split()) for field in summary_texts)
+    text = "\n".join(" ".join(normal(field).split()) for field in summary_texts)
     return not (
         len(different & _named_options(text)) >= 2
         or _has_word_of_disagreement(text)
@@ -233,9 +235,12 @@ def _named_options(text: str) -> set[str]:
 
 def _has_word_of_disagreement(text: str) -> bool:
     return any(
-        not _DENIED_BEFORE.search(text, max(word.start() - 60, 0), word.start())
-        and not _DENIED_AFTER.match(text, word.end())
-        for word in _DISAGREEMENT.finditer(text)
+        not _DENIED_BEFORE.search(text, max(start - 60, 0), start)
+        and not _DENIED_AFTER.match(text, end)
+        for start, end in chain(
+            ((found.start, found.end) for found in _DISAGREEMENT.find(text)),
+            (count.span() for count in _COUNT_OF_AGENTS.finditer(text)),
+        )
     )
 
 

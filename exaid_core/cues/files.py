@@ -23,7 +23,6 @@ LANGUAGES = ("en", "es", "de", "fr", "vi", "zh", "ja", "th", "ar")
 
 CHINESE_OR_JAPANESE = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff"
 THAI = "\u0e01-\u0e4e"
-ARABIC = "\u0620-\u064a"
 """Letters of a script, for a character class."""
 
 # Where languages meet ("排除STEMI") there is no space either. To fold the case of so large a class
@@ -64,12 +63,17 @@ class Cue:
         Args:
             within_a_word: Whether a letter or a digit may follow.
         """
-        pattern = f"(?:{with_gaps(self.expression)})"
+        pattern = self.words()
         if self.language in _UNSPACED:
             return pattern
-        if self.language == "ar":
-            pattern = f"{_ARTICLES}{pattern.translate(_ANY_VARIANT)}"
         return f"(?<!{LETTER}){pattern}" + ("" if within_a_word else f"(?!{LETTER})")
+
+    def words(self) -> str:
+        """Return the regular expression without the bounds of a word."""
+        pattern = f"(?:{with_gaps(self.expression)})"
+        if self.language == "ar":
+            return f"{_ARTICLES}{pattern.translate(_ANY_VARIANT)}"
+        return pattern
 
 
 def normal(text: str) -> str:
@@ -106,13 +110,17 @@ def read_cues(subject: str, *, kinds: bool = True) -> tuple[Cue, ...]:
     return tuple(cues)
 
 
-def any_of(cues: Iterable[Cue], *kinds: str, otherwise: str = r"(?!)") -> str:
-    """Return a regular expression that matches any cue of these kinds.
+def any_of(cues: Iterable[Cue], *kinds: str) -> str:
+    """Return a regular expression that matches any cue of these kinds; without one, nothing.
 
     Args:
         cues: Cues of a subject.
         kinds: Kinds that are wanted.
-        otherwise: What to return if there is none; as a rule what never matches.
     """
-    patterns = [cue.pattern() for cue in cues if cue.kind in kinds]
-    return f"(?:{'|'.join(patterns)})" if patterns else otherwise
+    wanted = [cue for cue in cues if cue.kind in kinds]
+    # What is common to all is tried once, not once for each.
+    spaced = "|".join(cue.words() for cue in wanted if cue.language not in _UNSPACED)
+    patterns = [cue.words() for cue in wanted if cue.language in _UNSPACED]
+    if spaced:
+        patterns.append(f"(?<!{LETTER})(?:{spaced})(?!{LETTER})")
+    return f"(?:{'|'.join(patterns)})" if patterns else r"(?!)"

@@ -205,6 +205,7 @@ def test_a_summary_that_shows_the_disagreement(summary: str) -> None:
         "The differential diagnosis includes PE and MI.",
         "Differentials: PE, MI",
         "Differentiate PE from MI",
+        "BP 162/103 mmHg, visual acuity discrepancies",
         "No disagreement among experts",
         "No major disagreement",
         "Without any dissent, C",
