@@ -1,22 +1,18 @@
-"""Checks a summary against its support: its numbers, its drugs, its disagreement."""
+"""Checks the numbers, doses and drugs of a summary against its support."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
-from exaid_core.cues.files import LETTER, any_of, normal, read_cues
-from exaid_core.cues.finder import CueFinder
 from exaid_core.doses import drug_doses
 from exaid_core.drugs import NamedDrugs, drugs
 from exaid_core.quantities import Quantity, numbers, plain, quantities
-
-# --- numbers, doses and drugs --------------------------------------------------------------------
 
 # Vital signs and ages are often given without a unit.
 _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})
@@ -124,133 +120,3 @@ def _claims(text: str, measured: Iterable[Quantity]) -> Iterator[Quantity]:
         counts_agents = quantity.unit is None and _COUNTED_AGENTS.match(text, quantity.end)
         if quantity.certain and not counts_agents:
             yield quantity
-
-
-# --- disagreement --------------------------------------------------------------------------------
-
-_CUES = read_cues("dissent")
-# An option's letter; not the one of "B-cell", "E. coli" or "38 °C".
-_LETTER = re.compile(
-    rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]"
-    rf"|{any_of(_CUES, 'name after')})"
-)
-_NAME_BEFORE = re.compile(
-    r"(?:\b(?:hepatitis|vitamin|influenza|immunoglobulin|protein|factor|complement|coxsackie"
-    r"|type|group|grade|class|stage|child-pugh|ha?emophilia|amphotericin"
-    r"|expert|doctor|dr|agent|team|patient|case)\s"
-    rf"|{any_of(_CUES, 'name before')}\s?)\Z",
-    re.IGNORECASE,
-)
-_STATED_ANSWER = re.compile(
-    rf"^[ \t>*_#(\[【-]{{0,20}}{any_of(_CUES, 'answer')}[ \t*_)\]】]{{0,4}}:[ \t*_(\[【]{{0,6}}"
-    # "Answer: A biopsy …" and "Answer: I think …" name no option.
-    rf"(?P<letter>(?-i:[B-HJ]|[AI](?![ \t]+[a-z])))(?!{LETTER}|['’]|{any_of(_CUES, 'name after')})",
-    re.IGNORECASE | re.MULTILINE,
-)
-_ARTICLE_OR_PRONOUN = re.compile(
-    r"\s(?!(?:vs|versus|and|or|nor|over|than|but|while|whereas|by|on|for|in|due|because|since|given"
-    r"|is|was|has|remains|favou?red|chosen|preferred|supported|selected)\b)[a-z]"
-)
-
-_AGENT = (
-    r"\b(?:experts?|agents?|doctors?|specialists?|clinicians?|physicians?|surgeons?|teams?"
-    r"|members?|moderators?|\w{3,20}(?:ologist|iatrist|iatrician|internist)s?)\b"
-)
-_STANCE = (
-    r"\b(?:favou?r|prefer|argu|support|choos|chos|select|vot|recommend|suggest|believ|advocat"
-    r"|maintain|pick|oppos|conclud|answer)(?:e|es|s|ed|red|en|ing)?\b"
-)
-_COUNT = r"(?:\d|one|two|three|four|five|six)"
-_DISAGREEMENT = CueFinder(cue for cue in _CUES if cue.kind == "disagreement")
-_COUNT_OF_AGENTS = re.compile(
-    rf"\b(?:ma|mi)jority(?: of)?(?: the)? (?:{_AGENT}|{_STANCE}|view|vote|opinion|report)"
-    rf"|\b(?:most|some|all but one) (?:of )?(?:the )?{_AGENT}"
-    # "2 of 3 experts", but not "3 of 3 experts"
-    rf"|\b(?P<some>{_COUNT})(?:/| (?:out )?of (?:the )?)(?!(?P=some)\b){_COUNT} {_AGENT}",
-    re.IGNORECASE,
-)
-_DENIED_BEFORE = re.compile(
-    r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved|settled"
-    r"|lack of|absence of)|n't)(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z"
-    rf"|{any_of(_CUES, 'denied before')}(?: [\w-]+){{0,2}} ?\Z",
-    re.IGNORECASE,
-)
-_DENIED_AFTER = re.compile(
-    r" ?[:=(–—-] ?(?:none|no\b|nil|n/?a\b|absent)"
-    r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3} (?:absent|resolved|settled|reconciled)\b"
-    rf"|(?: [\w'-]+){{0,3}} ?{any_of(_CUES, 'denied after')}",
-    re.IGNORECASE,
-)
-# A contrast means disagreement only if an agent's stance follows.
-_CONTRAST = re.compile(
-    r"\b(?:while|whereas|in contrast(?!-)|by contrast|on the other hand|however|but"
-    r"|although|though)\b([^.;\n]{0,100})",
-    re.IGNORECASE,
-)
-_AGENT_AGAINST_AGENT = re.compile(
-    r"\b(?:versus|vs\.?|differ(?:s|ed|ing)? from) ([^.;\n]{0,60})", re.IGNORECASE
-)
-_NAMES_AGENT = re.compile(rf"{_AGENT}|\b(?:others|another)\b", re.IGNORECASE)
-_TAKES_STANCE = re.compile(_STANCE, re.IGNORECASE)
-
-
-def stated_answer(text: str) -> str | None:
-    """Return the letter A to J of the last line `Answer: X` in a segment, None without one.
-
-    The word for "answer" may be that of any language of `exaid_core/cues`.
-    """
-    letters = [line["letter"] for line in _STATED_ANSWER.finditer(normal(text))]
-    return letters[-1] if letters else None
-
-
-def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) -> bool:
-    """Return whether agents hold different answers and the summary does not say so.
-
-    A summary says so if it names two of the answers, or has a word of disagreement that it does
-    not deny ("no dissent"), or contrasts what one agent holds with what another does.
-
-    Args:
-        summary_texts: The fields of the summary.
-        answers: Agent id -> latest letter that the agent stated.
-    """
-    different = set(answers.values())
-    if len(different) <= 1:
-        return False
-    text = "\n".join(" ".join(normal(field).split()) for field in summary_texts)
-    return not (
-        len(different & _named_options(text)) >= 2
-        or _has_word_of_disagreement(text)
-        or _contrasts_agents(text, answers.keys())
-    )
-
-
-def _named_options(text: str) -> set[str]:
-    return {
-        letter[0]
-        for letter in _LETTER.finditer(text)
-        if not _NAME_BEFORE.search(text, max(letter.start() - 20, 0), letter.start())
-        and not (letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end()))
-    }
-
-
-def _has_word_of_disagreement(text: str) -> bool:
-    return any(
-        not _DENIED_BEFORE.search(text, max(start - 60, 0), start)
-        and not _DENIED_AFTER.match(text, end)
-        for start, end in chain(
-            ((found.start, found.end) for found in _DISAGREEMENT.find(text)),
-            (count.span() for count in _COUNT_OF_AGENTS.finditer(text)),
-        )
-    )
-
-
-def _contrasts_agents(text: str, agent_ids: Collection[str]) -> bool:
-    ids = [agent_id.lower() for agent_id in agent_ids]
-
-    def names_agent(tail: str) -> bool:
-        return bool(_NAMES_AGENT.search(tail)) or any(name in tail.lower() for name in ids)
-
-    return any(
-        _TAKES_STANCE.search(contrast[1]) and names_agent(contrast[1])
-        for contrast in _CONTRAST.finditer(text)
-    ) or any(names_agent(other[1]) for other in _AGENT_AGAINST_AGENT.finditer(text))
