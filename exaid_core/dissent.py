@@ -152,7 +152,8 @@ def _denied_before() -> re.Pattern[str]:
     cues = read_cues("dissent")
     return re.compile(
         r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved"
-        r"|settled|lack of|absence of)|n't)(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z"
+        r"|settled|lack of|absence of)|n't)"
+        r"(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z"
         rf"|{any_of(cues, 'denied before')}(?: [\w-]+){{0,2}} ?\Z",
         re.IGNORECASE,
     )

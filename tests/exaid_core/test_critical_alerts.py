@@ -126,6 +126,14 @@ from tests.support.medical_prose import SENTENCES
         ("No cardiac arrest. Anaphylaxis. Septic shock.", "Anaphylaxis"),
         ("Not asystole but VF", "VF"),
         ("SpO2 97%, later SpO2 71%", "SpO2 71"),
+        (
+            "The fits do not stop with diazepam: status epilepticus.",
+            "status epilepticus",
+        ),
+        ("He did not respond to fluids: septic shock.", "septic shock"),
+        ("Niño con convulsiones que no ceden: estado epiléptico.", "estado epiléptico"),
+        ("SpO2 is still only 78 %.", "SpO2 is still only 78"),
+        ("血氧饱和度仍仅78%。", "血氧饱和度仍仅78"),
     ],
 )
 def test_an_alert(text: str, alert: str) -> None:
