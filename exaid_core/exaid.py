@@ -212,7 +212,8 @@ class EXAID:
 
         Args:
             seconds: After that the call under way is cancelled, the rest of the text has no
-                summary, and async subscribers are cancelled. None: as long as it takes.
+                summary, and async subscribers are cancelled; `on_error` is told of what they have
+                left. None: as long as it takes.
 
         Raises:
             Exception: EXAID itself, not a model or subscriber, failed in a decision that nobody

@@ -27,13 +27,15 @@ class Subscribers:
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
         self._subscriptions: list[_Subscription] = []
+        self._leaving: list[_Subscription] = []
+        """Those removed, until they are done."""
 
     def add(self, subscriber: Subscriber) -> None:
         """Tell `subscriber` of each summary from now on."""
         self._subscriptions.append(_Subscription(subscriber, self._monitor))
 
     def remove(self, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of no summary that is not there yet.
+        """Tell `subscriber` of the summaries that are there, and of no further one.
 
         Raises:
             ValueError: It is no subscriber.
@@ -42,6 +44,7 @@ class Subscribers:
         if not subscribed:
             raise ValueError(f"{subscriber!r:.60} is no subscriber")
         self._subscriptions.remove(subscribed[0])
+        self._leaving = [each for each in (*self._leaving, subscribed[0]) if each.task is not None]
 
     def tell(self, summary: AgentSummary) -> None:
         """Tell all; never raises."""
@@ -54,14 +57,15 @@ class Subscribers:
             await asyncio.wait(tasks)
 
     async def stop(self) -> None:
-        """Cancel what async subscribers do."""
+        """Cancel what async subscribers do, and tell the monitor of what they did not do."""
         tasks = self._tasks()
-        for task in tasks:
-            task.cancel()
+        for subscription in (*self._subscriptions, *self._leaving):
+            subscription.stop()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _tasks(self) -> list[asyncio.Future[object]]:
-        return [each.task for each in self._subscriptions if each.task is not None]
+        subscriptions = (*self._subscriptions, *self._leaving)
+        return [each.task for each in subscriptions if each.task is not None]
 
 
 class _Subscription:
@@ -71,11 +75,17 @@ class _Subscription:
         """What an async subscriber is doing."""
         self._monitor = monitor
         self._left: deque[AgentSummary] = deque()
+        self._is_stopped = False
 
     def tell(self, summary: AgentSummary) -> None:
         self._left.append(summary)
         if self.task is None:
             self._go_on()
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self.task is not None:
+            self.task.cancel()
 
     def _go_on(self) -> None:
         while self._left and self.task is None:
@@ -90,8 +100,11 @@ class _Subscription:
 
     def _ended(self, task: asyncio.Future[object]) -> None:
         self.task = None
-        if task.cancelled():
-            self._left.clear()
-        elif isinstance(error := task.exception(), Exception):
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self._monitor.broke("subscriber", error)
+        if task.cancelled() or self._is_stopped:
+            if left := task.cancelled() + len(self._left):
+                words = f"stopped before it was done; summaries left: {left}"
+                self._monitor.broke("subscriber", TimeoutError(words))
+            self._left.clear()
         self._go_on()

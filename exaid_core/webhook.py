@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import hmac
 import json
-import logging
 import random
-from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from itertools import count
-from typing import Self
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -29,8 +24,6 @@ SIGNATURE_HEADER = "X-EXAID-Signature"
 _BASE = 0.5  # seconds; the n-th pause is drawn from 0 to base · 2^(n-1) (full jitter)
 _CAP = 30.0  # seconds; the longest pause that the endpoint did not ask for
 
-_LOG = logging.getLogger("exaid_core")
-
 
 class WebhookError(BenchError):
     """A summary was not posted.
@@ -39,28 +32,23 @@ class WebhookError(BenchError):
     is often its key.
     """
 
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    """Why an attempt failed."""
-
-    cause: str
-    is_final: bool = False
-    """Whether further attempts would fail as well."""
-    retry_after: float | None = None
-    """Seconds that the endpoint asked to wait."""
-
-
-def _log(error: Exception) -> None:
-    _LOG.warning("%s", error if isinstance(error, WebhookError) else type(error).__name__)
+    def __init__(
+        self, message: str, *, may_pass: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
+        """Whether a further attempt could succeed."""
+        self.retry_after = retry_after
+        """Seconds that the endpoint asked to wait."""
 
 
 class Webhook:
-    """Posts each summary that it is called with as JSON: its fields, and `case_id`.
+    """Posts a summary as JSON: its fields, and `case_id`. A subscriber of EXAID.
 
-    A call only queues the summary. One at a time is posted, in order, and again after a status 429
-    or 5xx and after a lost connection, so that the receiver may see one twice: `case_id` and
-    `source_seqs` tell. No redirect is followed. Belongs to one event loop.
+    A post is repeated after a status 429 or 5xx and after a lost connection, so that the receiver
+    may see a summary twice: `case_id` and `source_seqs` tell. No redirect is followed.
+
+        async with EXAID(on_summary=Webhook("https://example.org/summaries")) as exaid:
 
     Args:
         url: Where to; `https:` or `http:`.
@@ -69,8 +57,6 @@ class Webhook:
         max_retries: Further attempts for a summary.
         attempt_timeout: Seconds for one attempt.
         timeout: Seconds for a summary, all attempts and pauses included.
-        max_waiting: Most summaries that wait; a further one is refused.
-        on_error: Told of each summary that was given up; None: a record of the logger `exaid_core`.
         rng: Source of the jitter.
         sleep: Awaited for each pause, in seconds.
 
@@ -87,8 +73,6 @@ class Webhook:
         max_retries: int = 5,
         attempt_timeout: float = 10.0,
         timeout: float = 60.0,
-        max_waiting: int = 100,
-        on_error: Callable[[Exception], object] | None = None,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -100,145 +84,62 @@ class Webhook:
         self._max_retries = max_retries
         self._attempt_timeout = attempt_timeout
         self._timeout = timeout
-        self._max_waiting = max_waiting
-        self._on_error = on_error or _log
         self._rng = rng or random.Random()
         self._sleep = sleep
-        self._waiting: deque[bytes] = deque()
-        self._poster: asyncio.Task[None] | None = None
-        self._closed = False
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.aclose()
 
     async def __call__(self, summary: AgentSummary) -> None:
-        """Queue a summary and return at once.
+        """Post a summary.
 
         Raises:
-            WebhookError: Too many wait, or the webhook is closed.
-            RuntimeError: Another event loop is at work for it.
+            WebhookError: It was given up.
         """
-        self._check_loop()
-        if self._closed:
-            raise WebhookError(f"the webhook to {self._host} is closed")
-        if len(self._waiting) >= self._max_waiting:
-            raise WebhookError(f"{self._host}: {self._max_waiting} summaries wait for it already")
         fields = {"case_id": self._case_id, **summary.model_dump(mode="json")}
-        self._waiting.append(well_formed(json.dumps(fields, ensure_ascii=False)).encode())
-        self._start()
+        body = well_formed(json.dumps(fields, ensure_ascii=False)).encode()
+        now = asyncio.get_running_loop().time
+        end = now() + self._timeout
+        for failures in count(1):
+            try:
+                await self._attempt(body, min(self._attempt_timeout, end - now()))
+                return
+            except WebhookError as error:
+                pause = self._pause(error, failures)
+                if not error.may_pass or failures > self._max_retries or now() + pause >= end:
+                    raise
+            await self._sleep(pause)
 
-    async def aclose(self, seconds: float | None = 10.0) -> None:
-        """Post what waits within a time, and take no more.
-
-        Args:
-            seconds: After that the rest is given up. None: until each was posted or given up.
-
-        Raises:
-            RuntimeError: Another event loop is at work for it.
-        """
-        self._check_loop()
-        self._closed = True
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._drain()
-        finally:
-            if self._poster is not None:
-                self._poster.cancel()
-                await asyncio.wait({self._poster})
-            if left := len(self._waiting):
-                self._waiting.clear()
-                self._tell(WebhookError(f"{self._host}: closed before {left} were posted"))
-
-    async def _drain(self) -> None:
-        while self._waiting or not (self._poster is None or self._poster.done()):
-            # Again if it was cancelled, as all tasks are when a program is interrupted.
-            await asyncio.wait({self._start()})
-
-    def _check_loop(self) -> None:
-        if self._poster is None or self._poster.done():
-            return
-        if self._poster.get_loop() is not asyncio.get_running_loop():
-            raise RuntimeError(f"another event loop posts to {self._host} for this webhook")
-
-    def _start(self) -> asyncio.Task[None]:
-        if self._poster is None or self._poster.done():
-            self._poster = asyncio.create_task(self._post_all())
-        return self._poster
-
-    async def _post_all(self) -> None:
-        try:
-            while self._waiting:  # also what came while the session was closed
-                async with aiohttp.ClientSession() as session:
-                    while self._waiting:
-                        try:
-                            await self._post(session, self._waiting[0])
-                        except Exception as error:  # noqa: BLE001 - the next must have its turn
-                            self._tell(error)
-                        # Not before: one that is cancelled under way is posted by the next start.
-                        self._waiting.popleft()
-        except asyncio.CancelledError:  # there may be no next start
-            _LOG.warning("%s: stopped with %d summaries to post", self._host, len(self._waiting))
-            raise
-
-    async def _post(self, session: aiohttp.ClientSession, body: bytes) -> None:
-        problem = _Problem("")
-        try:
-            async with asyncio.timeout(self._timeout) as limit:
-                for failures in count(1):
-                    found = await self._attempt(session, body)
-                    if found is None:
-                        return
-                    problem, pause = found, self._pause(found, failures)
-                    ends = limit.when() or 0.0
-                    is_over = asyncio.get_running_loop().time() + pause >= ends
-                    if problem.is_final or failures > self._max_retries or is_over:
-                        break
-                    await self._sleep(pause)
-        except TimeoutError:
-            problem = problem if problem.cause else _Problem(f"no answer in {self._timeout} s")
-        raise WebhookError(f"{self._host}: a summary was not posted: {problem.cause}")
-
-    async def _attempt(self, session: aiohttp.ClientSession, body: bytes) -> _Problem | None:
-        """Post once; return None if the endpoint took it."""
+    async def _attempt(self, body: bytes, seconds: float) -> None:
         headers = {"Content-Type": "application/json"}
         if self._secret is not None:
             signature = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
             headers[SIGNATURE_HEADER] = f"sha256={signature}"
+        no_limit = aiohttp.ClientTimeout()  # of its own, which would be rounded to seconds
+        request = aiohttp.request(
+            "POST", self._url, data=body, headers=headers, allow_redirects=False, timeout=no_limit
+        )
+        asked, may_pass = None, True
         try:
-            async with session.post(
-                self._url,
-                data=body,
-                headers=headers,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=self._attempt_timeout),
-            ) as response:
+            async with asyncio.timeout(seconds), request as response:
                 status, asked = response.status, retry_after_seconds(response.headers)
         except TimeoutError:
-            return _Problem(f"no answer in {self._attempt_timeout} s")
-        except (aiohttp.ClientError, OSError) as error:
+            cause = f"no answer in {round(seconds, 2):g} s"
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             # The words of most of these errors hold the URL.
-            told = getattr(error, "os_error", None)
-            return _Problem(str(told) if told else type(error).__name__)
-        if status < 300:
-            return None
-        if status < 400:
-            return _Problem(f"{status}, a redirect; give the URL that it leads to", is_final=True)
-        return _Problem(f"status {status}", status != 429 and status < 500, asked)
+            cause = str(getattr(error, "os_error", "") or type(error).__name__)
+            may_pass = not isinstance(error, ValueError)  # of the host's name or certificate
+        else:
+            if status < 300:
+                return
+            cause, may_pass = f"status {status}", status == 429 or status >= 500
+            if status < 400:
+                cause = f"{status}, a redirect; give the URL that it leads to"
+        # Not in an `except`: its context would be the error with the URL.
+        message = f"{self._host}: a summary was not posted: {cause}"
+        raise WebhookError(message, may_pass=may_pass, retry_after=asked)
 
-    def _pause(self, problem: _Problem, failures: int) -> float:
-        if problem.retry_after is not None:
-            return problem.retry_after
+    def _pause(self, error: WebhookError, failures: int) -> float:
+        if error.retry_after is not None:
+            return error.retry_after
         return self._rng.uniform(0, min(_CAP, _BASE * 2 ** min(failures - 1, 10)))
-
-    def _tell(self, error: Exception) -> None:
-        try:
-            self._on_error(error)
-        except Exception as broken:  # noqa: BLE001 - it is the caller's
-            _LOG.warning("on_error of a webhook raised %s", type(broken).__name__)
 
 
 def _host_of(url: str) -> str:

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core import EXAID, AgentSummary
-from exaid_core.health import Failure
+from exaid_core.health import Failure, Monitor
 from exaid_core.schema.agent_summary import SummaryDraft
+from exaid_core.subscribers import Subscribers
 from exaid_core.sync import SyncExaid
 from tests.exaid_core.models import SHIFT, STABLE, WAIT, Slow, make_exaid, model, watched_bus
 from tests.fake_provider import FakeProvider
@@ -76,6 +77,18 @@ async def test_a_subscriber_that_leaves_is_told_no_more() -> None:
         exaid.unsubscribe(told)
 
 
+@virtual_time
+async def test_the_end_waits_for_a_subscriber_that_has_left() -> None:
+    told = Told()
+    exaid = make_exaid(model(SHIFT), model(STABLE), on_summary=told.later)
+    for _ in range(2):
+        await exaid.received_trace("a", "Fever.")
+    exaid.unsubscribe(told.later)
+    await exaid.close()
+    assert told.summaries == exaid.summaries
+    assert len(asyncio.all_tasks()) == 1, "nothing is left at work"
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 @virtual_time
 async def test_a_subscriber_that_raises_harms_nobody_and_is_told_of(is_async: bool) -> None:
@@ -111,11 +124,37 @@ async def test_the_end_does_not_wait_for_a_subscriber_longer_than_it_may() -> No
     async def hangs(summary: AgentSummary) -> None:
         await asyncio.sleep(1e9)
 
-    exaid = make_exaid(model(SHIFT), model(STABLE), on_summary=hangs)
-    await exaid.received_trace("a", "Fever.")
+    failures: list[Failure] = []
+    exaid = make_exaid(model(SHIFT), model(STABLE), on_summary=hangs, on_error=failures.append)
+    for _ in range(3):
+        await exaid.received_trace("a", "Fever.")
     await exaid.close(7)
     assert asyncio.get_running_loop().time() == 7
     assert len(asyncio.all_tasks()) == 1, "nothing is left at work"
+    (failure,) = failures
+    assert failure.source == "subscriber"
+    assert failure.message == "TimeoutError: stopped before it was done; summaries left: 3"
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_stopped_at_any_step_of_the_loop_a_subscriber_is_told_no_more(steps: int) -> None:
+    told = Told()
+
+    async def at_once(summary: AgentSummary) -> None:
+        told(summary)
+
+    failures: list[Failure] = []
+    subscribers = Subscribers(Monitor(failures.append))
+    subscribers.add(at_once)
+    for _ in range(3):
+        subscribers.tell(AgentSummary())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    before = len(told.summaries)
+    await subscribers.stop()
+    await asyncio.sleep(0.01)
+    assert len(told.summaries) == before
+    assert len(failures) == (before < 3)
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=8), st.integers(0, 30))
