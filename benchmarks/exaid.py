@@ -55,7 +55,7 @@ from exaid_core.trace.files import read_records
 from exaid_core.trace.traces import read_trace
 from infra.clock import ms_of
 
-TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 1.5, TriggerPolicy.TURN_END: 1.0}
+TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 0.55, TriggerPolicy.TURN_END: 0.55}
 """Policy -> most tokens of EXAID for each token of the team."""
 DELAY_AIM = 2.0  # seconds
 WALL_AIM = 1.05
