@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -35,9 +38,6 @@ TO_BE_KEPT = TO_BE_SUMMARISED | {"stream_state": "SAME_TOPIC_CONTINUING", "final
 
 Run = Callable[[int], list[str]]
 
-# These examples close nothing: their connections end with the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-
 
 @pytest.fixture
 def run(
@@ -51,7 +51,7 @@ def run(
 
     def run_example(number: int) -> list[str]:
         exec(compile(EXAMPLES[number], f"docs/exaid.md, example {number}", "exec"), {})
-        gc.collect()  # finalise what was not closed while its warnings are ignored
+        gc.collect()  # what was not closed is a warning, and so an error
         return capsys.readouterr().out.splitlines()
 
     return run_example
@@ -72,7 +72,7 @@ def script(provider: FakeProvider, *, due_at: str) -> None:
 
 
 def test_all_examples_of_the_page_are_tested() -> None:
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 7
 
 
 def test_a_single_agent(provider: FakeProvider, run: Run) -> None:
@@ -98,11 +98,10 @@ def test_several_agents(provider: FakeProvider, run: Run) -> None:
         assert agent in provider.calls[-1].text
 
 
-def test_nothing_is_printed_while_no_summary_is_due(provider: FakeProvider, run: Run) -> None:
+def test_the_end_summarises_what_was_not_due(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="what nobody says")
-    assert run(0) == []
-    assert run(1) == []
-    assert len(provider.calls) == 3 + 4
+    assert run(0)[0] == run(1)[1] == "Status/Action: Work-up under way."
+    assert len(provider.calls) == 3 + 1 + 4 + 1
 
 
 def test_streamed_tokens(provider: FakeProvider, run: Run) -> None:
@@ -122,3 +121,72 @@ def test_what_can_be_asked_for(provider: FakeProvider, run: Run) -> None:
         "Agent1 summaries: 1",
         "Agent1 trace count: 2",
     ]
+
+
+def test_templates_names_validators_and_an_export(provider: FakeProvider, run: Run) -> None:
+    provider.when(partial(_is_for, "stream_state"), TO_BE_KEPT)
+    no_step = SUMMARY | {"recommendation_next_step": "None reported."}
+    provider.when(partial(_is_for, "status_action"), no_step)
+    lines = run(4)
+    assert lines[:2] == [
+        "┌─ Agents: Dr Chen, LaboratoryAgent",
+        "├─ Action: Work-up under way.",
+    ]
+    assert "├─ Flags: no next step" in lines
+    assert "## Summary 1, of Dr Chen, LaboratoryAgent" in lines
+    assert "- **Flag:** no next step" in lines
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Receiver]]:
+    """Takes the posts of the examples."""
+    Receiver.posts, Receiver.status = [], 204
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("SUMMARIES_URL", f"http://127.0.0.1:{server.server_port}/")
+        monkeypatch.setenv("SUMMARIES_SECRET", "between us")
+        yield Receiver
+        server.shutdown()
+        thread.join()
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Keeps each post: its body and its signature."""
+
+    posts: list[tuple[bytes, str]]
+    status: int
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.posts.append((body, self.headers["X-EXAID-Signature"]))
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+def test_a_webhook_and_its_receiver(
+    provider: FakeProvider, run: Run, receiver: type[Receiver]
+) -> None:
+    script(provider, due_at="what nobody says")
+    assert run(5) == ["EXAID is ok, tail loss 0%"]
+    ((body, signature),) = receiver.posts
+    post = json.loads(body)
+    assert (post["case_id"], post["status_action"]) == ("case-7", SUMMARY["status_action"])
+    names: dict[str, Any] = {}
+    exec(EXAMPLES[6], names)
+    assert names["is_ours"](body, signature, "between us")
+    assert not names["is_ours"](body + b" ", signature, "between us")
+    assert not names["is_ours"](body, signature, "another")
+
+
+def test_a_webhook_that_fails_is_told_of(
+    provider: FakeProvider, run: Run, receiver: type[Receiver]
+) -> None:
+    script(provider, due_at="what nobody says")
+    receiver.status = 404
+    told, state = run(5)
+    assert told.startswith("subscriber: WebhookError: 127.0.0.1:")
+    assert state == "EXAID is ok, tail loss 0%"

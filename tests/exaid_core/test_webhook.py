@@ -117,6 +117,11 @@ async def test_a_summary_arrives_as_json(receiver: Receiver) -> None:
     assert AgentSummary.model_validate(sent) == summary(1)
 
 
+async def test_half_a_character_does_not_keep_a_summary_from_arriving(receiver: Receiver) -> None:
+    await Webhook(receiver.url)(AgentSummary(remarks=("half of \ud83d",)))
+    assert receiver.posts[0]["remarks"] == ["half of \ufffd"]
+
+
 async def test_a_secret_signs_the_body(receiver: Receiver) -> None:
     await Webhook(receiver.url, secret=SECRET)(summary(1))
     ((request, body),) = receiver.requests
