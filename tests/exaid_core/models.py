@@ -19,6 +19,7 @@ from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.errors import ErrorKind, ProviderError
+from tests.fake_provider import SeenRequest
 from tests.support.function_model import FunctionModel
 from tests.support.virtual_time import now_ms
 
@@ -111,6 +112,11 @@ def watched_bus(exaid: EXAID) -> TraceBus:
     bus = TraceBus(now_ms, on_failure=traceback.print_exception)
     bus.subscribe(exaid.on_event, wants_text=True)
     return bus
+
+
+def asks_for(field: str) -> Callable[[SeenRequest], bool]:
+    """Tells the requests to a fake provider whose reply must have that field."""
+    return lambda request: field in str(request.schema)
 
 
 Said = tuple[str, str]

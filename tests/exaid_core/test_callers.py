@@ -20,7 +20,16 @@ from exaid_core.health import Failure, Monitor
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.subscribers import Subscribers
 from exaid_core.sync import SyncExaid
-from tests.exaid_core.models import SHIFT, STABLE, WAIT, Slow, make_exaid, model, watched_bus
+from tests.exaid_core.models import (
+    SHIFT,
+    STABLE,
+    WAIT,
+    Slow,
+    asks_for,
+    make_exaid,
+    model,
+    watched_bus,
+)
 from tests.fake_provider import FakeProvider
 from tests.support.virtual_time import virtual_time
 
@@ -329,8 +338,10 @@ async def test_its_own_connections_are_closed_at_the_end(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    provider.when("watch clinicians", SHIFT.model_dump())
-    provider.when("You brief a physician", SummaryDraft(status_action="Fever.").model_dump())
+    provider.when(asks_for("stream_state"), SHIFT.model_dump())
+    provider.when(
+        asks_for("differential_rationale"), SummaryDraft(status_action="Fever.").model_dump()
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         async with EXAID() as exaid:

@@ -23,6 +23,7 @@ from tests.exaid_core.models import (
     WAIT,
     Outcome,
     Slow,
+    asks_for,
     make_exaid,
     model,
     watched_bus,
@@ -277,8 +278,8 @@ async def test_a_reply_cut_inside_its_json_is_no_summary_even_if_the_endpoint_sa
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    provider.when("You brief a physician", '{"status_action": "Cardiac until exclud')
-    provider.when("watch clinicians", SHIFT.model_dump())
+    provider.when(asks_for("differential_rationale"), '{"status_action": "Cardiac until exclud')
+    provider.when(asks_for("stream_state"), SHIFT.model_dump())
     async with EXAID() as exaid:
         assert await exaid.received_trace("a", "Cardiac until excluded.") is None
         assert exaid.health.state is HealthState.DEGRADED
