@@ -163,6 +163,8 @@ SPLIT = {"expert-1-cardiologist": "C", "expert-2-neurologist": "A"}
         "A favoured by one, C by the other",
         "C rather than A because of the ECG",
         "The experts disagree.",
+        "doctor1 contests dissection.",
+        "Opinions clash on thrombolysis.",
         "Disagreement about the diagnosis",
         "One expert dissents",
         "Dissent: neurologist suspects migraine",
