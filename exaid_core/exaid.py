@@ -206,6 +206,7 @@ class EXAID:
             segments += self._segmenter.event(_with_shown_id(event))
         segments += self._segmenter.rest(self._now_ms())
         await self._worker.catch_up(windows(segments, 2 * self.config.max_buffer_ctu))
+        await self._worker.finish()
 
     async def close(self, seconds: float | None = None) -> None:
         """Finalize within a time, then stop; later text is not taken any more.

@@ -12,6 +12,7 @@ from exaid_core import EXAID, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.health import Failure, HealthState
 from exaid_core.schema.agent_summary import SummaryDraft
+from exaid_core.trace.events import EventKind, TraceEvent
 from infra.chat import ChatReply, StopReason, TokenUsage
 from infra.config import LLMRole
 from infra.errors import ConfigError, EndpointDown, ErrorKind, ProviderError
@@ -235,6 +236,18 @@ async def test_a_new_alert_is_tried_at_once_even_when_all_before_it_failed() -> 
     summary = await exaid.received_trace("nurse", "He is in cardiac arrest.")
     assert summary is not None
     assert summary.alerts == ("cardiac arrest",)
+    assert exaid.tail_loss() == 0
+
+
+@virtual_time
+async def test_a_finished_case_is_tried_once_more_at_its_end() -> None:
+    write = model(*[DOWN] * 3, STABLE)
+    exaid = make_exaid(model(WAIT), write, max_buffer_ctu=100)
+    said = [
+        TraceEvent(seq, 1000 * seq, 1, "doctor", EventKind.DELTA, "Fever and cough. " * 40)
+        for seq in range(4)
+    ]
+    await exaid.take_trace(said)
     assert exaid.tail_loss() == 0
 
 
