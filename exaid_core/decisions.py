@@ -10,6 +10,7 @@ from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, Trigger
 from exaid_core.config import JUDGED, ExaidConfig
 from exaid_core.health import Monitor
 from exaid_core.history import History
+from exaid_core.recording import Step
 from exaid_core.run_log import RunLog
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segments import Segment, alerts_in, in_parts, size, windows
@@ -30,6 +31,11 @@ class Backoff:
     def __init__(self) -> None:
         self._failures = 0
         self._until = 0
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last call failed."""
+        return self._failures > 0
 
     def may_ask(self, said: int) -> bool:
         """Return whether to ask, when the agents have said so many CTU."""
@@ -72,53 +78,79 @@ class Decisions:
     """CTU that a prompt may hold, when the model has refused more."""
 
     async def consider(
-        self, segments: list[Segment], unasked: TriggerReason | None, *, is_cut: bool = False
+        self, segments: list[Segment], unasked: TriggerReason | None
     ) -> AgentSummary | None:
-        """Decide on segments, and summarise if that is due.
+        """Decide on segments, and summarise if that is due and the summarizer is not backed off.
 
         Args:
             segments: The new segments.
             unasked: Why the buffer agent is not asked, under a policy that has one.
-            is_cut: Whether to end before the summary, as the recorded run did.
         """
         if self.config.policy not in JUDGED:
             self.buffer_agent.hold(segments)
             return await self.summarise() if self._may_summarise(segments) else None
+        if unasked is None and not self._judging.may_ask(self.buffer_agent.said):
+            unasked = self.buffer_agent.due(segments)
         judgement = await self._judged(segments, unasked)
         if judgement.triggers and not self._may_summarise(segments):
             judgement = replace(judgement, reason=TriggerReason.BACKED_OFF)
         self.log.decided(judgement, segments)
-        return await self.summarise() if judgement.triggers and not is_cut else None
+        return await self.summarise() if judgement.triggers else None
 
-    async def summarise(self) -> AgentSummary | None:
+    async def repeat(self, segments: list[Segment], step: Step) -> None:
+        """Repeat a recorded decision on segments, with recorded replies of the models."""
+        if self.config.policy in JUDGED:
+            judgement = await self._judged(segments, step.unasked)
+            if step.is_backed_off:
+                judgement = replace(judgement, reason=TriggerReason.BACKED_OFF)
+            self.log.decided(judgement, segments)
+        else:
+            self.buffer_agent.hold(segments)
+        await self.summarise(step.calls)
+
+    async def summarise(self, most: int | None = None) -> AgentSummary | None:
         """Summarise what is in the buffer, and return the last summary; what fails stays there.
 
-        There is one summary for each window of the text, of which the first is shown while the
-        next is written.
+        Text that the model refuses as too long is summarised in parts. When a summary fails again,
+        and not for lack of an endpoint, both halves of its text are tried.
+
+        Args:
+            most: Calls after which to stop, as the recorded run did; None: when all is done.
         """
-        left = self._windows(self.buffer_agent.take())
-        part, summary = 0, None
+        left, failed = self._windows(self.buffer_agent.take()), list[Segment]()
+        calls, summary, is_halved = 0, None, False
         try:
-            while left:
-                written, latest = await self._write(left[0], part)
-                part += 1
-                smaller = size(left[0]) // 2
+            while left and calls != most:
+                window = left[0]
+                written, latest = await self._write(window, calls)
+                calls += 1
                 if latest is not None:
                     left.popleft()
                     summary = latest
-                elif written.is_too_long and smaller >= _SMALLEST_WINDOW:
-                    self._fits = smaller
-                    left = self._windows(segment for window in left for segment in window)
-                else:
-                    self._failed(written, left[0])
+                    continue
+                half = size(window) // 2
+                if written.is_too_long and half >= _SMALLEST_WINDOW:
+                    self._fits = half
+                    left = self._windows(segment for group in left for segment in group)
+                    continue
+                self._tell_of_failure(written, window)
+                left.popleft()
+                if written.is_about_text and self._writing.is_failing and not is_halved:
+                    # Maybe a single text that the model refuses keeps all others from a summary.
+                    is_halved = True
+                    left.extendleft(reversed([*windows(window, half)]))
+                    continue
+                failed += window
+                if not is_halved:
                     break
         finally:
-            self.buffer_agent.put_back([segment for window in left for segment in window])
+            rest = [segment for window in left for segment in window]
+            self.buffer_agent.put_back([*failed, *rest])
+        if failed:
+            self._writing.failed(self.buffer_agent.said, size(failed))
         return summary
 
     async def _judged(self, segments: list[Segment], unasked: TriggerReason | None) -> Judgement:
-        if unasked is None and not self._judging.may_ask(self.buffer_agent.said):
-            unasked = self.buffer_agent.due(segments)
         if unasked is not None:
             self.buffer_agent.hold(segments)
             return Judgement(unasked)
@@ -155,15 +187,14 @@ class Decisions:
             self.on_summary(summary)
         return written, summary
 
-    def _failed(self, written: Written, window: list[Segment]) -> None:
+    def _tell_of_failure(self, written: Written, window: list[Segment]) -> None:
         alerts = alerts_in(window)
         self._failed_alerts.update(alerts)
-        self._writing.failed(self.buffer_agent.said, size(window))
         self.monitor.call_failed(LLMRole.SUMMARIZER.value, written.error, written.cause, alerts)
 
     def _windows(self, segments: Iterable[Segment]) -> deque[list[Segment]]:
         budget = self._fits
         if budget is None:
-            return deque(windows(segments, 2 * self.config.max_buffer_ctu))
+            return deque([window] if (window := list(segments)) else [])
         parts = (part for segment in segments for part in in_parts(segment, budget))
         return deque(windows(parts, budget))

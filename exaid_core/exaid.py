@@ -156,6 +156,7 @@ class EXAID:
             warnings.warn("id= is now agent_id=", DeprecationWarning, stacklevel=2)
         agent_id = valid_agent_id(agent_id if agent_id is not None else id or "")
         _check_text(text)
+        self._worker.check_loop()
         if self._closed:
             return None
         segments = self._segmenter.whole(agent_id, text, next(self._seqs), self._now_ms())
@@ -173,6 +174,7 @@ class EXAID:
         """
         agent_id = valid_agent_id(agent_id)
         _check_text(token)
+        self._worker.check_loop()
         if self._closed:
             return None
         segments = self._segmenter.token(agent_id, token, next(self._seqs), self._now_ms())
@@ -180,6 +182,7 @@ class EXAID:
 
     async def flush_agent(self, agent_id: str) -> None:
         """Move the streamed text of an agent into the buffer, without a decision on it."""
+        self._worker.check_loop()
         if not self._closed:
             segments = self._segmenter.flush(valid_agent_id(agent_id), self._now_ms())
             await self._worker.decision_on(segments, is_parked=True)
@@ -220,6 +223,7 @@ class EXAID:
             Exception: EXAID itself, not a model or subscriber, failed in a decision that nobody
                 waited for.
         """
+        self._worker.check_loop()
         self._closed = True
         try:
             async with asyncio.timeout(seconds):
@@ -234,6 +238,7 @@ class EXAID:
 
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
+        self._worker.check_loop()
         self._closed = True
         try:
             await self._worker.stop()
@@ -248,11 +253,10 @@ class EXAID:
         try:
             for step in recording.steps:
                 taken = [left.pop(index) for index in step.chunks]
-                await self._decisions.consider(taken, step.unasked, is_cut=step.is_cut)
+                await self._decisions.repeat(taken, step)
         finally:
             self.buffer_agent.hold(list(left.values()))
-        if recording.ends_with_summary:
-            await self._decisions.summarise()
+        await self._decisions.summarise(recording.last_calls)
 
     def advance(self, t_ms: int) -> None:
         """Let the gate's timers fire at their times up to `t_ms`, in ms since 1970 UTC.

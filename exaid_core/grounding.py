@@ -48,6 +48,12 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
     return tuple(terms.values())
 
 
+def without_support(terms: Iterable[str], support: str) -> list[str]:
+    """Return those of the terms that by themselves have no support."""
+    evidence = _Evidence(plain(support))
+    return [term for term in terms if evidence.missing(plain(term))]
+
+
 _Meaning: TypeAlias = str | tuple[str | None, tuple[str, ...], str | None]
 """Name of a drug; or drug, if it is a dose of one, values and unit of a quantity: what makes two
 terms the same."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from inspect import iscoroutinefunction
 
 from infra.errors import BenchError, ConfigError, EndpointDown, ProviderError
 from infra.layers.retry import FATAL
@@ -36,8 +37,8 @@ class Failure:
     """`summarizer` or `buffer_agent`, whose model failed; `subscriber` or `validator`, of yours."""
     message: str
     """Why, on one line."""
-    in_a_row: int
-    """How many of this source have failed one after the other, this one included."""
+    in_a_row: int = 1
+    """How many calls of a role have failed one after the other, this one included."""
     alerts: tuple[str, ...] = ()
     """Critical alerts in the text that has no summary because of it, in their own words."""
     error: Exception | None = None
@@ -72,9 +73,14 @@ class Monitor:
 
     Args:
         on_error: Told of each failure.
+
+    Raises:
+        TypeError: It is an async function, which nobody would await.
     """
 
     def __init__(self, on_error: Callable[[Failure], object]) -> None:
+        if iscoroutinefunction(on_error):
+            raise TypeError("on_error must be a function, not an async one: it is not awaited")
         self._on_error = on_error
         self._in_a_row: Counter[str] = Counter()
         self._failing: dict[str, Failure] = {}
@@ -86,10 +92,6 @@ class Monitor:
     def health(self) -> Health:
         """How it is now."""
         return Health(self._state, self._calls, self._failed, self._last)
-
-    def in_a_row(self, source: str) -> int:
-        """Return how many calls of a role have failed one after the other."""
-        return self._in_a_row[source]
 
     def call_succeeded(self, role: str) -> None:
         """Count a call that gave what was asked for."""
@@ -112,10 +114,9 @@ class Monitor:
 
     def broke(self, source: str, error: Exception) -> None:
         """Tell of an exception in a function of the caller's, which changes no state."""
-        self._in_a_row[source] += 1
         message = f"{type(error).__name__}: {' '.join(str(error).split())}"
         _LOG.warning("a %s of EXAID raised %s", source, type(error).__name__)
-        self._tell(Failure(source, message, self._in_a_row[source], error=error))
+        self._tell(Failure(source, message, error=error))
 
     def _tell(self, failure: Failure) -> None:
         self._last = failure
@@ -144,6 +145,8 @@ class Monitor:
 
 
 def _loggable(failure: Failure) -> str:
-    if failure.error is None or isinstance(failure.error, BenchError):
-        return failure.message
-    return type(failure.error).__name__
+    error = failure.error
+    if isinstance(error, ProviderError):  # its words are the endpoint's, which may quote a prompt
+        return f"{error.kind.value}, status {error.status}" if error.status else error.kind.value
+    is_ours = error is None or isinstance(error, BenchError)
+    return failure.message if is_ours else type(error).__name__

@@ -8,7 +8,7 @@ from exaid_core.alerts.critical_alerts import mentions_alert
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
 from exaid_core.dissent import dissent_missing, stated_answer
-from exaid_core.grounding import unsupported_terms
+from exaid_core.grounding import unsupported_terms, without_support
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, alerts_in
 from exaid_core.validators import run_validators
@@ -55,7 +55,8 @@ class History:
             latest = self.summaries[-1]
             with_latest = unsupported_terms(texts, f"{said}\n{latest.semantics_text()}")
             # A swapped dose is one term only beside the text that has both the dose and the drug.
-            repeated = _repeated(latest.unsupported_terms, "\n".join(texts), said)
+            flagged = latest.unsupported_terms
+            repeated = _repeated(flagged, "\n".join(texts), said) if flagged else []
             terms = tuple(dict.fromkeys((*terms, *with_latest, *repeated)))
             # A term without support in the latest summary gains no support by being repeated.
             kept = {*with_latest, *latest.unsupported_terms}
@@ -79,11 +80,8 @@ class History:
 
 def _repeated(terms: Sequence[str], text: str, said: str) -> list[str]:
     """Return those of the terms that `text` states and what was said does not."""
-    return [
-        term
-        for term in terms
-        if not unsupported_terms([term], text) and unsupported_terms([term], said)
-    ]
+    not_stated = without_support(terms, text)
+    return without_support((term for term in terms if term not in not_stated), said)
 
 
 def _line(summary: AgentSummary) -> str:

@@ -112,6 +112,11 @@ class Caller:
             if isinstance(caught, ProviderError):
                 is_too_long = caught.kind is ErrorKind.CONTEXT_LENGTH
                 self._failed[messages] += not is_too_long
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            error = "the model was cancelled"  # by itself
         except Exception as caught:  # noqa: BLE001 - a model is foreign code
             if in_time.expired():
                 error = f"no reply within {self._timeout:g} seconds"

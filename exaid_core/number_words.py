@@ -23,6 +23,7 @@ _AFTER_DIGITS = re.compile(r"\d[ -]\Z")
 _WORD = re.compile(r"[^\W\d_]+")
 _NEXT_WORD = re.compile(r"(?<=[ -])[^\W\d_]+")
 _LONGEST_NUMBER = 12  # words
+_LONGEST_HAN = 30  # characters
 
 # 第 makes an ordinal. 分 is a minute and a part: 十分 is "very". 千克 is a kilogram.
 _HAN_DIGIT = "(?:[〇零一二两兩三四五六七八九十百万萬]|千(?![克米卡瓦]))"
@@ -180,6 +181,8 @@ def _lowest_place(value: int) -> int:
 
 
 def _in_han(run: re.Match[str]) -> Iterator[NumberWords]:
+    if len(run[0]) > _LONGEST_HAN:
+        return
     words = [_han()[character] for character in run[0]]
     start, end = run.span()
     if len(words) == 1 or any(word.multiplies for word in words):

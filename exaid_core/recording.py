@@ -6,8 +6,8 @@ So it takes the steps from the run log and the words from the trace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -19,6 +19,7 @@ from exaid_core.token_gate.token_gate import FlushReason
 from exaid_core.trace.events import EventKind
 from exaid_core.trace.files import read_as
 from exaid_core.trace.run_records import (
+    BufferAction,
     BufferDecision,
     RunMeta,
     RunRecord,
@@ -39,8 +40,10 @@ class Step:
     """Their indices."""
     unasked: TriggerReason | None = None
     """Why they were summarised without asking the buffer agent, under a policy that has one."""
-    is_cut: bool = False
-    """Whether EXAID was stopped before the summary that was due."""
+    is_backed_off: bool = False
+    """Whether no summary was begun, since the summarizer kept failing."""
+    calls: int = 0
+    """Summaries, and failed attempts, that followed at once; 0 also if EXAID was stopped before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,8 @@ class Recording:
     chunks: tuple[Chunk, ...]
     steps: tuple[Step, ...]
     """In order."""
-    ends_with_summary: bool
-    """Whether the text that was left at the end was summarised."""
+    last_calls: int
+    """Summaries, and failed attempts, of the text that was left at the end."""
 
 
 def read_recording(trace_path: Path, log_path: Path) -> Recording:
@@ -71,21 +74,35 @@ def read_recording(trace_path: Path, log_path: Path) -> Recording:
     )
     meta = next(record for record in records if isinstance(record, RunMeta))
     decisions = [record for record in records if isinstance(record, BufferDecision)]
-    summaries = [record for record in records if isinstance(record, SummaryEvent)]
+    summaries = _together([record for record in records if isinstance(record, SummaryEvent)])
     if meta.trigger_policy not in JUDGED:
-        return Recording(trace, chunks, _steps_of(summaries, chunks), ends_with_summary=False)
-    due = sum(decision.decision == "summarize" for decision in decisions)
-    begun = sum(not summary.part for summary in summaries)
-    steps = [_step(decision) for decision in decisions]
-    if steps and begun < due:
-        steps[-1] = replace(steps[-1], is_cut=True)
-    return Recording(trace, chunks, tuple(steps), begun > due)
+        return Recording(trace, chunks, _steps_of(summaries, chunks), last_calls=0)
+    left = iter(summaries)
+    steps = tuple(_step(decision, left) for decision in decisions)
+    return Recording(trace, chunks, steps, last_calls=len(next(left, ())))
 
 
-def _step(decision: BufferDecision) -> Step:
-    was_asked = decision.latency_ms is not None
-    unasked = None if was_asked else TriggerReason(decision.trigger or TriggerReason.NONE)
-    return Step(tuple(decision.covered or ()), unasked)
+def _together(summaries: Iterable[SummaryEvent]) -> list[list[SummaryEvent]]:
+    """Return the summaries in groups that were due at once."""
+    groups: list[list[SummaryEvent]] = []
+    for summary in summaries:
+        if summary.part:
+            groups[-1].append(summary)
+        else:
+            groups.append([summary])
+    return groups
+
+
+def _step(decision: BufferDecision, summaries: Iterator[list[SummaryEvent]]) -> Step:
+    """Return the step of a decision, which takes its summaries if it was to summarise."""
+    is_due = decision.decision is BufferAction.SUMMARIZE
+    reason = TriggerReason(decision.trigger or TriggerReason.NONE)
+    return Step(
+        tuple(decision.covered or ()),
+        reason if decision.latency_ms is None else None,
+        is_backed_off=reason is TriggerReason.BACKED_OFF,
+        calls=len(next(summaries, ())) if is_due else 0,
+    )
 
 
 def _chunk(trace: Trace, record: TokengateFlush, agent_id: str) -> Chunk:
@@ -106,16 +123,18 @@ def _chunk(trace: Trace, record: TokengateFlush, agent_id: str) -> Chunk:
     )
 
 
-def _steps_of(summaries: Sequence[SummaryEvent], chunks: Sequence[Chunk]) -> tuple[Step, ...]:
+def _steps_of(
+    summaries: Sequence[Sequence[SummaryEvent]], chunks: Sequence[Chunk]
+) -> tuple[Step, ...]:
     """Return the steps of a log without decisions: each summary took all text since the last."""
     steps, used = [], set[int]()
-    for summary in summaries:
-        covered = set(summary.source_seqs or ())
+    for group in summaries:
+        covered = {seq for summary in group for seq in summary.source_seqs or ()}
         new = tuple(
             index
             for index, chunk in enumerate(chunks)
             if index not in used and covered.issuperset(chunk.seqs)
         )
         used.update(new)
-        steps.append(Step(new))
+        steps.append(Step(new, calls=len(group)))
     return tuple(steps)

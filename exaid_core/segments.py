@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from exaid_core.alerts.critical_alerts import find_alerts
 from exaid_core.channel import as_data
 from exaid_core.ctu import CHARS_PER_CTU, ctu
 from exaid_core.shorten import split_text
@@ -75,8 +76,13 @@ def alerts_in(segments: Iterable[Segment]) -> tuple[str, ...]:
 def in_parts(segment: Segment, budget: int) -> list[Segment]:
     """Return a segment as segments of at most `budget` CTU each.
 
-    Only the last has the sequence numbers: they are covered when all of the text is.
+    Only the last has the sequence numbers: they are covered when all of the text is. An alert is
+    that of the part that reports it; of the last if its words are apart.
     """
     *first, last = split_text(segment.text, budget * CHARS_PER_CTU)
-    parts = [replace(segment, text=text, seqs=(), is_part=True) for text in first]
-    return [*parts, replace(segment, text=last)]
+    left, parts = segment.alerts, []
+    for text in first:
+        alerts = tuple(alert for alert in find_alerts(text) if alert in left)
+        left = tuple(alert for alert in left if alert not in alerts)
+        parts.append(replace(segment, text=text, seqs=(), alerts=alerts, is_part=True))
+    return [*parts, replace(segment, text=last, alerts=left)]

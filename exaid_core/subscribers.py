@@ -10,6 +10,8 @@ from inspect import isawaitable
 from exaid_core.health import Monitor
 from exaid_core.schema.agent_summary import AgentSummary
 
+_TIME_TO_STOP = 1.0  # seconds; one that does not stop is left alone
+
 Subscriber = Callable[[AgentSummary], Awaitable[object] | object]
 """A function, which must not block, or an async function."""
 
@@ -61,7 +63,8 @@ class Subscribers:
         tasks = self._tasks()
         for subscription in (*self._subscriptions, *self._leaving):
             subscription.stop()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_TIME_TO_STOP)
 
     def _tasks(self) -> list[asyncio.Future[object]]:
         subscriptions = (*self._subscriptions, *self._leaving)
@@ -100,9 +103,11 @@ class _Subscription:
 
     def _ended(self, task: asyncio.Future[object]) -> None:
         self.task = None
-        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+        if task.cancelled() and not self._is_stopped:
+            self._monitor.broke("subscriber", TimeoutError("cancelled by itself"))
+        elif not task.cancelled() and isinstance(error := task.exception(), Exception):
             self._monitor.broke("subscriber", error)
-        if task.cancelled() or self._is_stopped:
+        if self._is_stopped:
             if left := task.cancelled() + len(self._left):
                 words = f"stopped before it was done; summaries left: {left}"
                 self._monitor.broke("subscriber", TimeoutError(words))

@@ -36,6 +36,8 @@ class SyncExaid:
         self._exaid = EXAID(**settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="EXAID", daemon=True)
+        self._submitting, self._ending = threading.Lock(), threading.Lock()
+        self._is_closed = False
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -69,6 +71,10 @@ class SyncExaid:
         """See `EXAID.subscribe`."""
         self._call(partial(self._exaid.subscribe, subscriber))
 
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """See `EXAID.unsubscribe`."""
+        self._call(partial(self._exaid.unsubscribe, subscriber))
+
     def latest_summary(self) -> AgentSummary | str:
         """See `EXAID.latest_summary`."""
         return self._call(self._exaid.latest_summary)
@@ -99,30 +105,53 @@ class SyncExaid:
         return self._exaid.health
 
     def close(self, seconds: float | None = None) -> None:
-        """See `EXAID.close`; ends the thread. What was summarised can be asked for afterwards."""
-        if not self._thread.is_alive():
-            return
-        try:
-            self._wait_for(self._exaid.close(seconds))
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        """See `EXAID.close`; ends the thread. What was summarised can be asked for afterwards.
+
+        Calls of other threads that are under way return, or are cancelled after the time.
+        """
+        with self._ending:
+            if self._is_closed:
+                return
+            try:
+                self._wait_for(self._exaid.close(seconds))
+            finally:
+                with self._submitting:
+                    self._is_closed = True
+                asyncio.run_coroutine_threadsafe(_cancel_the_others(), self._loop).result()
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
 
     def _call(self, function: Callable[[], T]) -> T:
         async def call() -> T:
             return function()
 
-        # After the end nothing changes any more, and no loop is left to ask.
-        return self._wait_for(call()) if self._thread.is_alive() else function()
+        # After the end nothing changes any more; a subscriber is on the thread already.
+        if self._is_closed or threading.current_thread() is self._thread:
+            return function()
+        return self._wait_for(call())
 
     def _wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if not self._thread.is_alive():
+        problem = ""
+        if threading.current_thread() is self._thread:
+            problem = "a subscriber of a SyncExaid cannot wait for it: it is called by its thread"
+        with self._submitting:
+            if self._is_closed:
+                problem = "this SyncExaid is closed: make another one for further text"
+            if not problem:
+                future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        if problem:
             coroutine.close()
-            raise RuntimeError("this SyncExaid is closed: make another one for further text")
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            raise RuntimeError(problem)
         try:
             return future.result()
         except BaseException:  # Ctrl-C, for example: nobody waits for it any more
             future.cancel()
             raise
+
+
+async def _cancel_the_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -71,6 +71,8 @@ class Worker:
         self._hurry = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._finishing: asyncio.Task[None] | None = None
+        self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._waits_for_room = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -90,7 +92,7 @@ class Worker:
         Raises:
             RuntimeError: The event loop is not the one of the calls before.
         """
-        self._check_loop()
+        self.check_loop()
         self._watch_timers()
         if not segments:
             return
@@ -117,7 +119,7 @@ class Worker:
 
     async def finish(self) -> None:
         """Decide on all text that is there, and summarise what then is left in the buffer."""
-        self._check_loop()
+        self.check_loop()
         self._stop_timer()
         self.submit(self._segmenter.rest(self._now_ms()), is_parked=True)
         # Waiting text need not be judged, since it is summarised anyway; unless a caller waits for
@@ -126,16 +128,31 @@ class Worker:
         if self._config.coalesce and not any(a.waiter or a.segment.is_alert for a in pending):
             for arrival in pending:
                 arrival.is_parked = True
-        while self._pending or (self._task is not None and not self._task.done()):
+        while not self._is_stopped and (
+            self._pending or (self._task is not None and not self._task.done())
+        ):
             self._hurry.set()
             task = self._start()
             if self._waits_for_room and all(arrival.is_parked for arrival in self._pending):
                 self._waits_for_room = False
                 task.cancel()  # it has taken nothing yet, and nothing needs a call
             await asyncio.wait([task])
-        if self._buffer_agent.held():
-            async with self._one_at_a_time, self._room(LLMRole.SUMMARIZER, self._urgency):
-                await self._decisions.summarise()
+        if self._buffer_agent.held() and not self._is_stopped:
+            self._finishing = asyncio.create_task(self._summarise_rest())
+            try:
+                await self._finishing
+            except asyncio.CancelledError:
+                if not self._was_stopped_meanwhile():
+                    raise
+
+    def _was_stopped_meanwhile(self) -> bool:
+        """Return whether `stop` has cancelled a task of ours, and nobody this one."""
+        caller = asyncio.current_task()
+        return self._is_stopped and caller is not None and not caller.cancelling()
+
+    async def _summarise_rest(self) -> None:
+        async with self._one_at_a_time, self._room(LLMRole.SUMMARIZER, self._urgency):
+            await self._decisions.summarise()
 
     async def catch_up(self, groups: Iterable[list[Segment]]) -> None:
         """Summarise the groups one by one, without asking whether they are due.
@@ -155,19 +172,27 @@ class Worker:
 
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
-        self._check_loop()
+        self.check_loop()
+        self._is_stopped = True
         self._stop_timer()
         for arrival in self._pending:
             arrival.settle(None)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        under_way = [task for task in (self._task, self._finishing) if task is not None]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        self._buffer_agent.hold(self._segmenter.rest(self._now_ms()))
 
     def left(self) -> list[Segment]:
         """Return the segments without a summary."""
         return [*self._buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
 
-    def _check_loop(self) -> None:
+    def check_loop(self) -> None:
+        """Check that the event loop is the one of the calls before.
+
+        Raises:
+            RuntimeError: It is not.
+        """
         loop = asyncio.get_running_loop()
         self._loop = self._loop or loop
         if self._loop is not loop:

@@ -71,8 +71,9 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
     """Return whether a reader of a summary learns of an alert.
 
     So it is if the summary affirms any critical alert, which sends the reader to the trace, or has
-    all words of this one but articles, prepositions and auxiliary verbs. Case, punctuation and
-    order do not count; words of a script without spaces may stand within other words.
+    all words of this one but articles, prepositions and auxiliary verbs, and does not deny it.
+    Case, punctuation and order do not count; words of a script without spaces may stand within
+    other words.
 
     Args:
         summary_text: All fields of the summary.
@@ -80,6 +81,8 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
     """
     if find_alert(summary_text):
         return True
+    if any(_phrases(normal(summary_text))):  # all of them denied
+        return False
     wanted = _words(alert)
     said = _words(summary_text)
     running = " ".join(said)

@@ -33,7 +33,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "blood pressure": _VitalSign(
         least=20, bound=70, too_low=True, tail=r"\s?(?:/\s?\d{2,3}|systolic)"
     ),
-    "coma scale": _VitalSign(least=3, bound=9, too_low=True),
+    "coma scale": _VitalSign(least=3, bound=9, too_low=True, tail=r"(?!\s?-?\s?years?\b)"),
     "potassium": _VitalSign(
         least=6.5,
         bound=10,

@@ -19,7 +19,7 @@ from exaid_core.segments import Said, block
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
 from infra.chat import ChatMessage, ChatModel
 from infra.config import LLMRole
-from infra.errors import BenchError
+from infra.errors import BenchError, ErrorKind, ProviderError
 from infra.llm_registry import get_llm
 
 NO_SUMMARY = "No summaries yet."
@@ -48,6 +48,14 @@ class Written:
     """Whether the prompt did not fit into the model's context."""
     cause: Exception | None = None
     """The exception with which the call failed, if there was one."""
+
+    @property
+    def is_about_text(self) -> bool:
+        """Whether there is no summary because of the text, as far as one can tell."""
+        is_refused = (
+            isinstance(self.cause, ProviderError) and self.cause.kind is ErrorKind.BAD_REQUEST
+        )
+        return self.failure is SummaryFailure.SCHEMA_VALIDATION_ERROR or is_refused
 
 
 class SummarizerAgent:

@@ -13,7 +13,6 @@ from infra.errors import ErrorKind, ProviderError, StructuredOutputError
 from infra.json_schema import reply_schema
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_WHOLE_VALUES = ('""', "]", "}", "true", "false", "null")
 _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a reply that ran away must not double the prompt
 
 
@@ -117,36 +116,37 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
         problem = _one_line(error)
     try:
         # By way of JSON text, where pydantic is as strict as it was with the reply itself.
-        return schema.model_validate_json(json.dumps(_repaired(reply.text))), ""
+        return schema.model_validate_json(json.dumps(_repaired(reply.text, schema))), ""
     except (ValueError, RecursionError):  # it does not validate, or is nested too deeply to repair
         return None, problem
 
 
-def _repaired(text: str) -> object:
-    """Repair JSON in code fences or prose, trailing commas, single quotes; None if ambiguous."""
+def _repaired(text: str, schema: type[BaseModel]) -> object:
+    """Repair JSON in code fences or prose, trailing commas, single quotes; None if ambiguous.
+
+    Of an object that is never closed, which some endpoints do not tell, all fields must be there.
+    """
     # Imported here: it costs start-up time and most runs never need it.
     import json_repair
 
     text = text.rpartition("</think>")[2]
     start = text.find("{")
-    if start < 0 or _breaks_off(text[start:]):
+    if start < 0:
         return None
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError:
-        return json_repair.loads(text[start:])
+        repaired = json_repair.loads(text[start:])
+        is_whole = isinstance(repaired, dict) and repaired.keys() >= schema.model_fields.keys()
+        return None if _is_open(text[start:]) and not is_whole else repaired
     # Two objects are two replies: choosing one would be a guess.
     return None if "{" in text[end:] else value
 
 
-def _breaks_off(text: str) -> bool:
-    """Return whether an object ends within a value: some endpoints do not tell of a cut.
-
-    Where only the brackets at the end are missing, nothing that was said is.
-    """
-    outline = _STRING.sub('""', text).rstrip()
-    is_open = outline.count("{") > outline.count("}")
-    return is_open and not outline.endswith(_WHOLE_VALUES)
+def _is_open(text: str) -> bool:
+    """Return whether an object is never closed."""
+    outside_strings = _STRING.sub("", text)
+    return outside_strings.count("{") > outside_strings.count("}")
 
 
 def _one_line(error: ValidationError) -> str:

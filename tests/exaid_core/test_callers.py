@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from exaid_core.health import Failure, Monitor
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.subscribers import Subscribers
 from exaid_core.sync import SyncExaid
+from infra.chat import ChatReply, ChatRequest, OnText
 from tests.exaid_core.models import (
     SHIFT,
     STABLE,
@@ -368,3 +370,115 @@ async def test_all_roles_share_one_embedded_server(monkeypatch: pytest.MonkeyPat
     assert exaid.summaries
     assert len(started) == 1
     assert started[0].has_ended
+
+
+# What a stop ends
+
+
+@virtual_time
+async def test_stopping_ends_a_finalize_of_another_task() -> None:
+    exaid = make_exaid(model(WAIT), Slow(model(STABLE), lambda: 1e9))
+    await exaid.received_trace("a", "Fever.")
+    finalizing = asyncio.create_task(exaid.finalize())
+    await asyncio.sleep(1)
+    await exaid.stop()
+    assert await finalizing is None
+    assert asyncio.get_running_loop().time() == 1
+    assert len(asyncio.all_tasks()) == 1
+    assert exaid.tail_loss() == 1
+
+
+@virtual_time
+async def test_text_in_the_gate_counts_as_not_covered_when_all_is_stopped() -> None:
+    exaid = make_exaid(model(WAIT), model(STABLE))
+    await exaid.on_new_token("nurse", "He is in cardiac arrest.")
+    await exaid.stop()
+    assert (exaid.tail_loss(), exaid.missed_alerts()) == (1.0, 1)
+
+
+def test_closing_releases_callers_in_all_threads() -> None:
+    slow = Slow(model(SHIFT), lambda: 60.0)
+    exaid = SyncExaid(buffer_llm=slow, summarizer_llm=model(STABLE))
+
+    def call(number: int) -> str:
+        try:
+            exaid.received_trace(f"agent-{number}", "Fever.")
+        except (RuntimeError, CancelledError) as error:
+            return type(error).__name__
+        return "returned"
+
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(call, number) for number in range(4)]
+        time.sleep(0.2)
+        closings = [pool.submit(exaid.close, 0) for _ in range(4)]
+        assert {done.result(timeout=20) for done in calls} <= {
+            "returned",
+            "RuntimeError",
+            "CancelledError",
+        }
+        assert [done.result(timeout=20) for done in closings] == [None] * 4
+    assert not [thread for thread in threading.enumerate() if thread.name == "EXAID"]
+
+
+def test_a_subscriber_may_ask_its_sync_exaid_but_not_wait_for_it() -> None:
+    seen: list[object] = []
+
+    def asks(summary: AgentSummary) -> None:
+        seen.append(exaid.tail_loss())
+        with pytest.raises(RuntimeError, match="cannot wait for it"):
+            exaid.finalize()
+        seen.append("refused")
+
+    with SyncExaid(buffer_llm=model(SHIFT), summarizer_llm=model(STABLE), on_summary=asks) as exaid:
+        exaid.received_trace("a", "Fever.")
+    assert seen == [0.0, "refused"]
+
+
+@virtual_time
+async def test_a_model_that_is_cancelled_by_itself_has_failed() -> None:
+    class Cancelled:
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            raise asyncio.CancelledError
+
+    exaid = make_exaid(model(SHIFT), Cancelled())
+    assert await exaid.received_trace("a", "Fever.") is None
+    assert await exaid.received_trace("a", "Cough.") is None
+    assert await exaid.finalize() is None
+    assert exaid.health.failed == 3
+
+
+def test_a_call_from_another_loop_takes_nothing_out_of_the_gate() -> None:
+    exaid = EXAID(buffer_llm=model(WAIT), summarizer_llm=model(STABLE))
+
+    async def begin() -> None:
+        await exaid.on_new_token("nurse", "He is in cardiac")
+
+    asyncio.run(begin())
+    with pytest.raises(RuntimeError, match="another event loop"):
+        asyncio.run(exaid.flush_agent("nurse"))
+    assert exaid.get_agent_trace_count("nurse") == 0
+
+
+def test_an_async_on_error_is_refused() -> None:
+    async def later(failure: Failure) -> None:
+        pass
+
+    with pytest.raises(TypeError, match="on_error must be a function, not an async one"):
+        EXAID(buffer_llm=model(WAIT), summarizer_llm=model(STABLE), on_error=later)
+
+
+@virtual_time
+async def test_a_subscriber_that_is_cancelled_by_itself_is_told_of_the_next() -> None:
+    told = Told()
+
+    async def cancelled_once(summary: AgentSummary) -> None:
+        told(summary)
+        await asyncio.sleep(1)
+        if len(told.summaries) == 1:
+            raise asyncio.CancelledError
+
+    exaid = make_exaid(model(SHIFT), model(STABLE), on_summary=cancelled_once)
+    for _ in range(3):
+        await exaid.received_trace("a", "Fever.")
+    await exaid.close()
+    assert told.summaries == exaid.summaries

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from exaid_core.channel import clean
 from exaid_core.policy import TriggerPolicy
 from infra.chat import ChatReply, ChatRequest
+from infra.errors import ErrorKind, ProviderError
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,
@@ -120,3 +121,35 @@ async def test_no_text_gets_lost_or_doubled(texts: list[str], room: int) -> None
     said = "".join(text for _, text in told(write, exaid))
     if exaid.tail_loss() == 0:
         assert said == "".join(clean(text) for text in texts if text.strip())
+
+
+@virtual_time
+async def test_one_text_that_the_model_refuses_keeps_no_other_from_a_summary() -> None:
+    def answer(request: ChatRequest) -> ChatReply:
+        if any("poison" in text for _, text in newest_block(request)):
+            raise ProviderError("filtered", kind=ErrorKind.BAD_REQUEST, status=400)
+        return reply(STABLE)
+
+    write = FunctionModel(answer)
+    exaid = make_exaid(model(SHIFT), write)
+    await exaid.received_trace("chemist", "He drank poison.")
+    for number in range(80):
+        await exaid.received_trace("doctor", f"Fever and cough on day {number}. " * 10)
+    await exaid.received_trace("nurse", "He is in cardiac arrest.")
+    await exaid.finalize()
+    assert exaid.missed_alerts() == 0
+    assert exaid.tail_loss() < 0.1
+    assert "chemist" not in {agent for summary in exaid.summaries for agent in summary.agents}
+    sent = sum(len(message.content) for request in write.requests for message in request.messages)
+    said = sum(len(text) for request in write.requests[:1] for _, text in newest_block(request))
+    assert sent < 8 * (said + 80 * 280) + 1_500 * len(write.requests)
+
+
+@virtual_time
+async def test_an_alert_is_that_of_the_part_that_reports_it() -> None:
+    text = f"He is in cardiac arrest. {'Nothing new. ' * 2_000}"
+    exaid = make_exaid(model(SHIFT), model(TOO_LONG, TOO_LONG, STABLE, DOWN))
+    await exaid.received_trace("doctor", text)
+    assert exaid.summaries[0].alerts == ("cardiac arrest",)
+    assert exaid.missed_alerts() == 0
+    assert exaid.alerts == 1
