@@ -24,9 +24,24 @@ JUDGED = frozenset({TriggerPolicy.FULL_EXAID, TriggerPolicy.NO_TOKENGATE, Trigge
 """Policies under which the buffer agent decides."""
 
 
+_ABOVE_ZERO = frozenset({"attempt_timeout", "call_timeout", "chunk_ctu"})
+_MAY_BE_NONE = frozenset({"attempt_timeout", "call_timeout", "first_after", "behind_after"})
+_NUMBERS = frozenset(
+    {
+        *("chunk_ctu", "history_k", "history_ctu", "context_ctu", "max_buffer_ctu"),
+        *("max_buffer_age", "linger", "longest_linger"),
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ExaidConfig:
-    """When EXAID summarises, and how much of the past its prompts hold."""
+    """When EXAID summarises, and how much of the past its prompts hold.
+
+    Raises:
+        TypeError: A setting is of another type.
+        ValueError: There is no such policy, or a number is below 0, or a time limit is 0.
+    """
 
     policy: TriggerPolicy = TriggerPolicy.FULL_EXAID
     gate: GateProfile = RUNTIME
@@ -67,3 +82,21 @@ class ExaidConfig:
     validators: tuple[Validator, ...] = ()
     """Checks of your own, asked in this order after each summary: what they find is in its
     `remarks`. They run in the event loop, between the summary and those who wait for it."""
+
+    def __post_init__(self) -> None:
+        if self.policy not in set(TriggerPolicy):
+            raise ValueError(f"policy is {self.policy!r} but must be {', '.join(TriggerPolicy)}")
+        object.__setattr__(self, "policy", TriggerPolicy(self.policy))
+        if not isinstance(self.gate, GateProfile):
+            raise TypeError(f"gate must be a GateProfile, not {type(self.gate).__name__}")
+        if callable(self.validators) or not all(map(callable, self.validators)):
+            raise TypeError("validators must be a tuple of functions")
+        for name in _MAY_BE_NONE | _NUMBERS:
+            value = getattr(self, name)
+            if value is None and name in _MAY_BE_NONE:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+            if not value >= 0 or (value == 0 and name in _ABOVE_ZERO):
+                bound = "above 0" if name in _ABOVE_ZERO else "at least 0"
+                raise ValueError(f"{name} is {value} but must be {bound}")

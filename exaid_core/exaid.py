@@ -9,6 +9,7 @@ judged together in the next decision.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -40,6 +41,8 @@ from infra.llm_registry import RoleModels
 
 __all__ = ["EXAID", "RoomFor"]
 
+_LOG = logging.getLogger("exaid_core")
+
 _shown_id = lru_cache(maxsize=1024)(shown_id)
 
 
@@ -63,7 +66,8 @@ class EXAID:
 
     Raises:
         ConfigError: There is no key for a model that the environment asks for.
-        TypeError: A model is no object with the method `generate`.
+        TypeError: A model is no object with the method `generate`, or another argument is of
+            another type.
         ValueError: `case_id` is not `case-` and letters, digits or hyphens.
     """
 
@@ -80,12 +84,19 @@ class EXAID:
         on_error: Callable[[Failure], object] = lambda failure: None,
         room: RoomFor = lambda role, urgency: nullcontext(),
     ) -> None:
-        self.config = config or ExaidConfig()
+        self.config = ExaidConfig() if config is None else config
+        if not isinstance(self.config, ExaidConfig):
+            raise TypeError(f"config must be an ExaidConfig, not {type(config).__name__}")
         self._own_models = RoleModels(self.config.attempt_timeout, self.config.call_timeout)
         if buffer_llm is None:
             buffer_llm = self._own_models.model(LLMRole.BUFFER_AGENT)
         if summarizer_llm is None:
             summarizer_llm = self._own_models.model(LLMRole.SUMMARIZER)
+            if getattr(summarizer_llm, "is_local", False):
+                _LOG.warning(
+                    "EXAID writes with a model on this machine: the embedded one fills in the form "
+                    "and no more; a key, such as OPENAI_API_KEY, gives it a better one"
+                )
         self._monitor = Monitor(on_error)
         self.buffer_agent = BufferAgent(
             buffer_llm, self.config, case_id=case_id, monotonic=monotonic, now_ms=now_ms

@@ -57,6 +57,8 @@ def export_summaries(
     Raises:
         ValueError: There is no such format.
     """
+    if format not in set(ExportFormat):
+        raise ValueError(f"there is no format {format!r}; there are {', '.join(ExportFormat)}")
     match ExportFormat(format):
         case ExportFormat.JSON:
             plain = _SUMMARIES.dump_python(list(summaries), mode="json")

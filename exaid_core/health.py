@@ -75,10 +75,12 @@ class Monitor:
         on_error: Told of each failure.
 
     Raises:
-        TypeError: It is an async function, which nobody would await.
+        TypeError: It is no function, or an async one, which nobody would await.
     """
 
     def __init__(self, on_error: Callable[[Failure], object]) -> None:
+        if not callable(on_error):
+            raise TypeError(f"on_error must be a function, not {type(on_error).__name__}")
         if iscoroutinefunction(on_error):
             raise TypeError("on_error must be a function, not an async one: it is not awaited")
         self._on_error = on_error

@@ -12,7 +12,14 @@ from pydantic import BaseModel
 
 from exaid_core.ctu import ctu
 from exaid_core.trace.run_records import LlmUsage
-from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest, StopReason
+from infra.chat import (
+    CallLabels,
+    ChatMessage,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    StopReason,
+)
 from infra.config import LLMRole
 from infra.errors import BenchError, ErrorKind, ProviderError, StructuredOutputError
 from infra.json_schema import token_limit
@@ -96,14 +103,18 @@ class Caller:
         try:
             async with in_time:
                 answer = await self._model.generate(request)
+            if not isinstance(answer, ChatReply):
+                raise TypeError(f"generate must return a ChatReply, not {type(answer).__name__}")
             text, model_id = answer.text, answer.model
             tokens = answer.usage.input_tokens, answer.usage.output_tokens
-            if answer.stop_reason is not StopReason.STOP:
-                error, is_malformed = f"the reply ended by {answer.stop_reason.value}", True
+            if answer.stop_reason != StopReason.STOP:
+                error, is_malformed = f"the reply ended by {answer.stop_reason}", True
             elif isinstance(answer.parsed, schema):
                 reply = answer.parsed
             else:
-                error, is_malformed = f"the model returned no {schema.__name__}", True
+                kind = type(answer.parsed).__name__
+                error = f"the model returned no {schema.__name__}: ChatReply.parsed is {kind}"
+                is_malformed = True
         except StructuredOutputError as caught:
             error, is_malformed, text, cause = str(caught), True, caught.text, caught
             tokens = caught.usage.input_tokens, caught.usage.output_tokens

@@ -130,10 +130,11 @@ def _steps_of(
     steps, used = [], set[int]()
     for group in summaries:
         covered = {seq for summary in group for seq in summary.source_seqs or ()}
+        in_part = {index for summary in group for index in summary.covered or ()}
         new = tuple(
             index
             for index, chunk in enumerate(chunks)
-            if index not in used and covered.issuperset(chunk.seqs)
+            if index not in used and (index in in_part or covered.issuperset(chunk.seqs))
         )
         used.update(new)
         steps.append(Step(new, calls=len(group)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.buffer_agent.buffer_agent import Judgement
 from exaid_core.config import VARIANTS, ExaidConfig
@@ -67,7 +67,12 @@ class RunLog:
     """
 
     def __init__(self, case_id: str, config: ExaidConfig) -> None:
-        self.case_id: str = TypeAdapter(CaseId).validate_python(case_id)
+        try:
+            self.case_id: str = TypeAdapter(CaseId).validate_python(case_id)
+        except ValidationError:
+            raise ValueError(
+                f"case_id is {case_id!r:.60} but must be case- and then letters, digits or hyphens"
+            ) from None
         self.variant_id = VARIANTS[config.policy]
         self._config = config
         self.flushes: list[TokengateFlush] = []
@@ -150,7 +155,9 @@ class RunLog:
         index, seqs = len(self.summaries), _seqs(segments)
         id_ = event_id(self.case_id, self.variant_id, index)
         text = "\n".join(segment.text for segment in segments)
-        later_part: dict[str, Any] = {"part": part} if part else {}
+        of_parts: dict[str, Any] = {"part": part} if part else {}
+        if any(segment.is_part for segment in segments):
+            of_parts["covered"] = tuple(dict.fromkeys(each.flush_index for each in segments))
         self.summaries.append(
             SummaryEvent(
                 record_type="summary_event",
@@ -167,7 +174,7 @@ class RunLog:
                 schema_ok=summary is not None,
                 schema_error=written.error or None,
                 new_buffer_text_hash=text_hash(text),
-                **later_part,
+                **of_parts,
                 llm_usage=written.usage,
                 latency_ms=written.latency_ms,
                 **_shown(summary),

@@ -33,7 +33,13 @@ class Subscribers:
         """Those removed, until they are done."""
 
     def add(self, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of each summary from now on."""
+        """Tell `subscriber` of each summary from now on.
+
+        Raises:
+            TypeError: It cannot be called.
+        """
+        if not callable(subscriber):
+            raise TypeError(f"a subscriber must be a function, not {type(subscriber).__name__}")
         self._subscriptions.append(_Subscription(subscriber, self._monitor))
 
     def remove(self, subscriber: Subscriber) -> None:
@@ -54,13 +60,13 @@ class Subscribers:
             subscription.tell(summary)
 
     async def finished(self) -> None:
-        """Wait until async subscribers are done with all summaries."""
-        while tasks := self._tasks():
+        """Wait until async subscribers are done with all summaries; one that calls this is not."""
+        while tasks := [task for task in self._tasks() if task is not asyncio.current_task()]:
             await asyncio.wait(tasks)
 
     async def stop(self) -> None:
         """Cancel what async subscribers do, and tell the monitor of what they did not do."""
-        tasks = self._tasks()
+        tasks = [task for task in self._tasks() if task is not asyncio.current_task()]
         for subscription in (*self._subscriptions, *self._leaving):
             subscription.stop()
         if tasks:
@@ -87,7 +93,7 @@ class _Subscription:
 
     def stop(self) -> None:
         self._is_stopped = True
-        if self.task is not None:
+        if self.task is not None and self.task is not asyncio.current_task():
             self.task.cancel()
 
     def _go_on(self) -> None:

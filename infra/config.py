@@ -121,7 +121,7 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
     for name in _BASE_URL_NAMES.values():
         check_base_url(variables.get(name, ""), name)
     keys = {
-        provider: next((variables[name] for name in names if variables.get(name)), "")
+        provider: next((key for name in names if (key := variables.get(name, "").strip())), "")
         for provider, names in KEY_NAMES.items()
     }
     return Environment(

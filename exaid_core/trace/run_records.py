@@ -8,7 +8,8 @@ Decided here, because the format leaves it open:
 - `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, as the cost metrics
   need them.
 - Additions, all optional: `buffer_decision.covered`, `buffer_decision.trigger` and, in
-  `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing` and `part`.
+  `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing`, `remarks`, `part` and
+  `covered`.
 """
 
 from __future__ import annotations
@@ -342,6 +343,8 @@ class SummaryEvent(_CaseRecord):
     """Whether the summary does not mention one of them."""
     part: Count | None = None
     """Which call about the text that was due at once it was, from 0; null for the first."""
+    covered: tuple[Count, ...] | None = None
+    """`flush_index` of the flushes of which it has at least a part; null if it has them whole."""
     remarks: tuple[Text, ...] | None = None
     """What validators of the caller found; null without."""
     new_buffer_text_hash: Hash | None = None

@@ -10,18 +10,18 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core import EXAID, AgentSummary
+from exaid_core import EXAID, AgentSummary, ExaidConfig, TriggerPolicy
 from exaid_core.health import Failure, Monitor
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.subscribers import Subscribers
 from exaid_core.sync import SyncExaid
-from infra.chat import ChatReply, ChatRequest, OnText
+from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from tests.exaid_core.models import (
     SHIFT,
     STABLE,
@@ -482,3 +482,74 @@ async def test_a_subscriber_that_is_cancelled_by_itself_is_told_of_the_next() ->
         await exaid.received_trace("a", "Fever.")
     await exaid.close()
     assert told.summaries == exaid.summaries
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"config": {"policy": "off"}}, "config must be an ExaidConfig, not dict"),
+        ({"on_summary": 3}, "a subscriber must be a function, not int"),
+        ({"on_error": 3}, "on_error must be a function, not int"),
+        ({"case_id": "patient-7"}, "case_id is 'patient-7' but must be case- and then letters"),
+    ],
+)
+def test_a_wrong_argument_is_refused_at_once(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        EXAID(**{"buffer_llm": model(WAIT), "summarizer_llm": model(STABLE), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"policy": "off"}, "policy is 'off' but must be full_exaid, turn_end"),
+        ({"gate": None}, "gate must be a GateProfile, not NoneType"),
+        ({"validators": len}, "validators must be a tuple of functions"),
+        ({"call_timeout": "30"}, "call_timeout must be a number, not str"),
+        ({"call_timeout": 0}, "call_timeout is 0 but must be above 0"),
+        ({"max_buffer_age": None}, "max_buffer_age must be a number, not NoneType"),
+        ({"linger": float("nan")}, "linger is nan but must be at least 0"),
+        ({"history_k": -1}, "history_k is -1 but must be at least 0"),
+    ],
+)
+def test_a_wrong_setting_is_refused_at_once(setting: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        ExaidConfig(**setting)
+
+
+def test_a_policy_may_be_given_by_its_name() -> None:
+    assert ExaidConfig(policy="turn_end").policy is TriggerPolicy.TURN_END  # type: ignore[arg-type]
+
+
+@virtual_time
+async def test_a_subscriber_may_close_what_it_listens_to() -> None:
+    async def closes(summary: AgentSummary) -> None:
+        await exaid.close()
+
+    exaid = make_exaid(model(SHIFT), model(STABLE), on_summary=closes)
+    await exaid.received_trace("a", "Fever.")
+    await asyncio.sleep(1)
+    await exaid.close()
+    assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "TypeError: generate must return a ChatReply, not NoneType"),
+        (
+            ChatReply("{}", TokenUsage(), StopReason.STOP, "m", None),
+            "the model returned no BufferAnalysis: ChatReply.parsed is NoneType",
+        ),
+    ],
+)
+@virtual_time
+async def test_a_model_of_ones_own_is_told_what_it_must_return(answer: Any, words: str) -> None:
+    class Mine:
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            return cast("ChatReply", answer)
+
+    exaid = make_exaid(Mine(), model(STABLE))
+    await exaid.received_trace("a", "Fever.")
+    failure = exaid.health.last_failure
+    assert failure is not None
+    assert failure.message == words

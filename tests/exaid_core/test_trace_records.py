@@ -229,6 +229,7 @@ OPTIONAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "alerts": ["cardiac arrest"],
             "alert_missing": True,
             "part": 1,
+            "covered": [0, 2],
             "remarks": ["no next step"],
             "new_buffer_text_hash": H,
             "latency_ms": 1250,
