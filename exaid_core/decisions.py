@@ -32,11 +32,6 @@ class Backoff:
         self._failures = 0
         self._until = 0
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether the last call failed."""
-        return self._failures > 0
-
     def may_ask(self, said: int) -> bool:
         """Return whether to ask, when the agents have said so many CTU."""
         return said >= self._until
@@ -74,6 +69,8 @@ class Decisions:
     _writing: Backoff = field(default_factory=Backoff)
     _failed_alerts: set[str] = field(default_factory=set)
     """Alerts that the summarizer has been asked about without success."""
+    _refuses: bool = False
+    """Whether the last summary has failed because of its text."""
     _fits: int | None = None
     """CTU that a prompt may hold, when the model has refused more."""
 
@@ -111,43 +108,42 @@ class Decisions:
     async def summarise(self, most: int | None = None) -> AgentSummary | None:
         """Summarise what is in the buffer, and return the last summary; what fails stays there.
 
-        Text that the model refuses as too long is summarised in parts. When a summary fails again,
-        and not for lack of an endpoint, both halves of its text are tried.
+        Text that the model refuses as too long is summarised in parts. After a failure that is not
+        for lack of an endpoint, both halves of the text are tried.
 
         Args:
             most: Calls after which to stop, as the recorded run did; None: when all is done.
         """
-        left, failed = self._windows(self.buffer_agent.take()), list[Segment]()
-        calls, summary, is_halved = 0, None, False
+        taken = self.buffer_agent.take()
+        # Maybe a single text that the model refuses keeps all others from a summary.
+        in_halves = self._refuses
+        left = self._windows(taken, size(taken) // 2 if in_halves else None)
+        failed = list[Segment]()
+        calls, summary = 0, None
         try:
             while left and calls != most:
-                window = left[0]
-                written, latest = await self._write(window, calls)
+                written, latest = await self._write(left[0], calls)
                 calls += 1
+                half = size(left[0]) // 2
                 if latest is not None:
                     left.popleft()
                     summary = latest
-                    continue
-                half = size(window) // 2
-                if written.is_too_long and half >= _SMALLEST_WINDOW:
+                elif written.is_too_long and half >= _SMALLEST_WINDOW:
                     self._fits = half
                     left = self._windows(segment for group in left for segment in group)
-                    continue
-                self._tell_of_failure(written, window)
-                left.popleft()
-                if written.is_about_text and self._writing.is_failing and not is_halved:
-                    # Maybe a single text that the model refuses keeps all others from a summary.
-                    is_halved = True
-                    left.extendleft(reversed([*windows(window, half)]))
-                    continue
-                failed += window
-                if not is_halved:
-                    break
+                else:
+                    self._tell_of_failure(written, left[0])
+                    failed += left.popleft()
+                    self._refuses = written.is_about_text
+                    if not (in_halves and self._refuses):
+                        break
         finally:
             rest = [segment for window in left for segment in window]
             self.buffer_agent.put_back([*failed, *rest])
         if failed:
             self._writing.failed(self.buffer_agent.said, size(failed))
+        else:
+            self._refuses = False
         return summary
 
     async def _judged(self, segments: list[Segment], unasked: TriggerReason | None) -> Judgement:
@@ -192,9 +188,13 @@ class Decisions:
         self._failed_alerts.update(alerts)
         self.monitor.call_failed(LLMRole.SUMMARIZER.value, written.error, written.cause, alerts)
 
-    def _windows(self, segments: Iterable[Segment]) -> deque[list[Segment]]:
-        budget = self._fits
-        if budget is None:
-            return deque([window] if (window := list(segments)) else [])
-        parts = (part for segment in segments for part in in_parts(segment, budget))
-        return deque(windows(parts, budget))
+    def _windows(
+        self, segments: Iterable[Segment], budget: int | None = None
+    ) -> deque[list[Segment]]:
+        """Return the segments in groups, each for one prompt, of what fits or of the budget."""
+        if self._fits is not None:
+            fits = self._fits
+            segments = [part for segment in segments for part in in_parts(segment, fits)]
+            budget = min(fits, budget or fits)
+        held = list(segments)
+        return deque(windows(held, size(held) if budget is None else budget))
