@@ -122,7 +122,9 @@ class Decisions:
         calls, summary = 0, None
         try:
             while left and calls != most:
-                written, latest = await self._write(left[0], calls)
+                is_first_of_several = calls == 0 and (len(left) > 1 or left[0][-1].is_part)
+                due = taken if is_first_of_several else None
+                written, latest = await self._write(left[0], calls, due)
                 calls += 1
                 half = size(left[0]) // 2
                 if latest is not None:
@@ -168,13 +170,15 @@ class Decisions:
         is_new = not self._failed_alerts.issuperset(alerts_in(new))
         return is_new or self._writing.may_ask(self.buffer_agent.said)
 
-    async def _write(self, window: list[Segment], part: int) -> tuple[Written, AgentSummary | None]:
+    async def _write(
+        self, window: list[Segment], part: int, due: list[Segment] | None
+    ) -> tuple[Written, AgentSummary | None]:
         past = self.history.past()
         *earlier, latest = past.values() or [NO_SUMMARY]
         written = await self.summarizer_agent.write(earlier, latest, window)
         draft = written.summary
         summary = None if draft is None else self.history.checked(draft, window)
-        event_id = self.log.summarised(written, summary, window, list(past), part)
+        event_id = self.log.summarised(written, summary, window, list(past), part, due)
         if summary is not None:
             self._writing.succeeded()
             self._failed_alerts.clear()

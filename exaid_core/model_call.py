@@ -117,6 +117,7 @@ class Caller:
                 is_malformed = True
         except StructuredOutputError as caught:
             error, is_malformed, text, cause = str(caught), True, caught.text, caught
+            self._failed[messages] += 1
             tokens = caught.usage.input_tokens, caught.usage.output_tokens
         except BenchError as caught:
             error, cause = str(caught), caught

@@ -129,12 +129,12 @@ def _steps_of(
     """Return the steps of a log without decisions: each summary took all text since the last."""
     steps, used = [], set[int]()
     for group in summaries:
-        covered = {seq for summary in group for seq in summary.source_seqs or ()}
-        in_part = {index for summary in group for index in summary.covered or ()}
+        seqs = {seq for summary in group for seq in summary.source_seqs or ()}
+        due = group[0].covered
         new = tuple(
             index
             for index, chunk in enumerate(chunks)
-            if index not in used and (index in in_part or covered.issuperset(chunk.seqs))
+            if index not in used and (seqs.issuperset(chunk.seqs) if due is None else index in due)
         )
         used.update(new)
         steps.append(Step(new, calls=len(group)))

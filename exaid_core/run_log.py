@@ -78,6 +78,7 @@ class RunLog:
         self.flushes: list[TokengateFlush] = []
         self.decisions: list[BufferDecision] = []
         self.summaries: list[SummaryEvent] = []
+        self._summarised_at = 0  # in ms since 1970 UTC; text that failed comes again later
 
     def flushed(self, text: str, seqs: Sequence[int], reason: FlushReason, at_ms: int) -> int:
         """Log a chunk of text and return its index.
@@ -142,6 +143,7 @@ class RunLog:
         segments: Sequence[Segment],
         history: Sequence[str],
         part: int,
+        due: Sequence[Segment] | None = None,
     ) -> str:
         """Log a summary, or the attempt at one, and return the id of the event.
 
@@ -151,17 +153,20 @@ class RunLog:
             segments: The segments that it summarises.
             history: Event ids of the summaries in the prompt, oldest first, the latest last.
             part: Which call about the text that was due at once, from 0.
+            due: That text; None if all of it is in this summary, or it was told with another part.
         """
         index, seqs = len(self.summaries), _seqs(segments)
         id_ = event_id(self.case_id, self.variant_id, index)
         text = "\n".join(segment.text for segment in segments)
+        newest = max(segment.at_ms for segment in segments)
+        self._summarised_at = max(newest, self._summarised_at)
         of_parts: dict[str, Any] = {"part": part} if part else {}
-        if any(segment.is_part for segment in segments):
-            of_parts["covered"] = tuple(dict.fromkeys(each.flush_index for each in segments))
+        if due is not None:
+            of_parts["covered"] = tuple(dict.fromkeys(each.flush_index for each in due))
         self.summaries.append(
             SummaryEvent(
                 record_type="summary_event",
-                **self._common(seqs, max(segment.at_ms for segment in segments)),
+                **self._common(seqs, self._summarised_at),
                 event_index=index,
                 event_id=id_,
                 source_seqs=tuple(seqs),

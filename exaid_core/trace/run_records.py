@@ -344,7 +344,7 @@ class SummaryEvent(_CaseRecord):
     part: Count | None = None
     """Which call about the text that was due at once it was, from 0; null for the first."""
     covered: tuple[Count, ...] | None = None
-    """`flush_index` of the flushes of which it has at least a part; null if it has them whole."""
+    """`flush_index` of all flushes that were due at once, where that is more than it has."""
     remarks: tuple[Text, ...] | None = None
     """What validators of the caller found; null without."""
     new_buffer_text_hash: Hash | None = None
