@@ -89,7 +89,7 @@ def flags(summary: AgentSummary) -> list[str]:
     if summary.truncated_fields:
         cut = ", ".join(LABELS.get(name, name) for name in summary.truncated_fields)
         found.append(f"cut: {cut}")
-    return [one_line(flag) for flag in (*found, *summary.remarks)]
+    return [line for flag in (*found, *summary.remarks) if (line := one_line(flag))]
 
 
 def _text(value: object) -> str:

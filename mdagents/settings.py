@@ -31,10 +31,13 @@ ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC}
 
 
 class Preset(StrEnum):
-    """Two sets of team numbers: `classic` has larger debates and smaller teams (docs/teams.md)."""
+    """Sets of team numbers (docs/teams.md)."""
 
     ULTIMATE = "ultimate"
     CLASSIC = "classic"
+    """Larger debates, smaller teams."""
+    SMALL = "small"
+    """The smallest teams that still are teams: for the embedded model."""
 
 
 class TeamRole(StrEnum):
@@ -113,6 +116,23 @@ PRESETS = {
         team_size=2,
         delegate_words=30,
         investigate_words=50,
+    ),
+    Preset.SMALL: TeamSettings(
+        basic_experts=2,
+        debate_experts=2,
+        rounds=1,
+        turns=1,
+        teams=2,
+        team_size=2,
+        delegate_words=20,
+        investigate_words=30,
+        synthesise_words=40,
+        opinion_words=40,
+        debate_opinion_words=30,
+        message_words=30,
+        verdict_words=40,
+        cot_words=60,
+        triage_words=20,
     ),
 }
 

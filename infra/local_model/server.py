@@ -131,11 +131,24 @@ class LlamaServer:
         return cause.replace(str(self.settings.gguf), self.settings.gguf.name)[:200]
 
 
+_LOWER = "[a-zß-öø-ɏḀ-ỿµ°]"
+_TERM = rf"([A-Z]{{2,5}}|[A-ZÀ-ÖØ-Þ]?{_LOWER}{{2,20}})"  # a word or an acronym
+_WORD = rf"({_TERM}([-'’/]{_LOWER}{{1,20}}){{0,2}}|[aA-J])"
+_NUMBER = r"\p{Nd}{1,4}([.,/–-]\p{Nd}{1,3})?( ?%)?"
+_MEASURED = rf"{_NUMBER}[ -](mm Hg|[mkµn]?[gLU]/[a-zA-Z]{{1,3}}|[mkµ]?[gLm]|{_WORD})"
+_CAPITAL = rf"([A-ZÀ-ÖØ-Þ]{_LOWER}{{1,20}}([-'’/]{_LOWER}{{1,20}}){{0,2}}|A)"
+_NEXT = rf"[,;:.]? ([<>≤≥] ?)?({_MEASURED}[,;]? )?\(?{_WORD}\)?"
+_OTHER_SCRIPT = r"[^\P{L}\p{Latin}][^_{}\[\]<>|\"\\]*"
+PROSE = rf"^({_CAPITAL}({_NEXT})*( {_MEASURED})?[.]?|{_OTHER_SCRIPT})$"
+"""Sentences: words, and numbers that stand before words. In it a model can neither repeat the names
+of fields (`reasoning_1_2_3`) nor go on with digits, nor change from one script to another."""
+
+
 def json_schema_grammar(schema: Mapping[str, Any]) -> str:
     """Return a grammar (llguidance) that holds a model to `schema`, in its property order.
 
-    It allows no white space, and a number between bounds becomes a choice of 21 steps: a small
-    model would go on with blanks or with digits until its limit.
+    It allows no white space, a free text is `PROSE`, and a number between bounds becomes a choice
+    of 21 steps: a small model would go on with blanks or with digits until its limit.
 
     The server silently answers without a grammar when it does not know a keyword: so such a keyword
     (`uniqueItems`, `not`, a `format` of its own) is ignored, and `oneOf` read as `anyOf`.
@@ -144,16 +157,22 @@ def json_schema_grammar(schema: Mapping[str, Any]) -> str:
     import xllamacpp
 
     guidance = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
-    grammar: str = xllamacpp.json_schema_to_grammar({**_with_steps(schema), "x-guidance": guidance})
+    grammar: str = xllamacpp.json_schema_to_grammar({**_narrowed(schema), "x-guidance": guidance})
     return grammar
 
 
-def _with_steps(node: Any) -> Any:
+def _narrowed(node: Any) -> Any:
+    """Hold numbers to steps and free texts to prose."""
     if isinstance(node, list):
-        return [_with_steps(item) for item in node]
+        return [_narrowed(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     if node.get("type") == "number" and {"minimum", "maximum"} <= node.keys():
         low, high = node["minimum"], node["maximum"]
         return {"enum": [round(low + (high - low) * step / 20, 6) for step in range(21)]}
-    return {key: _with_steps(value) for key, value in node.items()}
+    if node.get("type") == "string" and node.keys().isdisjoint(_HOLDS_A_TEXT):
+        return {**node, "pattern": PROSE}
+    return {key: _narrowed(value) for key, value in node.items()}
+
+
+_HOLDS_A_TEXT = frozenset({"enum", "const", "pattern", "format"})
