@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -60,8 +60,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         with _only_one(ROOT / ".set-up.lock") as lock:
             set_up(ROOT / ".venv", Steps(lock, sys.stderr), dev=options.dev)
-    except StepError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (StepError, OSError) as error:
+        if str(error):
+            print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\ninterrupted; say make again and it goes on from here", file=sys.stderr)
@@ -109,7 +110,7 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
         "3/3 embedded model: 98 MB, so that no key is needed",
         [python, "-m", "infra.local_model.weights"],
         has_bar=True,
-        quiet_for=2.0,
+        may_be_done=True,
     )
 
 
@@ -117,10 +118,10 @@ def settings_of_pip(listed: str) -> dict[str, str]:
     """Return the variables that make uv fetch from where pip does.
 
     Args:
-        listed: What `pip config list` prints; of equal names the last line counts.
+        listed: What `pip config list` prints.
     """
     found: dict[str, str] = {}
-    for line in listed.splitlines():
+    for line in sorted(listed.splitlines(), reverse=True):  # what the environment says comes last
         name, _, value = line.partition("=")
         variable = _OF_PIP.get(name.rpartition(".")[2])
         if variable and variable not in os.environ:
@@ -134,7 +135,8 @@ def reason(output: Sequence[str]) -> str:
     errors = [line for line in lines if re.match(r"\s*(error|cause)\b", line, re.IGNORECASE)]
     text = "\n".join(lines)
     advice = [words for pattern, words in _ADVICE.items() if re.search(pattern, text)]
-    return "\n".join([*(errors or lines)[-4:], *advice[:1]])
+    said = "\n".join([*(errors or lines)[-4:], *advice[:1]])
+    return re.sub(r"^\s*error:\s*", "", said, flags=re.IGNORECASE)
 
 
 class Steps:
@@ -143,13 +145,17 @@ class Steps:
     Args:
         lock: A file that holds the name of the step under way; empty if none is.
         stream: Where the lines go.
+        monotonic: The clock.
     """
 
-    def __init__(self, lock: IO[str], stream: IO[str]) -> None:
+    def __init__(
+        self, lock: IO[str], stream: IO[str], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self.unfinished = lock.read()
         """The step during which an earlier set-up ended."""
         self._lock = lock
         self._stream = stream
+        self._monotonic = monotonic
         self._moves = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._heading = "set up (the first time only)\n"
         self._shown = ("", "")
@@ -160,7 +166,7 @@ class Steps:
         *commands: Sequence[str],
         variables: Mapping[str, str] | None = None,
         has_bar: bool = False,
-        quiet_for: float = 0.0,
+        may_be_done: bool = False,
     ) -> None:
         """Run the commands of a step.
 
@@ -168,47 +174,43 @@ class Steps:
             line: What is made, and after a colon more of it.
             commands: Each with its arguments.
             variables: Of their environment, besides those of this process.
-            has_bar: Whether they show a bar on stderr, if that is a terminal.
-            quiet_for: Seconds within which a step that ends well is not shown.
+            has_bar: Whether they show a bar on stderr, if that is a terminal, and errors after it.
+            may_be_done: Whether a step that ends well at once is shown only after others.
 
         Raises:
             StepError: A command failed.
         """
         self._note(line.partition(":")[0])
-        start = time.monotonic()
+        line = f"  {line} ... "
+        quiet_for = 2.0 if may_be_done and self._heading else 0.0
+        has_bar = has_bar and self._moves
+        start = self._monotonic()
         for command in commands:
-            output = list[str]()
-            child = subprocess.Popen(
+            output: list[str] = []
+            with subprocess.Popen(
                 command,
                 cwd=ROOT,
                 env={**os.environ, **(variables or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=None if has_bar and self._moves else subprocess.STDOUT,
+                stderr=None if has_bar else subprocess.STDOUT,
                 text=True,
                 errors="replace",
                 pass_fds=[self._lock.fileno()],  # if it outlives this process the lock is held
-            )
-            reader = threading.Thread(target=_collect, args=(child.stdout, output))
-            reader.start()
-            try:
+            ) as child:
+                reader = threading.Thread(target=_collect, args=(child.stdout, output))
+                reader.start()
                 while reader.is_alive():
                     reader.join(0.2)
-                    seconds = time.monotonic() - start
-                    if seconds >= quiet_for:
-                        news = "" if has_bar else f"{seconds:.0f} s  {''.join(output[-1:])}"
-                        self._show(f"  {line} ... ", news)
-            except KeyboardInterrupt:
-                child.terminate()
-                raise
-            finally:
-                status = child.wait()
-            if status:
-                self._show(f"  {line} ... ", "failed\n")
+                    seconds = self._monotonic() - start
+                    if seconds >= quiet_for and not has_bar:
+                        self._show(line, f"{seconds:.0f} s  {''.join(output[-1:])}")
+            if child.returncode:
+                self._show(line, "failed\n")
                 raise StepError(reason(output))
-        seconds = time.monotonic() - start
+        seconds = self._monotonic() - start
         if seconds >= quiet_for:
-            self._show(f"  {line} ... ", f"done in {seconds:.0f} s\n")
+            self._show(line, f"done in {seconds:.0f} s\n")
         self._note("")
 
     def _note(self, name: str) -> None:
