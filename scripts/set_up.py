@@ -79,7 +79,9 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
     python = str(folder / "bin" / "python")
     if steps.unfinished.startswith("1/3") or not folder.exists():
         make = [sys.executable, "-m", "venv", "--clear", str(folder)]
-        steps.run(f"1/3 virtual environment: {folder.name}, the only place that changes", make)
+        steps.run(
+            f"1/3 virtual environment: {folder.name}, so that your own Python stays as it is", make
+        )
     else:
         _check_environment(folder, python)
 
@@ -129,9 +131,8 @@ def settings_of_pip(listed: str) -> dict[str, str]:
     return found
 
 
-def reason(output: Sequence[str]) -> str:
+def reason(lines: Sequence[str]) -> str:
     """Return why a command failed: the lines of its output that say so, and what to do."""
-    lines = [line for line in output if line.strip() and not line.startswith("WARNING")]
     errors = [line for line in lines if re.match(r"\s*(error|cause)\b", line, re.IGNORECASE)]
     text = "\n".join(lines)
     advice = [words for pattern, words in _ADVICE.items() if re.search(pattern, text)]
@@ -235,7 +236,9 @@ class Steps:
 
 
 def _collect(lines: IO[str], output: list[str]) -> None:
-    output.extend(line.strip("\n") for line in lines)
+    """Collect what a command says but for warnings, of which pip may have dozens."""
+    said = (line.rstrip() for line in lines)
+    output.extend(line for line in said if line and not line.startswith("WARNING"))
 
 
 @contextmanager
