@@ -201,11 +201,16 @@ class Steps:
             ) as child:
                 reader = threading.Thread(target=_collect, args=(child.stdout, output))
                 reader.start()
-                while reader.is_alive():
-                    reader.join(0.2)
-                    seconds = self._monotonic() - start
-                    if seconds >= quiet_for and not has_bar:
-                        self._show(line, f"{seconds:.0f} s  {''.join(output[-1:])}")
+                try:
+                    while reader.is_alive():
+                        reader.join(0.2)
+                        seconds = self._monotonic() - start
+                        if seconds >= quiet_for and not has_bar:
+                            self._show(line, f"{seconds:.0f} s  {''.join(output[-1:])}")
+                except KeyboardInterrupt:
+                    child.terminate()
+                    reader.join()
+                    raise
             if child.returncode:
                 self._show(line, "failed\n")
                 raise StepError(reason(output))
