@@ -85,13 +85,13 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
     else:
         _check_environment(folder, python)
 
+    cache = folder / "uv-cache"  # on the same disk, so that its files become the installed ones
     digests = {name: _digest(name) for name in ("requirements.txt", "requirements-dev.txt")}
     wanted = "requirements-dev.txt" if dev else "requirements.txt"
     stamps = {name: folder / f"{name}.done" for name in {wanted, "requirements-dev.txt"}}
     if not any(file.exists() and file.read_text() == digests[n] for n, file in stamps.items()):
         pip = [python, "-m", "pip"]
         listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
-        cache = folder / "uv-cache"  # on the same disk, so that its files become the installed ones
         install = [str(folder / "bin" / "uv"), "pip", "install", "--python", python]
         if steps.unfinished.startswith("2/3"):
             install.append("--reinstall")  # the last one may be there in part
@@ -106,7 +106,7 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
             },
         )
         stamps[wanted].write_text(digests[wanted])
-        shutil.rmtree(cache)
+    shutil.rmtree(cache, ignore_errors=True)
 
     steps.run(
         "3/3 embedded model: 98 MB, so that no key is needed",
