@@ -1,9 +1,9 @@
 """EXAID: short clinician-facing summaries of what agents say, written while they say it."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import infra  # noqa: F401 - says so if this Python is too old
 
 if TYPE_CHECKING:
     from exaid_core.agent_names import AgentNames

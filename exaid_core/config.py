@@ -23,7 +23,6 @@ VARIANTS = {
 JUDGED = frozenset({TriggerPolicy.FULL_EXAID, TriggerPolicy.NO_TOKENGATE, TriggerPolicy.NO_NOVELTY})
 """Policies under which the buffer agent decides."""
 
-
 _ABOVE_ZERO = frozenset({"attempt_timeout", "call_timeout", "chunk_ctu"})
 _MAY_BE_NONE = frozenset({"attempt_timeout", "call_timeout", "first_after", "behind_after"})
 _NUMBERS = frozenset(

@@ -16,13 +16,10 @@ from exaid_core.agent_names import AgentNames
 from exaid_core.channel import clean
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.templates import LABELS, flags, texts_of
+from infra.files.spreadsheet import text_cell
 from infra.files.text import well_formed
 
 _SUMMARIES = TypeAdapter(list[AgentSummary])
-
-# A spreadsheet takes a cell that begins like this for a formula, also in full width:
-# https://owasp.org/www-community/attacks/CSV_Injection
-_FORMULA = re.compile(r"[=+\-@＝＋－＠]")
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]()<>&|~$#^=!]")
 
@@ -85,12 +82,8 @@ def _csv(summaries: Sequence[AgentSummary], names: AgentNames | None) -> str:
     writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(AgentSummary.model_fields)
     for summary in summaries:
-        writer.writerow(map(_cell, texts_of(summary, names).values()))
+        writer.writerow(map(text_cell, texts_of(summary, names).values()))
     return table.getvalue()
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def _markdown(summaries: Sequence[AgentSummary], names: AgentNames | None) -> str:

@@ -204,7 +204,9 @@ def _bound_gaps(text: str, spans: list[tuple[int, int]]) -> set[int]:
             bound.add(index)
         bound.update(_amount(words, clause_ends, index))
         bound.update(_negated(words, plain, clause_ends, index))
-    for gaps in [] if is_spaced(text) else _negated_unspaced(text, spans, plain, clause_ends):
+    for gaps in (
+        [] if is_spaced(text) else _negated_unspaced(text, spans, words, plain, clause_ends)
+    ):
         bound.update(gaps)
     return bound
 
@@ -265,14 +267,18 @@ def _negated(words: list[str], plain: list[str], clause_ends: list[bool], index:
     else:
         return range(0)
     longest = _LONGEST_PHRASE * (2 if name in _VIETNAMESE_NEGATIONS else 1)
-    start = _start_of_phrase(plain, clause_ends, index, longest) if denies_before else index
+    start = _start_of_phrase(words, plain, clause_ends, index, longest) if denies_before else index
     # One word follows in any case: a negation must not be the last word.
     last = _end_of_phrase(plain, clause_ends, end, longest)
     return range(start, min(max(last, end + 1), len(words) - 1))
 
 
 def _negated_unspaced(
-    text: str, spans: list[tuple[int, int]], plain: list[str], clause_ends: list[bool]
+    text: str,
+    spans: list[tuple[int, int]],
+    words: list[str],
+    plain: list[str],
+    clause_ends: list[bool],
 ) -> Iterator[range]:
     """Yield the gaps around each negation of a script without spaces."""
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
@@ -283,13 +289,17 @@ def _negated_unspaced(
         if negation["before_what"]:
             end = min(max(end, last + 1), len(spans) - 1)
         else:
-            start = _start_of_phrase(plain, clause_ends, first, _LONGEST_UNSPACED_PHRASE)
+            start = _start_of_phrase(words, plain, clause_ends, first, _LONGEST_UNSPACED_PHRASE)
         yield range(start, end)
 
 
-def _start_of_phrase(plain: list[str], clause_ends: list[bool], index: int, longest: int) -> int:
+def _start_of_phrase(
+    words: list[str], plain: list[str], clause_ends: list[bool], index: int, longest: int
+) -> int:
     for before in range(index - 1, max(index - 1 - longest, -1), -1):
-        if clause_ends[before] or plain[before] in _CONJUNCTIONS:
+        # Right before the negation a heading is what it denies: "Embolism: ruled out".
+        is_heading = before == index - 1 and words[before].endswith((":", "："))
+        if (clause_ends[before] and not is_heading) or plain[before] in _CONJUNCTIONS:
             return before + 1
     return max(index - longest, 0)
 

@@ -1,9 +1,15 @@
 """Language models: one way to call any of them. Knows nothing of medicine."""
 
-from __future__ import annotations
+# No `from __future__` here: the line below is for those whose Python does not know annotations.
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+if sys.version_info < (3, 11):  # noqa: UP036 - a clone is run without pip, which would refuse
+    needed = "error: Python 3.11 or newer is needed, this is {}.{}.{}"
+    print(needed.format(*sys.version_info[:3]), file=sys.stderr)
+    sys.exit(2)
 
 if TYPE_CHECKING:
     from infra.chat import (

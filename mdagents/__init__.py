@@ -1,9 +1,9 @@
 """Multi-agent medical question answering: teams of LLM agents answer, and are measured."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import infra  # noqa: F401 - says so if this Python is too old
 
 if TYPE_CHECKING:
     from mdagents.datasets.questions import Question

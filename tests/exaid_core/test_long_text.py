@@ -119,8 +119,8 @@ async def test_no_text_gets_lost_or_doubled(texts: list[str], room: int) -> None
         await exaid.received_trace("doctor", text)
     await exaid.finalize()
     said = "".join(text for _, text in told(write, exaid))
-    if exaid.tail_loss() == 0:
-        assert said == "".join(clean(text) for text in texts if text.strip())
+    assert exaid.tail_loss() == 0
+    assert said == "".join(clean(text) for text in texts if text.strip())
 
 
 @virtual_time

@@ -38,6 +38,7 @@ texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])
                 "否认胸痛",
                 "不考虑肺栓塞",
                 "肺栓塞可能性不大",
+                "肺栓塞：排除",
                 "血培养阴性",
                 "沒有出血",
                 "避免使用造影剂",

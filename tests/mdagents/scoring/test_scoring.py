@@ -63,6 +63,19 @@ def test_the_csv_has_the_columns_of_the_contract(capsys: pytest.CaptureFixture[s
     assert "EXAID: 7 tokens per question of its own" in printed
 
 
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", " =", "\t="])
+def test_a_spreadsheet_runs_nothing_from_a_file_of_somebody_else(start: str) -> None:
+    formula = f'{start}HYPERLINK("https://example.org","7")'
+    write([ours(formula, "A", "A", difficulty=formula), ours("-7", "A", "A")])
+    assert main([]) == 0
+    with Path("evaluation/run.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert first["question_id"].startswith("'")
+    assert first["question_id"].removeprefix("'").strip() == formula.strip()
+    assert not [cell for cell in first.values() if re.match(r"\s*[=+\-@＝]", cell)]
+    assert second["question_id"] == "-7", "a number is no formula"
+
+
 def test_who_is_in_which_denominator() -> None:
     report = make_report(read_output(write(RUN)))
     overall = report.overall

@@ -1,0 +1,121 @@
+"""What `make` does before it runs anything: shown in a line a step, and never left half-done."""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from scripts.set_up import StepError, Steps, reason, settings_of_pip
+from tests.conftest import REPOSITORY
+
+NOISE = "WARNING: Location 'file:///somewhere' is ignored: it is neither a file nor a directory."
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def says(text: str, status: int = 0) -> list[str]:
+    """A command with that output and exit status."""
+    return [sys.executable, "-c", f"print({text!r}); raise SystemExit({status})"]
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Iterator[io.TextIOWrapper]:
+    with (tmp_path / "lock").open("a+") as file:
+        yield file
+
+
+def test_a_step_is_a_line_without_what_its_commands_say(lock: io.TextIOWrapper) -> None:
+    shown = io.StringIO()
+    steps = Steps(lock, shown)
+    steps.run("1/2 cups: of tea", says(NOISE), says("Downloading a cup"))
+    steps.run("2/2 milk", says("moo"), may_be_done=True)
+    heading, *lines = shown.getvalue().splitlines()
+    assert heading == "set up (the first time only)"
+    assert lines == ["  1/2 cups: of tea ... done in 0 s", "  2/2 milk ... done in 0 s"]
+
+
+def test_what_is_done_already_is_not_shown(lock: io.TextIOWrapper) -> None:
+    shown = io.StringIO()
+    Steps(lock, shown).run("3/3 model", says("there"), may_be_done=True)
+    assert shown.getvalue() == ""
+    minutes = count(step=60)
+    Steps(lock, shown, lambda: next(minutes)).run("3/3 model", says("new"), may_be_done=True)
+    assert "3/3 model ... done in 1" in shown.getvalue()
+
+
+def test_on_a_terminal_the_line_moves(
+    lock: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = Terminal()
+    Steps(lock, shown).run("1/1 cups", says(f"Downloading {80 * 'x'}"))
+    rows = shown.getvalue().replace("\r\x1b[K", "\n").splitlines()
+    assert any(" s  Downloading xxx" in row for row in rows)
+    assert rows[-1].startswith("  1/1 cups ... done in ")
+    assert max(map(len, rows)) < 60, "it never needs a second row"
+
+
+def test_a_step_that_fails_says_why_and_is_begun_again(lock: io.TextIOWrapper) -> None:
+    shown = io.StringIO()
+    with pytest.raises(StepError) as failure:
+        Steps(lock, shown).run("2/3 packages: those", says(f"{NOISE}\nERROR: no cups", 1), says(""))
+    assert str(failure.value) == "no cups"
+    assert shown.getvalue().endswith("2/3 packages: those ... failed\n")
+    lock.seek(0)
+    assert Steps(lock, shown).unfinished == "2/3 packages"
+
+
+@pytest.mark.parametrize(
+    ("output", "why", "advice"),
+    [
+        (
+            "ERROR: Could not find a version\nERROR: No matching distribution found for uv",
+            "No matching distribution",
+            "PyPI",
+        ),
+        ("error: Request failed\n  cause: dns error", "cause: dns error", "PyPI"),
+        ("error: cannot write\n  cause: No space left on device (os error 28)", "space", "2 GB"),
+        ("created because ensurepip is not\navailable.", "ensurepip", "apt install python3-venv"),
+        ("/usr/bin/python3: No module named venv", "venv", "apt install python3-venv"),
+        ("Error: [Errno 13] Permission denied: '.venv'", "denied", "you may write to"),
+        ("something new", "something new", ""),
+    ],
+)
+def test_a_reason_ends_with_what_to_do(output: str, why: str, advice: str) -> None:
+    said = reason(output.splitlines())
+    assert why in said
+    assert advice in said.splitlines()[-1]
+    assert not said.lower().startswith("error")
+
+
+def test_packages_come_from_where_pip_is_told_to_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("UV_DEFAULT_INDEX", "SSL_CERT_FILE", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    listed = """:env:.cert='/env.pem'
+global.cert='/file.pem'
+global.index-url='https://mirror.example/simple'
+global.find-links='/wheels'
+"""
+    assert settings_of_pip(listed) == {
+        "SSL_CERT_FILE": "/env.pem",
+        "UV_DEFAULT_INDEX": "https://mirror.example/simple",
+    }
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example/simple")
+    assert "UV_DEFAULT_INDEX" not in settings_of_pip(listed)
+    assert settings_of_pip("") == {}
+
+
+def test_an_older_python_can_read_it() -> None:
+    source = (REPOSITORY / "scripts" / "set_up.py").read_text(encoding="utf-8")
+    tree = ast.parse(source, feature_version=(3, 6))
+    assert not any(isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body)
