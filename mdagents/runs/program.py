@@ -16,7 +16,7 @@ from pathlib import Path
 from infra.clock import Clock
 from infra.config import parse_environment, read_variables
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
-from infra.files.printing import print_line, print_result
+from infra.files.printing import print_line, print_result, reaches_any_screen
 from mdagents.records.manifest import read_manifest
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.runner import Outcome
@@ -41,6 +41,7 @@ FROM_A_CLONE = Called("python main.py", "python evaluate_text_output.py")
 INSTALLED = Called("mdagents run", "mdagents score")
 
 
+@reaches_any_screen
 def main(
     argv: Sequence[str],
     *,
