@@ -95,7 +95,8 @@ class _Program:
         if options.dry_run:
             from mdagents.runs.forecast import forecast  # not needed for runs
 
-            return FINISHED if self._print(forecast(config, environment)) else STOPPED
+            text = forecast(config, environment).as_text()
+            return FINISHED if self._print(text) else STOPPED
         result = asyncio.run(
             run(
                 config,
@@ -160,6 +161,7 @@ class _Program:
             *_of_exaid(result),
             f"records: {result.array_path}",
             f"CSV:     {self._called.score} --input {result.array_path}",
+            "page:    the same with --html: charts, and the transcript of each question",
         ]
         return "\n".join(lines)
 
@@ -213,8 +215,8 @@ def _of_exaid(result: RunResult) -> list[str]:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
         f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarised, "
-        f"{totals.summaries} summaries, {alerts}, {totals.flagged_terms} flagged terms, "
-        f"{tokens:,} tokens"
+        f"{totals.summaries} summaries, {tokens:,} tokens",
+        f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {questions} questions: {why}")
