@@ -22,6 +22,7 @@ from mdagents.scoring.scored_row import COLUMNS, ScoredRow
 
 _columns = attrgetter(*COLUMNS)
 _CORRECT = COLUMNS.index("correct")
+_HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
 _LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
 
 
@@ -134,13 +135,11 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     print_result(f"{run.name}:")
     print_result(render_report(report))
     if tokens := report.overall.exaid_tokens_per_question:  # a run reports more of it at its end
-        print_result(
-            f"EXAID: {tokens:,.0f} tokens per question of its own, which are not in tokens/q"
-        )
+        print_result(f"EXAID: {tokens:,.0f} tokens per question of its own, not in tokens/question")
     with _writing(csv_path):
         write_csv(run, csv_path)
         _write_json(report.as_dict(), summary)
-    print_result(f"written: {csv_path} and {summary.name}")
+    print_result(f"written: {csv_path}\nwritten: {summary}")
     if html:
         with _writing(page):
             # Imported here: charts take a second to load, and only reports need them.
@@ -148,7 +147,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
             from mdagents.scoring.html.page import write_page
 
             write_page(page, head_of_run(report, run.rows), [run])
-        print_result(f"written: {page}")
+    print_result(f"written: {page}" if html else _HOW_TO_GET_A_PAGE)
 
 
 @contextmanager
@@ -210,7 +209,7 @@ def _compare(options: argparse.Namespace) -> None:
                 replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
             ]
             write_page(page, head_of_comparison(comparison), compared)
-        print_result(f"written: {page}")
+    print_result(f"written: {page}" if options.html else _HOW_TO_GET_A_PAGE)
 
 
 def _stem(runs: Sequence[RunOutput]) -> str:
