@@ -120,6 +120,8 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
         _score(run, path, html=options.html)
+    if not options.html:
+        print_result(_HOW_TO_GET_A_PAGE)
 
 
 def _read(path: Path) -> RunOutput:
@@ -147,7 +149,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
             from mdagents.scoring.html.page import write_page
 
             write_page(page, head_of_run(report, run.rows), [run])
-    print_result(f"written: {page}" if html else _HOW_TO_GET_A_PAGE)
+        print_result(f"written: {page}")
 
 
 @contextmanager
@@ -209,7 +211,9 @@ def _compare(options: argparse.Namespace) -> None:
                 replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
             ]
             write_page(page, head_of_comparison(comparison), compared)
-    print_result(f"written: {page}" if options.html else _HOW_TO_GET_A_PAGE)
+        print_result(f"written: {page}")
+    else:
+        print_result(_HOW_TO_GET_A_PAGE)
 
 
 def _stem(runs: Sequence[RunOutput]) -> str:

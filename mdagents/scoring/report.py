@@ -327,24 +327,21 @@ def report_lines(report: Report) -> list[str]:
 def _what_is_too_few(report: Report) -> list[str]:
     """Return a line on the figures that are left out, if any are."""
     groups = [report.overall, *report.by_difficulty.values()]
-    judged = [panel.n for panel in report.agreement.values()]
-    judged += [stated.n for stated in report.calibration.values()]
-    left_out = []
-    if any(group.n and group.questions < SMALLEST_FOR_RATES for group in groups):
-        left_out.append(f"percentages (from {SMALLEST_FOR_RATES})")
+    rates = any(group.n and group.questions < SMALLEST_FOR_RATES for group in groups)
     if report.overall.questions < SMALLEST_FOR_COEFFICIENTS:
-        left_out += ["kappa", "calibration", "accuracy by letter", "detectable difference"]
         where = ""
+        coefficients = ["kappa", "calibration", "accuracy by letter", "detectable difference"]
     else:
-        left_out += ["kappa", "calibration"] * any(
-            0 < n < SMALLEST_FOR_COEFFICIENTS for n in judged
-        )
         where = " at some levels"
-    if not left_out:
-        return []
-    if len(left_out) > 1:
-        left_out[-1] += f" (from {SMALLEST_FOR_COEFFICIENTS})"
-    return [f"too few questions{where} for: {', '.join(left_out)}"]
+        coefficients = [
+            name
+            for name, figures in (("kappa", report.agreement), ("calibration", report.calibration))
+            if any(0 < of_level.n < SMALLEST_FOR_COEFFICIENTS for of_level in figures.values())
+        ]
+    left_out = [f"percentages (from {SMALLEST_FOR_RATES})"] if rates else []
+    if coefficients:
+        left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
+    return [f"too few questions{where} for: {', '.join(left_out)}"] if left_out else []
 
 
 def _first_and_last(first: float | None, last: float | None, form: str, n: int) -> str:

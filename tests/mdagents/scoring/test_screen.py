@@ -103,6 +103,25 @@ def test_the_page_has_no_charts_of_a_handful() -> None:
     assert [name in page(30) for name in names] == [True] * 4
 
 
+def test_the_last_lines_say_where_the_files_are(capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(write(questions(2), f"{name}.json")) for name in "ab"]
+    assert main(["--input", *paths]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("written: ")] == [
+        "written: evaluation/a.csv",
+        "written: evaluation/a.summary.json",
+        "written: evaluation/b.csv",
+        "written: evaluation/b.summary.json",
+    ]
+    assert [line for line in lines if "--html" in line] == lines[-1:]
+    assert main(["--compare", *paths, "--html"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == [
+        "written: evaluation/compare_a_vs_b.json",
+        "written: evaluation/compare_a_vs_b.html",
+    ]
+
+
 NAMES = st.sampled_from(["", "basic", "intermediate", "advanced", "very hard, " * 12, "x" * 60])
 
 
