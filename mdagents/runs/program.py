@@ -153,7 +153,8 @@ class _Program:
         if as_json:
             exaid = result.manifest.totals.exaid.model_dump()
             content = {"run": result.manifest.name, "outcome": result.outcome.value, "exaid": exaid}
-            return json.dumps(content | (report.as_dict() if report else {}), ensure_ascii=False)
+            # In ASCII, of which no screen replaces a character.
+            return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
             return ""
         lines = [
