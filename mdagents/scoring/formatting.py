@@ -30,19 +30,24 @@ class Table:
     title: str = ""
 
     def as_text(self) -> str:
-        """Return the table for a terminal; names that are too long for it are wrapped."""
+        """Return the table for a terminal: where it is too wide set closer, and names wrapped."""
         table = PrettyTable(list(self.headings), align="r")
         if self.names_left:
             table.align[self.headings[0]] = "l"
         last = len(self.rows) - 1
         for place, row in enumerate(self.rows):
             table.add_row(list(row), divider=self.has_total and place == last - 1)
-        border = table.get_string().partition("\n")[0]
-        if len(border) > SCREEN_WIDTH:
-            names = border.index("+", 1) - 3
-            room = names - (len(border) - SCREEN_WIDTH)
-            table.max_width[self.headings[0]] = max(room, _NARROWEST_NAME)
+        if _excess(table) > 0:
+            table.padding_width = 0
+        if (excess := _excess(table)) > 0:
+            longest = max(len(row[0]) for row in self.rows)
+            table.max_width[self.headings[0]] = max(longest - excess, _NARROWEST_NAME)
         return "\n".join(filter(None, [self.title, table.get_string()]))
+
+
+def _excess(table: PrettyTable) -> int:
+    """Return how many columns of the terminal a table lacks."""
+    return len(table.get_string().partition("\n")[0]) - SCREEN_WIDTH
 
 
 def wrapped(line: str) -> str:

@@ -206,21 +206,19 @@ def group_tables(
         has_total: Whether the last one holds all others.
         names_left: See `Table`.
     """
-    skips = any(group.skipped for group in groups.values())
     accuracy = [
         [
             name,
-            f"{group.answered} of {group.n}",
-            *([str(group.skipped)] if skips else []),
+            f"{group.answered} of {group.n}"
+            + (f" (+{group.skipped} skipped)" if group.skipped else ""),
             accuracy_cell(group),
             percent(group.chance),
         ]
         for name, group in groups.items()
     ]
     cost = [[name, *cost_cells(group)] for name, group in groups.items()]
-    headings = [heading, "answered", *(["skipped"] if skips else []), ACCURACY, "chance"]
     return [
-        Table(headings, accuracy, has_total, names_left),
+        Table([heading, "answered", ACCURACY, "chance"], accuracy, has_total, names_left),
         Table([heading, *COST_COLUMNS], cost, has_total, names_left),
     ]
 

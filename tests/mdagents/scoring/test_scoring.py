@@ -76,8 +76,7 @@ def test_who_is_in_which_denominator() -> None:
     assert report.routing == {"basic": 4, "advanced": 1, "intermediate": 1}
     assert report.accuracy_by_gold_letter["A"].accuracy == 1 / 2
     text = render_report(report)
-    advanced = next(line for line in text.splitlines() if line.startswith("| advanced"))
-    assert advanced.split("|")[2:4] == ["   0 of 0 ", "       1 "]  # answered, skipped
+    assert "0 (+1 skipped)" in text
 
 
 def test_a_letter_that_the_text_does_not_hold_is_reported() -> None:
