@@ -113,40 +113,43 @@ def write_metrics(folder: Path, metrics: Metrics) -> None:
 
 def metrics_table(metrics: AggregateMetrics) -> str:
     """Return a table of M1 to M10 and the other metrics, one column a variant."""
-    table = PrettyTable(["metric", *metrics.variants])
-    table.align = "r"
+    table = PrettyTable(["metric", *metrics.variants], align="r")
     table.align["metric"] = "l"
     rows: dict[str, list[str]] = {}
     for variant in metrics.variants.values():
         m3, m9 = variant.m3_redundancy, variant.m9_usage_ctu_mean
         budgets = variant.m7b_coverage_by_budget_mean
+        # Names are short, so that five variants fit a terminal of 80 columns.
         cells = {
             "cases": str(variant.n_cases),
             "M1 updates": _number(variant.m1_update_count_mean, 1),
             "M2 output CTU": _number(variant.m2_output_ctu_mean, 0),
-            "M3 redundancy (Jaccard)": _number(m3.jaccard_mean),
-            "M3 share >= 0.85": _number(m3.threshold_rates.tau_085),
-            "M4 coverage": _interval(variant.m4_trace_coverage),
-            "M5 unsupported, all": _number(variant.m5_unsupported.global_rate_mean),
-            "M5 unsupported, per summary": _number(variant.m5_unsupported.per_summary_mean),
-            "M6a unsupported by window": _interval(variant.m6a),
-            "M6b … and latest summary": _interval(variant.m6b),
-            "M6 empty summaries": str(variant.m6_empty_count),
-            "M7b coverage 250 CTU": _number(budgets.ctu_250),
-            "M7b coverage 500 CTU": _number(budgets.ctu_500),
-            "M7b coverage 1000 CTU": _number(budgets.ctu_1000),
-            "M7b coverage 2000 CTU": _number(budgets.ctu_2000),
+            "M3 redundancy": _number(m3.jaccard_mean),
+            "M3 at least 0.85": _number(m3.threshold_rates.tau_085),
+            "M4 coverage": _number(variant.m4_trace_coverage.mean),
+            "M4 95 % interval": _interval(variant.m4_trace_coverage),
+            "M5 unsupported": _number(variant.m5_unsupported.global_rate_mean),
+            "M5 per summary": _number(variant.m5_unsupported.per_summary_mean),
+            "M6a unsupported": _number(variant.m6a.mean),
+            "M6a 95 % interv.": _interval(variant.m6a),
+            "M6b unsupported": _number(variant.m6b.mean),
+            "M6b 95 % interv.": _interval(variant.m6b),
+            "M6 empty": str(variant.m6_empty_count),
+            "M7b at 250 CTU": _number(budgets.ctu_250),
+            "M7b at 500 CTU": _number(budgets.ctu_500),
+            "M7b at 1000 CTU": _number(budgets.ctu_1000),
+            "M7b at 2000 CTU": _number(budgets.ctu_2000),
             "M8 summary, ms": _number(variant.m8_latency_ms_mean.summary, 0),
             "M8 decision, ms": _number(variant.m8_latency_ms_mean.buffer_decision, 0),
             "M9 prompt CTU": _number(m9.prompt, 0),
-            "M9 completion CTU": _number(m9.completion, 0),
+            "M9 reply CTU": _number(m9.completion, 0),
             "M9 decisions": _number(m9.buffer_decision_count, 1),
-            "M9 CTU under judgement": _number(m9.buffer_decision_ctu, 0),
+            "M9 CTU judged": _number(m9.buffer_decision_ctu, 0),
             "M10 compliance": _number(variant.m10_compliance.compliance_rate_mean),
             "compression": _number(variant.compression_ratio.mean),
-            "expected latency, ms": _number(variant.expected_latency_ms.mean, 0),
-            "tail loss": _number(variant.tail_loss.mean),
-            "suppression": _number(variant.suppression_rate.mean),
+            "latency, ms": _number(variant.expected_latency_ms.mean, 0),
+            "end left out": _number(variant.tail_loss.mean),
+            "missed alerts": _number(variant.suppression_rate.mean),
         }
         for name, cell in cells.items():
             rows.setdefault(name, []).append(cell)
@@ -162,4 +165,4 @@ def _number(value: float | None, digits: int = 3) -> str:
 def _interval(interval: Interval) -> str:
     if interval.mean is None:
         return "–"
-    return f"{interval.mean:.3f} [{interval.ci_low:.2f}, {interval.ci_high:.2f}]"
+    return f"{interval.ci_low:.2f}–{interval.ci_high:.2f}"

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 
 import mdagents
-from infra.files.printing import print_line
+from infra.files.printing import print_line, reaches_any_screen
 
 Main = Callable[[Sequence[str], str], int]
 """Takes the command line of a program and the name under which the user called it."""
@@ -57,6 +57,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
 """Name -> the program, and what it does."""
 
 
+@reaches_any_screen
 def main(argv: Sequence[str] | None = None) -> int:
     """Call one of the programs.
 

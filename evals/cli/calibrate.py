@@ -61,8 +61,8 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         profile = outcome.profile
         cells = {
-            "min/max words": f"{profile.min_words}/{profile.max_words}",
-            "silence/wait s": f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
+            "words": f"{profile.min_words}/{profile.max_words}",
+            "timers, s": f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
             "updates": f"{outcome.flushes_per_case:.1f}",
             "median CTU": f"{outcome.median_ctu:.0f}",
             "whole terms": f"{outcome.whole_terms:.3f}",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import signal
 import sys
+import unicodedata
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TextIO
@@ -16,13 +19,69 @@ P = ParamSpec("P")
 UNWRITTEN, WRONG_USE = 1, 2
 """Exit statuses of a program that fails."""
 
+_READABLE = "readable"
+_SPELLED = str.maketrans(
+    {
+        "–": "-", "—": "-", "−": "-", "‐": "-", "─": "-", "│": "|", "└": "`", "•": "*", "·": "*",
+        "→": "->", "←": "<-", "↔": "<->", "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'",
+        "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "µ": "u", "μ": "u", "⁄": "/", "ß": "ss",
+    }
+)  # fmt: skip
+"""How characters of ours, and of medical text, are written in ASCII."""
+
+
+def _readable(error: UnicodeError) -> tuple[str, int]:
+    """Replace what a stream cannot encode: `…` by `...`, `é` by `e`, what has no spelling by `?`.
+
+    A handler of errors for `codecs.register_error`.
+    """
+    assert isinstance(error, UnicodeEncodeError), "the handler of streams that are written"
+    letters = error.object[error.start : error.end]
+    return "".join(_in_ascii(letter) for letter in letters), error.end
+
+
+def _in_ascii(letter: str) -> str:
+    spelled = unicodedata.normalize("NFKD", letter).translate(_SPELLED)
+    return spelled.encode("ascii", "ignore").decode() or "?"
+
+
+codecs.register_error(_READABLE, _readable)
+
+
+def reaches_any_screen(main: Callable[P, int]) -> Callable[P, int]:
+    """Decorate the main function of a program: stdout and stderr take any text from then on.
+
+    Characters that a terminal cannot show (`LANG=C`, Windows code pages, half a surrogate pair) are
+    replaced by readable ones, in whatever is printed: results, `--help`, bars. Files are not
+    touched. Help that nobody reads to its end is no error either.
+    """
+
+    @wraps(main)
+    def printing(*args: P.args, **kwargs: P.kwargs) -> int:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=_READABLE)
+        try:
+            return main(*args, **kwargs)
+        except SystemExit:  # argparse has printed --help or --version
+            try:
+                _write_result("")
+            except StorageError as error:
+                print_line(f"error: {error}")
+                return UNWRITTEN
+            raise
+
+    return printing
+
 
 def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
     """Decorate the main function of a program: its errors become a line and an exit status.
 
-    2 for what the user has to change, 1 for what cannot be written, 130 for Ctrl-C.
+    2 for what the user has to change, 1 for what cannot be written, 130 for Ctrl-C. What it prints
+    reaches any screen.
     """
 
+    @reaches_any_screen
     @wraps(main)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # set while modules load
@@ -48,21 +107,29 @@ def print_result(text: str) -> None:
     Raises:
         StorageError: The text cannot be written.
     """
-    error = _print(text, sys.stdout)
-    if error is not None and not isinstance(error, BrokenPipeError):
-        raise StorageError(f"the results could not be printed: {error.strerror}") from error
+    if text:
+        _write_result(f"{text}\n")
 
 
 def print_line(line: str) -> None:
     """Print a line on stderr, if there is one."""
-    _print(line, sys.stderr)
+    if line:
+        _write(f"{line}\n", sys.stderr)
 
 
-def _print(text: str, stream: TextIO | None) -> OSError | None:
-    if not text or stream is None:
+def _write_result(text: str) -> None:
+    error = _write(text, sys.stdout)
+    if error is not None and not isinstance(error, BrokenPipeError):
+        raise StorageError(f"the results could not be printed: {error.strerror}") from error
+
+
+def _write(text: str, stream: TextIO | None) -> OSError | None:
+    """Write `text`, and what is left in the buffer."""
+    if stream is None:
         return None
     try:
-        print(text, file=stream, flush=True)
+        stream.write(text)
+        stream.flush()
     except OSError as error:
         # The rest of the buffer would be written again, and fail again, when Python ends.
         nowhere = os.open(os.devnull, os.O_WRONLY)

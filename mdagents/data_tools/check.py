@@ -226,7 +226,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
     checked = [check(path, options.train) for path in paths]
     findings = [finding for file in checked for finding in file.findings]
     if options.json:
-        print_result(json.dumps(_as_json(checked, findings), ensure_ascii=False, indent=2))
+        print_result(json.dumps(_as_json(checked, findings), indent=2))  # ASCII: any screen
     else:
         for line in [*findings, *(file.summary() for file in checked)]:
             print_result(str(line))

@@ -37,6 +37,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.models import choose_models
 from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
+from mdagents.scoring.formatting import usd, wrapped
 from mdagents.settings import Difficulty, Method, TeamRole
 
 _CHARS_PER_TOKEN = 4
@@ -131,8 +132,91 @@ class _Sketch:
                 return None
 
 
-def forecast(config: RunConfig, environment: Environment) -> str:
-    """Return the forecast as text for a terminal.
+Level = Difficulty | None
+"""A baseline has no level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run will take, from the least to the most: debaters may be quiet or talkative."""
+
+    dataset: str
+    model: str
+    """The one that the experts are."""
+    method: Method
+    questions: int
+    """Those to answer, times epochs."""
+    quiet: Mapping[Level, _Estimate]
+    """Level that a question may go to -> its estimate when nobody debates."""
+    lively: Mapping[Level, _Estimate]
+    """The same when all debate throughout."""
+    history: History
+    calls_at_once: int
+
+    def cost_of(self, questions: int) -> str:
+        """Return the cost of so many questions of this kind, such as `0.12 – 1.41 USD`."""
+        low, high = self._range_of(questions)
+        return _money(low.cost, high.cost)
+
+    def as_text(self) -> str:
+        """Return the forecast for a terminal."""
+        low, high = self._range_of(self.questions)
+        n = self.questions
+        cost = f"cost: {self.cost_of(n)}"
+        if low.cost is not None and high.cost is not None:
+            cost += f", {self.cost_of(1000)} per 1,000 questions"
+        source = "half of what is allowed (no earlier run of these models to learn from)"
+        lines = [
+            f"the whole run: {_range(low.calls, high.calls)} calls, "
+            f"{_range(low.input_tokens, high.input_tokens)} tokens in, "
+            f"{_range(low.output_tokens, high.output_tokens)} out",
+            f"EXAID's part: {_range(low.exaid_tokens, high.exaid_tokens)} tokens",
+            cost,
+            self._wall_time(low, high),
+            f"reply lengths and routing from {self.history.runs} earlier runs of these models"
+            if self.history.runs
+            else f"reply lengths: {source}",
+        ]
+        title = f"{self.dataset}: {n} questions to answer with {self.model}"
+        return "\n".join([title, self._table(), *map(wrapped, lines)])
+
+    def _range_of(self, questions: int) -> tuple[_Estimate, _Estimate]:
+        """Return what so many questions take at least and at most."""
+        least = _expected(self.quiet, self.history, min)
+        most = _expected(self.lively, self.history, max)
+        return _Estimate().plus(least, questions), _Estimate().plus(most, questions)
+
+    def _table(self) -> str:
+        table = PrettyTable(["a question to", "calls", "tokens", "per 1,000 questions"], align="r")
+        table.align["a question to"] = "l"
+        for level, low in self.quiet.items():
+            high = self.lively[level]
+            tokens = [each.input_tokens + each.output_tokens for each in (low, high)]
+            costs = [_Estimate().plus(each, 1000).cost for each in (low, high)]
+            table.add_row(
+                [
+                    (level or self.method).value,
+                    _range(low.calls, high.calls),
+                    _range(*tokens),
+                    _money(*costs),
+                ]
+            )
+        return str(table)
+
+    def _wall_time(self, low: _Estimate, high: _Estimate) -> str:
+        if self.history.latency is None:
+            return "wall time: not known before a first run with these models"
+        seconds = [each.calls * self.history.latency / self.calls_at_once for each in (low, high)]
+        minutes = _range(seconds[0] / 60, seconds[1] / 60)
+        return f"wall time: {minutes} min at {self.calls_at_once} calls at once"
+
+
+def forecast(config: RunConfig, environment: Environment) -> Forecast:
+    """Return what a run will take. No key is needed, and no network.
+
+    The line that a program needs on a run that a user may want is
+    `f"{forecast(config, environment).cost_of(100)} for 100 questions"`; `config.dataset` may then
+    be a sample whose questions are as long as those of the data set.
 
     Raises:
         ConfigError: Data set, selection or model does not exist.
@@ -142,8 +226,7 @@ def forecast(config: RunConfig, environment: Environment) -> str:
     specs = choose_models(config, environment)
     models = {role: str(spec) for role, spec in specs.items()}
     history = read_history(config.output_dir, models, config.method)
-    questions = len(entries) * config.epochs
-    levels: list[Difficulty | None] = [config.forced_level]
+    levels: list[Level] = [config.forced_level]
     if config.method is Method.MDAGENTS and config.forced_level is None:
         levels = list(Difficulty)
     quiet, lively = (
@@ -153,13 +236,16 @@ def forecast(config: RunConfig, environment: Environment) -> str:
         }
         for talkative in (False, True)
     )
-    lines = [_table(config, quiet, lively), *_totals(config, questions, quiet, lively, history)]
-    lines.append(
-        f"reply lengths and routing from {history.runs} earlier runs of these models"
-        if history.runs
-        else "reply lengths: half of what is allowed (no earlier run of these models to learn from)"
+    return Forecast(
+        dataset=dataset.name,
+        model=str(specs[TeamRole.EXPERT.value]),
+        method=config.method,
+        questions=len(entries) * config.epochs,
+        quiet=quiet,
+        lively=lively,
+        history=history,
+        calls_at_once=config.max_connections or 16,
     )
-    return "\n".join([f"{dataset.name}: {questions} questions to answer", *lines])
 
 
 async def _sketch(
@@ -237,58 +323,6 @@ def read_history(output_dir: Path, models: Mapping[str, str], method: Method) ->
     )
 
 
-def _table(
-    config: RunConfig,
-    quiet: Mapping[Difficulty | None, _Estimate],
-    lively: Mapping[Difficulty | None, _Estimate],
-) -> str:
-    table = PrettyTable(
-        ["a question that goes to", "calls", "tokens in", "tokens out", "of EXAID", "USD"]
-    )
-    table.align = "r"
-    table.align["a question that goes to"] = "l"
-    for level, low in quiet.items():
-        high = lively[level]
-        table.add_row(
-            [
-                (level or config.method).value,
-                _range(low.calls, high.calls),
-                _range(low.input_tokens, high.input_tokens),
-                _range(low.output_tokens, high.output_tokens),
-                _range(low.exaid_tokens, high.exaid_tokens),
-                _money(low.cost, high.cost),
-            ]
-        )
-    return str(table)
-
-
-def _totals(
-    config: RunConfig,
-    questions: int,
-    quiet: Mapping[Difficulty | None, _Estimate],
-    lively: Mapping[Difficulty | None, _Estimate],
-    history: History,
-) -> list[str]:
-    low, high = _expected(quiet, history, min), _expected(lively, history, max)
-    low, high = _Estimate().plus(low, questions), _Estimate().plus(high, questions)
-    lines = [
-        f"the whole run: {_range(low.calls, high.calls)} calls, "
-        f"{_range(low.input_tokens, high.input_tokens)} tokens in, "
-        f"{_range(low.output_tokens, high.output_tokens)} out, of them "
-        f"{_range(low.exaid_tokens, high.exaid_tokens)} EXAID's, "
-        f"USD {_money(low.cost, high.cost)}"
-    ]
-    if history.latency is None:
-        lines.append("wall time: not known before a first run with these models")
-    else:
-        at_once = config.max_connections or 16
-        seconds = [estimate.calls * history.latency / at_once for estimate in (low, high)]
-        lines.append(
-            f"wall time: {_range(seconds[0] / 60, seconds[1] / 60)} min at {at_once} calls at once"
-        )
-    return lines
-
-
 def _expected(
     by_level: Mapping[Difficulty | None, _Estimate], history: History, bound: Any
 ) -> _Estimate:
@@ -312,6 +346,6 @@ def _range(low: float, high: float) -> str:
 
 def _money(low: float | None, high: float | None) -> str:
     if low is None or high is None:
-        return "not known"
-    texts = [f"{value:.4f}" if value < 1 else f"{value:,.2f}" for value in (low, high)]
-    return texts[0] if texts[0] == texts[1] else f"{texts[0]} – {texts[1]}"
+        return "price not known"
+    texts = [usd(low), usd(high)]
+    return f"{texts[0] if texts[0] == texts[1] else ' – '.join(texts)} USD"

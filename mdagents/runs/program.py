@@ -16,7 +16,7 @@ from pathlib import Path
 from infra.clock import Clock
 from infra.config import parse_environment, read_variables
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
-from infra.files.printing import print_line, print_result
+from infra.files.printing import print_line, print_result, reaches_any_screen
 from mdagents.records.manifest import read_manifest
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.runner import Outcome
@@ -41,6 +41,7 @@ FROM_A_CLONE = Called("python main.py", "python evaluate_text_output.py")
 INSTALLED = Called("mdagents run", "mdagents score")
 
 
+@reaches_any_screen
 def main(
     argv: Sequence[str],
     *,
@@ -94,7 +95,8 @@ class _Program:
         if options.dry_run:
             from mdagents.runs.forecast import forecast  # not needed for runs
 
-            return FINISHED if self._print(forecast(config, environment)) else STOPPED
+            text = forecast(config, environment).as_text()
+            return FINISHED if self._print(text) else STOPPED
         result = asyncio.run(
             run(
                 config,
@@ -151,7 +153,8 @@ class _Program:
         if as_json:
             exaid = result.manifest.totals.exaid.model_dump()
             content = {"run": result.manifest.name, "outcome": result.outcome.value, "exaid": exaid}
-            return json.dumps(content | (report.as_dict() if report else {}), ensure_ascii=False)
+            # In ASCII, of which no screen replaces a character.
+            return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
             return ""
         lines = [
@@ -159,6 +162,7 @@ class _Program:
             *_of_exaid(result),
             f"records: {result.array_path}",
             f"CSV:     {self._called.score} --input {result.array_path}",
+            "page:    the same with --html: charts, and the transcript of each question",
         ]
         return "\n".join(lines)
 
@@ -212,8 +216,8 @@ def _of_exaid(result: RunResult) -> list[str]:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
         f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarised, "
-        f"{totals.summaries} summaries, {alerts}, {totals.flagged_terms} flagged terms, "
-        f"{tokens:,} tokens"
+        f"{totals.summaries} summaries, {tokens:,} tokens",
+        f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {questions} questions: {why}")

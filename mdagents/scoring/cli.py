@@ -23,6 +23,7 @@ from mdagents.scoring.scored_row import COLUMNS, ScoredRow
 
 _columns = attrgetter(*COLUMNS)
 _CORRECT = COLUMNS.index("correct")
+_HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
 _LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
 
 
@@ -120,6 +121,8 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
         _score(run, path, html=options.html)
+    if not options.html:
+        print_result(_HOW_TO_GET_A_PAGE)
 
 
 def _read(path: Path) -> RunOutput:
@@ -135,13 +138,11 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     print_result(f"{run.name}:")
     print_result(render_report(report))
     if tokens := report.overall.exaid_tokens_per_question:  # a run reports more of it at its end
-        print_result(
-            f"EXAID: {tokens:,.0f} tokens per question of its own, which are not in tokens/q"
-        )
+        print_result(f"EXAID: {tokens:,.0f} tokens per question of its own, not in tokens/question")
     with _writing(csv_path):
         write_csv(run, csv_path)
         _write_json(report.as_dict(), summary)
-    print_result(f"written: {csv_path} and {summary.name}")
+    print_result(f"written: {csv_path}\nwritten: {summary}")
     if html:
         with _writing(page):
             # Imported here: charts take a second to load, and only reports need them.
@@ -212,6 +213,8 @@ def _compare(options: argparse.Namespace) -> None:
             ]
             write_page(page, head_of_comparison(comparison), compared)
         print_result(f"written: {page}")
+    else:
+        print_result(_HOW_TO_GET_A_PAGE)
 
 
 def _stem(runs: Sequence[RunOutput]) -> str:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mdagents.scoring.compare import Comparison
-from mdagents.scoring.formatting import Table, counts, interval, number, p_value, percent, points
+from mdagents.scoring.formatting import (
+    UNKNOWN,
+    Table,
+    counts,
+    interval,
+    number,
+    p_value,
+    points,
+    share,
+    usd,
+    wrapped,
+)
 from mdagents.scoring.pairs import Flip, Pair
-from mdagents.scoring.report import GROUP_COLUMNS, group_cells
-from mdagents.scoring.routing import RouterReport
+from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells, group_tables
+from mdagents.scoring.routing import Policy, RouterReport
+from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 _IDS_SHOWN = 10
 _PAIRS_LISTED = 3
@@ -18,11 +31,11 @@ def render_comparison(comparison: Comparison) -> str:
     """Return runs, pairs, flips and the router's report, if any, as text for a terminal."""
     return "\n".join(
         [
-            *run_lines(comparison),
+            *map(wrapped, run_lines(comparison)),
             *(table.as_text() for table in comparison_tables(comparison)),
-            *_flips(comparison),
+            *map(wrapped, _flips(comparison)),
             *(table.as_text() for table in router_tables(comparison.router)),
-            *(f"NOTE: {notice}" for notice in comparison_notices(comparison)),
+            *(wrapped(f"NOTE: {notice}") for notice in comparison_notices(comparison)),
         ]
     )
 
@@ -32,47 +45,62 @@ def run_lines(comparison: Comparison) -> list[str]:
     lines = [f"{run.number}  {run.name} ({counts(run.status_counts)})" for run in comparison.runs]
     left_out = [f"{run.left_out} of run {run.number}" for run in comparison.runs if run.left_out]
     if left_out:
+        lines += [
+            f"NOTE: only the {comparison.questions} questions that all runs hold are compared",
+            f"left out: {', '.join(left_out)}",
+        ]
+    if comparison.questions < SMALLEST_FOR_COEFFICIENTS:
+        rates = f"percentages (from {SMALLEST_FOR_RATES}), "
         lines.append(
-            f"NOTE: only the {comparison.questions} questions that all runs hold are compared; "
-            f"left out: {', '.join(left_out)}"
+            f"too few questions for: {rates * (comparison.questions < SMALLEST_FOR_RATES)}"
+            f"a detectable difference (from {SMALLEST_FOR_COEFFICIENTS})"
         )
     return lines
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
     """Return figures of the runs, and of their pairs."""
-    runs = [
-        [
-            str(run.number),
-            *group_cells(run.figures),
-            "-" if run.pareto is None else "yes" if run.pareto else "",
-        ]
-        for run in comparison.runs
-    ]
+    groups = {str(run.number): run.figures for run in comparison.runs}
+    accuracy, cost = group_tables("run", groups, names_left=False)
+    front = {None: UNKNOWN, True: "yes", False: ""}
+    of_runs = zip(cost.rows, comparison.runs, strict=True)
+    cost = replace(
+        cost,
+        headings=[*cost.headings, "Pareto"],
+        rows=[[*cells, front[run.pareto]] for cells, run in of_runs],
+    )
     several = len(comparison.pairs) > 1
-    pair_headings = [
-        "pair", "difference", "95 % interval", "wrong → right", "right → wrong", "McNemar p",
-        *(["Holm p"] if several else []), "detectable", "tokens per extra right",
-        "USD per extra right",
-    ]  # fmt: skip
-    pairs = [
+    differences = [
         [
             pair_name(pair),
-            points(pair.difference, "+.1f"),
-            interval(pair.difference_low, pair.difference_high, "+.1f"),
-            str(len(pair.wrong_to_right)),
-            str(len(pair.right_to_wrong)),
+            _difference(pair, comparison),
             p_value(pair.mcnemar_p),
             *([p_value(pair.mcnemar_p_holm)] if several else []),
-            points(pair.minimum_detectable_difference),
-            _price(pair.tokens_per_extra_correct, ",.0f"),
-            _price(pair.cost_per_extra_correct, ".5f"),
+            _detectable(pair, comparison.questions),
         ]
         for pair in comparison.pairs
     ]
+    flips = [
+        [
+            pair_name(pair),
+            str(len(pair.wrong_to_right)),
+            str(len(pair.right_to_wrong)),
+            _price(pair.tokens_per_extra_correct, ",.0f"),
+            _price(pair.cost_per_extra_correct),
+        ]
+        for pair in comparison.pairs
+    ]
+    difference = ["pair", "difference (95 % interval)", "McNemar p"]
+    holm = ["Holm p"] if several else []
     return [
-        Table(["run", *GROUP_COLUMNS, "Pareto"], runs, names_left=False),
-        Table(pair_headings, pairs, names_left=False),
+        accuracy,
+        cost,
+        Table([*difference, *holm, "detectable"], differences, names_left=False),
+        Table(
+            ["pair", "now right", "now wrong", "tokens/extra right", "USD/extra right"],
+            flips,
+            names_left=False,
+        ),
     ]
 
 
@@ -81,30 +109,29 @@ def router_tables(report: RouterReport | None) -> list[Table]:
     if report is None:
         return []
     policies = [
-        [
-            policy.name,
-            percent(policy.figures.accuracy),
-            interval(policy.figures.accuracy_low, policy.figures.accuracy_high),
-            points(policy.regret),
-            interval(policy.regret_low, policy.regret_high),
-            number(policy.figures.tokens_per_question, ",.0f"),
-            number(policy.figures.cost_per_question, ".5f"),
-        ]
-        for policy in report.policies
+        [policy.name, accuracy_cell(policy.figures), _regret(policy)] for policy in report.policies
     ]
     names = ["router", *report.forced]
     levels = [
-        [level, str(reached["router"].n), *(percent(reached[name].accuracy) for name in names)]
+        [
+            level,
+            str(reached["router"].n),
+            *(share(reached[name].correct, reached[name].n) for name in names),
+        ]
         for level, reached in report.by_routed_level.items()
     ]
     beside = ", ".join(f"{level} (run {number})" for level, number in report.forced.items())
     return [
         Table(
-            ["", "accuracy", "95 % interval", "regret", "95 % of regret", "tokens/q", "USD/q"],
+            ["", ACCURACY, "regret (95 % interval)"],
             policies,
             title=f"router: run {report.router} beside {beside}",
         ),
-        Table(["routed to", "n", *names], levels),
+        Table(
+            ["", *COST_COLUMNS],
+            [[policy.name, *cost_cells(policy.figures)] for policy in report.policies],
+        ),
+        Table(["routed to", "questions", *names], levels, title="right, by where the router sent"),
     ]
 
 
@@ -124,8 +151,31 @@ def pair_name(pair: Pair) -> str:
     return f"{pair.second} − {pair.first}"
 
 
-def _price(ratio: float | None, form: str) -> str:
-    return "cheaper too" if ratio is not None and ratio < 0 else number(ratio, form)
+def _difference(pair: Pair, comparison: Comparison) -> str:
+    """Return the difference in points and its interval; of a handful of questions, in questions."""
+    if comparison.questions < SMALLEST_FOR_RATES:
+        return f"{pair.extra_correct:+} of {comparison.answers}"
+    ends = interval(pair.difference_low, pair.difference_high, "+.1f")
+    return f"{points(pair.difference, '+.1f')} points ({ends})"
+
+
+def _detectable(pair: Pair, questions: int) -> str:
+    enough = questions >= SMALLEST_FOR_COEFFICIENTS
+    smallest = pair.minimum_detectable_difference if enough else None
+    return UNKNOWN if smallest is None else f"{points(smallest)} points"
+
+
+def _regret(policy: Policy) -> str:
+    figures = policy.figures
+    if figures.questions < SMALLEST_FOR_RATES:
+        return f"{round(policy.regret * figures.n)} of {figures.n}"
+    return f"{points(policy.regret)} points ({interval(policy.regret_low, policy.regret_high)})"
+
+
+def _price(ratio: float | None, form: str | None = None) -> str:
+    if ratio is not None and ratio < 0:
+        return "cheaper too"
+    return usd(ratio) if form is None else number(ratio, form)
 
 
 def _flips(comparison: Comparison) -> list[str]:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prettytable import PrettyTable
+
+from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
+
+SCREEN_WIDTH = 80
+"""Columns of the narrowest terminal that tables and lines are made for."""
+
+_NARROWEST_NAME = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +30,31 @@ class Table:
     title: str = ""
 
     def as_text(self) -> str:
-        """Return the table for a terminal."""
+        """Return the table for a terminal: where it is too wide set closer, and names wrapped."""
         table = PrettyTable(list(self.headings), align="r")
         if self.names_left:
             table.align[self.headings[0]] = "l"
         last = len(self.rows) - 1
         for place, row in enumerate(self.rows):
             table.add_row(list(row), divider=self.has_total and place == last - 1)
+        if _excess(table) > 0:
+            table.padding_width = 0
+        if (excess := _excess(table)) > 0:
+            longest = max(len(row[0]) for row in self.rows)
+            table.max_width[self.headings[0]] = max(longest - excess, _NARROWEST_NAME)
         return "\n".join(filter(None, [self.title, table.get_string()]))
+
+
+def _excess(table: PrettyTable) -> int:
+    """Return how many columns of the terminal a table lacks."""
+    return len(table.get_string().partition("\n")[0]) - SCREEN_WIDTH
+
+
+def wrapped(line: str) -> str:
+    """Return a line of words for a terminal; long words, such as paths, stay whole."""
+    return textwrap.fill(
+        line, SCREEN_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 UNKNOWN = "-"
@@ -43,6 +69,26 @@ def number(value: float | None, form: str) -> str:
 def percent(value: float | None) -> str:
     """Write 0.615 as `61.5%`."""
     return number(value, ".1%")
+
+
+def share(part: int, whole: int) -> str:
+    """Write a rate as `61.5%`, or as `3 of 7` where a percentage would say too much."""
+    if not whole:
+        return UNKNOWN
+    return f"{part} of {whole}" if whole < SMALLEST_FOR_RATES else percent(part / whole)
+
+
+def coefficient(value: float | None, form: str, n: int) -> str:
+    """Return a coefficient in a format of `format()`, if it comes from enough questions."""
+    return number(value if n >= SMALLEST_FOR_COEFFICIENTS else None, form)
+
+
+def usd(amount: float | None) -> str:
+    """Write an amount with two digits behind the point, or as many as its first two need."""
+    if amount is None:
+        return UNKNOWN
+    digits = 2 if amount == 0 else max(2, 1 - math.floor(math.log10(abs(amount))))
+    return f"{amount:,.{digits}f}"
 
 
 def points(value: float | None, form: str = ".1f") -> str:

@@ -34,6 +34,8 @@ class Group:
 
     n: int
     """Questions, times the number of epochs."""
+    questions: int
+    """Different questions among them."""
     skipped: int
     answered: int
     correct: int
@@ -89,9 +91,11 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
     n = len(counted)
     answered = sum([row.status == Status.ANSWERED for row in counted])
     correct = correct_answers(counted)
-    low, high = accuracy_interval(*right_by_question(counted))
+    right, answers = right_by_question(counted)
+    low, high = accuracy_interval(right, answers)
     return Group(
         n=n,
+        questions=len(answers),
         skipped=len(rows) - n,
         answered=answered,
         correct=correct,

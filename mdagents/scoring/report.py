@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from mdagents.scoring.agreement import Agreement, agreement
-from mdagents.scoring.formatting import Table, counts, interval, number, percent, points
+from mdagents.scoring.formatting import (
+    UNKNOWN,
+    Table,
+    coefficient,
+    counts,
+    interval,
+    number,
+    percent,
+    points,
+    share,
+    usd,
+    wrapped,
+)
 from mdagents.scoring.forms.mdagents import OURS
 from mdagents.scoring.group import (
     Group,
@@ -21,6 +33,8 @@ from mdagents.scoring.repeats import Repeats, repeats, routing_stability
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import (
+    SMALLEST_FOR_COEFFICIENTS,
+    SMALLEST_FOR_RATES,
     Calibration,
     calibration,
     minimum_detectable_difference,
@@ -163,56 +177,142 @@ def render_report(report: Report) -> str:
     """Return the report as text for a terminal."""
     notices = [f"NOTE: {notice}" for notice in report.notices]
     return "\n".join(
-        [*(table.as_text() for table in report_tables(report)), *report_lines(report), *notices]
+        [
+            *(table.as_text() for table in report_tables(report)),
+            *map(wrapped, [*report_lines(report), *notices]),
+        ]
     )
 
 
 def report_tables(report: Report) -> list[Table]:
-    """Return figures by level and, where known, the agreement of the experts."""
-    groups = Table(
-        ["", *GROUP_COLUMNS],
-        [
-            *([level, *group_cells(group)] for level, group in report.by_difficulty.items()),
-            [ALL, *group_cells(report.overall)],
-        ],
-        has_total=True,
-    )
-    levels = [
-        level
-        for level in report.agreement
-        if report.agreement[level].n or report.calibration[level].n
+    """Return figures by level: accuracy, cost and, where known, experts and their confidence."""
+    groups = {**report.by_difficulty, ALL: report.overall}
+    if list(groups.values()) == [report.overall] * 2:  # one level, which is all there is
+        del groups[ALL]
+    return [
+        *group_tables("", groups, has_total=len(groups) > 1),
+        *_tables_of_experts(report, list(groups)),
     ]
-    if not levels:
-        return [groups]
-    if len(levels) == 2:  # a single level and `all` are the same
-        del levels[1]
-    panel = Table(
-        ["", *_PANEL_COLUMNS],
-        [[level, *_panel_cells(report.agreement[level], report.calibration[level])]
-         for level in levels],
-        has_total=levels[-1] == ALL,
-    )  # fmt: skip
-    return [groups, panel]
+
+
+def group_tables(
+    heading: str, groups: Mapping[str, Group], *, has_total: bool = False, names_left: bool = True
+) -> list[Table]:
+    """Return how accurate groups of questions are, and what a question took.
+
+    Args:
+        heading: Of their names.
+        groups: By name.
+        has_total: Whether the last one holds all others.
+        names_left: See `Table`.
+    """
+    accuracy = [
+        [
+            name,
+            f"{group.answered} of {group.n}"
+            + (f" (+{group.skipped} skipped)" if group.skipped else ""),
+            accuracy_cell(group),
+            percent(group.chance),
+        ]
+        for name, group in groups.items()
+    ]
+    cost = [[name, *cost_cells(group)] for name, group in groups.items()]
+    return [
+        Table([heading, "answered", ACCURACY, "chance"], accuracy, has_total, names_left),
+        Table([heading, *COST_COLUMNS], cost, has_total, names_left),
+    ]
+
+
+ACCURACY = "accuracy (95 % interval)"
+"""Heading of `accuracy_cell`."""
+
+
+def accuracy_cell(group: Group) -> str:
+    """Return accuracy and its interval; of a handful of questions, how many are right."""
+    if group.accuracy is None:
+        return UNKNOWN
+    if group.questions < SMALLEST_FOR_RATES:
+        return f"{group.correct} of {group.n} right"
+    return f"{percent(group.accuracy)} ({interval(group.accuracy_low, group.accuracy_high)})"
+
+
+COST_COLUMNS = ("tokens/question", "calls/question", "USD/1,000 questions")
+"""Headings of `cost_cells`."""
+
+
+def cost_cells(group: Group) -> list[str]:
+    """Return what a question of a group took, as cells of a table."""
+    cost = group.cost_per_question
+    return [
+        number(group.tokens_per_question, ",.0f"),
+        number(group.calls_per_question, ".1f"),
+        usd(None if cost is None else 1000 * cost),
+    ]
+
+
+def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
+    """Return agreement and calibration where questions suffice, and decisions by the majority."""
+    coefficients, decisions = [], []
+    for name in names:
+        panel, stated = report.agreement[name], report.calibration[name]
+        cells = [
+            _first_and_last(panel.first, panel.last, ".1%", panel.n),
+            _first_and_last(panel.first_kappa, panel.last_kappa, ".2f", panel.n),
+            coefficient(stated.expected_error, ".3f", stated.n),
+            coefficient(stated.brier, ".3f", stated.n),
+        ]
+        if set(cells) != {UNKNOWN}:
+            coefficients.append([name, *cells])
+        if panel.n:
+            right_of_wrong = f"{panel.rescued} of {panel.wrong_majority}"
+            right_of_right = f"{panel.right_majority - panel.overturned} of {panel.right_majority}"
+            right_of_none = f"{panel.no_majority_right} of {panel.no_majority}"
+            decisions.append([name, right_of_right, right_of_wrong, right_of_none])
+    headings = ["", "experts agree", "kappa", "calibration error", "Brier"]
+    columns = [
+        place
+        for place in range(len(headings))
+        if any(row[place] != UNKNOWN for row in coefficients)
+    ]
+    tables = [
+        Table(
+            [headings[place] for place in columns],
+            [[row[place] for place in columns] for row in coefficients],
+            has_total=len(coefficients) > 1 and coefficients[-1][0] == ALL,
+        ),
+        Table(
+            ["", "were right", "were wrong", "were split"],
+            decisions,
+            has_total=len(decisions) > 1 and decisions[-1][0] == ALL,
+            title="decisions that are right, where most experts",
+        ),
+    ]
+    return [table for table in tables if table.rows]
 
 
 def report_lines(report: Report) -> list[str]:
     """Return figures that are clearer in a line than in a table."""
-    lines = [
-        "status: " + counts(report.status_counts),
-        "routing: " + counts(report.routing),
-    ]
-    by_letter = [
-        f"{letter} {percent(group.accuracy)} of {group.n}"
-        for letter, group in report.accuracy_by_gold_letter.items()
-    ]
-    lines.append("accuracy by letter of the right option: " + (", ".join(by_letter) or "-"))
+    overall = report.overall
+    lines = ["status: " + counts(report.status_counts), "routing: " + counts(report.routing)]
+    if 0 < overall.answered < overall.n:
+        lines.append(f"right among the answered: {share(overall.correct, overall.answered)}")
+    if overall.questions >= SMALLEST_FOR_COEFFICIENTS:
+        lines.append(
+            "accuracy by letter of the right option: "
+            + ", ".join(
+                f"{letter} {share(group.correct, group.n)}"
+                + (f" of {group.n}" if group.n >= SMALLEST_FOR_RATES else "")
+                for letter, group in report.accuracy_by_gold_letter.items()
+            )
+        )
     lines += _lines_of_repeats(report)
     detectable = report.minimum_detectable_difference[ALL]
-    if detectable is not None:
+    if detectable is not None and overall.questions >= SMALLEST_FOR_COEFFICIENTS:
         lines.append(
-            f"another system must differ by about {points(detectable)} points to be told apart on "
-            "these questions"
+            f"smallest difference from another system that {overall.questions} questions can "
+            f"show: {points(detectable)} points (with 80 % power)"
         )
+    lines += _what_is_too_few(report)
     if set(report.read_as) - {OURS.name}:
         lines.append("read as: " + counts(report.read_as))
     if report.disagreements:
@@ -222,53 +322,44 @@ def report_lines(report: Report) -> list[str]:
     return lines
 
 
-GROUP_COLUMNS = ("n", "answered", "accuracy", "95 % interval", "of answered", "chance",
-                 "tokens/q", "calls/q", "USD/q")  # fmt: skip
-"""Headings of `group_cells`."""
+def _what_is_too_few(report: Report) -> list[str]:
+    """Return a line on the figures that are left out, if any are."""
+    groups = [report.overall, *report.by_difficulty.values()]
+    rates = any(group.n and group.questions < SMALLEST_FOR_RATES for group in groups)
+    if report.overall.questions < SMALLEST_FOR_COEFFICIENTS:
+        where = ""
+        coefficients = ["kappa", "calibration", "accuracy by letter", "detectable difference"]
+    else:
+        where = " at some levels"
+        coefficients = [
+            name
+            for name, figures in (("kappa", report.agreement), ("calibration", report.calibration))
+            if any(0 < of_level.n < SMALLEST_FOR_COEFFICIENTS for of_level in figures.values())
+        ]
+    left_out = [f"percentages (from {SMALLEST_FOR_RATES})"] if rates else []
+    if coefficients:
+        left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
+    return [f"too few questions{where} for: {', '.join(left_out)}"] if left_out else []
 
 
-def group_cells(group: Group) -> list[str]:
-    """Return a group as cells of a table."""
-    return [
-        str(group.n) + (f" (+{group.skipped} skipped)" if group.skipped else ""),
-        str(group.answered),
-        percent(group.accuracy),
-        interval(group.accuracy_low, group.accuracy_high),
-        percent(group.accuracy_answered),
-        percent(group.chance),
-        number(group.tokens_per_question, ",.0f"),
-        number(group.calls_per_question, ".1f"),
-        number(group.cost_per_question, ".5f"),
-    ]
-
-
-_PANEL_COLUMNS = ("experts agree", "kappa", "right majority overturned", "wrong majority rescued",
-                  "calibration error", "Brier")  # fmt: skip
-
-
-def _panel_cells(panel: Agreement, stated: Calibration) -> list[str]:
-    return [
-        _first_and_last(percent(panel.first), percent(panel.last)),
-        _first_and_last(number(panel.first_kappa, ".2f"), number(panel.last_kappa, ".2f")),
-        f"{panel.overturned} of {panel.right_majority}" if panel.n else "-",
-        f"{panel.rescued} of {panel.wrong_majority}" if panel.n else "-",
-        number(stated.expected_error, ".3f"),
-        number(stated.brier, ".3f"),
-    ]
-
-
-def _first_and_last(first: str, last: str) -> str:
-    return first if first == last else f"{first} → {last}"
+def _first_and_last(first: float | None, last: float | None, form: str, n: int) -> str:
+    smallest = SMALLEST_FOR_RATES if form.endswith("%") else SMALLEST_FOR_COEFFICIENTS
+    if n < smallest:
+        return UNKNOWN
+    texts = number(first, form), number(last, form)
+    return texts[0] if texts[0] == texts[1] else " to ".join(texts)
 
 
 def _lines_of_repeats(report: Report) -> list[str]:
     figures = report.repeats
     if figures is None:
         return []
+    what = f"{figures.questions} questions in {figures.epochs} epochs"
+    if figures.questions < SMALLEST_FOR_RATES:
+        return [f"{what}: too few for their reliability"]
     chances = ", ".join(f"{k} {percent(chance)}" for k, chance in figures.pass_hat.items())
     lines = [
-        f"{figures.questions} questions in {figures.epochs} epochs: right k times in a row: "
-        f"{chances}; majority vote {percent(figures.majority)}"
+        f"{what}: right k times in a row: {chances}; majority vote {percent(figures.majority)}"
     ]
     if report.routing_stability is not None:
         lines.append(f"routed the same in all epochs: {percent(report.routing_stability)}")

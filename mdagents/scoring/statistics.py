@@ -14,6 +14,18 @@ from dataclasses import dataclass
 Interval = tuple[float, float]
 """Lower and upper end of a 95 % interval."""
 
+SMALLEST_FOR_RATES = 10
+"""Questions from which on people are shown a rate as a percentage with its interval. Below, one
+question moves it by more than ten points: what is shown then is the count, `3 of 7`."""
+
+SMALLEST_FOR_COEFFICIENTS = 30
+"""Questions from which on people are shown what is estimated with more than one parameter: kappa,
+calibration, accuracy by letter, the difference that can be detected. JSON files hold them all.
+
+Source: McHugh, M. L. (2012), Biochem. Med. 22, 276-282, for kappa: not under 30 comparisons.
+Cicchetti, D. V. (1981), Appl. Psychol. Meas. 5, 101-104, asks for 2 k² with k categories: 32 for
+the four options of a question."""
+
 _Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 _Z80 = 0.8416212335729143  # 80 % quantile
 

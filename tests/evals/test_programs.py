@@ -21,6 +21,8 @@ from evals.cli.replay import main as replay
 from evals.cli.run_all import main as run_all
 from evals.cli.validate_logs import main as validate
 from evals.concepts import TermExtractor
+from evals.metrics_records import AggregateMetrics
+from evals.report import metrics_table
 from evals.run_logs import read_run_log
 from exaid_core.trace.files import RecordError
 from exaid_core.trace.traces import read_trace
@@ -94,6 +96,9 @@ def test_metrics_and_figures_are_the_same_bytes(
         )
     aggregate = json.loads((tmp_path / "one" / "metrics" / "aggregate.metrics.jsonl").read_text())
     assert list(aggregate["variants"]) == ["V1", "V2"]
+    variants = {f"V{n}": aggregate["variants"]["V1"] for n in range(5)}
+    table = metrics_table(AggregateMetrics.model_validate(aggregate | {"variants": variants}))
+    assert all(len(line) <= 80 for line in table.splitlines())
     assert {d["variant"] for d in aggregate["paired_differences"]} == {"V2"}
 
 
@@ -166,6 +171,7 @@ def test_calibration(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert calibrate([str(traces), *options]) == 0
     told = capsys.readouterr().out
     assert "chunk of V3: " in told
+    assert all(len(line) <= 80 for line in told.splitlines() if line.startswith(("|", "+")))
     assert "35/10" not in told  # not possible
     assert figure.stat().st_size > 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -17,6 +17,7 @@ from mdagents.scoring.comparison_text import (
     run_lines,
 )
 from mdagents.scoring.formatting import Table
+from mdagents.scoring.group import Group
 from mdagents.scoring.html.charts import (
     accuracy_chart,
     calibration_chart,
@@ -28,6 +29,7 @@ from mdagents.scoring.html.charts import (
 from mdagents.scoring.html.listing import outcome
 from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,15 @@ def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
     for row in rows:
         routed[row.difficulty or NOT_ROUTED][outcome(row)] += 1
     charts = [
-        Chart("Accuracy", accuracy_chart({**levels, ALL: report.overall})),
-        Chart("Tokens against accuracy", cost_chart(levels or {ALL: report.overall})),
+        *_accuracy_charts({**levels, ALL: report.overall}, levels or {ALL: report.overall}),
         Chart(
             "Routing",
             outcome_chart({level: counted for level, counted in routed.items() if counted}),
         ),
     ]
-    if report.calibration[ALL].n:
+    if report.calibration[ALL].n >= SMALLEST_FOR_COEFFICIENTS:
         charts.append(Chart("Calibration", calibration_chart(report.calibration[ALL])))
-    if report.accuracy_by_gold_letter:
+    if report.overall.questions >= SMALLEST_FOR_COEFFICIENTS:
         charts.append(
             Chart(
                 "Position of the option",
@@ -94,6 +95,7 @@ def head_of_comparison(comparison: Comparison) -> Head:
     runs = {f"run {run.number}": run for run in comparison.runs}
     figures = {name: run.figures for name, run in runs.items()}
     front = [name for name, run in runs.items() if run.pareto]
+    pairs = {pair_name(pair): pair for pair in comparison.pairs}
     return Head(
         title=f"Comparison of {len(runs)} runs on {comparison.questions} questions",
         notices=comparison_notices(comparison),
@@ -101,11 +103,26 @@ def head_of_comparison(comparison: Comparison) -> Head:
         lines=[],
         tables=[*comparison_tables(comparison), *router_tables(comparison.router)],
         charts=[
-            Chart("Accuracy", accuracy_chart(figures)),
-            Chart("Tokens against accuracy, with the Pareto front", cost_chart(figures, front)),
-            Chart(
-                "Differences",
-                difference_chart({pair_name(pair): pair for pair in comparison.pairs}),
+            *_accuracy_charts(figures, figures, front),
+            *(
+                [Chart("Differences", difference_chart(pairs))]
+                if comparison.questions >= SMALLEST_FOR_RATES
+                else []
             ),
         ],
     )
+
+
+def _accuracy_charts(
+    groups: Mapping[str, Group], in_cost: Mapping[str, Group], front: Sequence[str] = ()
+) -> list[Chart]:
+    """Return accuracy, alone and against tokens, of the groups with enough questions."""
+    shown = {name: g for name, g in groups.items() if g.questions >= SMALLEST_FOR_RATES}
+    if not shown:
+        return []
+    against = "Tokens against accuracy" + (", with the Pareto front" if front else "")
+    cost = {name: g for name, g in in_cost.items() if name in shown}
+    return [
+        Chart("Accuracy", accuracy_chart(shown)),
+        Chart(against, cost_chart(cost or shown, front)),
+    ]

@@ -171,7 +171,7 @@ def _figures(record: Mapping[str, Any], row: ScoredRow) -> tuple[tuple[str, str]
     if row.exaid_tokens:
         figures += [
             ("EXAID tokens", number(row.exaid_tokens, ",.0f")),
-            ("EXAID tail loss", percent(number_of(watched.get("tail_loss")))),
+            ("in no EXAID summary", percent(number_of(watched.get("tail_loss")))),
             ("missed alerts", number(count_of(watched.get("missed_alerts")), "d")),
         ]
     return tuple(figure for figure in figures if figure[1] != UNKNOWN)

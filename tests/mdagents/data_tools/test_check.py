@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -30,6 +31,15 @@ def write(name: str, *records: dict[str, Any] | str) -> Path:
 def findings(*records: dict[str, Any] | str) -> list[tuple[int, Kind, str]]:
     checked = check(write("data/mine/test.jsonl", *records))
     return [(finding.line, finding.kind, finding.detail) for finding in checked.findings]
+
+
+def test_json_stays_json_where_stdout_is_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("data/mine/test.jsonl", a_question("One?", "“x” é", "“x” é"))
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", screen)
+    assert main(["mine", "--json"]) == 1
+    (finding,) = json.loads(screen.buffer.getvalue())["findings"]
+    assert "“x” é" in finding["detail"]
 
 
 def test_a_clean_file_has_no_findings(capsys: pytest.CaptureFixture[str]) -> None:

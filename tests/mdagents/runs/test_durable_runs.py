@@ -15,8 +15,11 @@ from typing import Any
 
 import pytest
 
+from infra.config import parse_environment
 from mdagents.records.jsonl import LineLog
 from mdagents.records.manifest import RunManifest
+from mdagents.runs.forecast import forecast
+from mdagents.runs.options import read_config, read_options
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, FaultPlan
 from tests.support.whole_runs import SAMPLE, Run, program, records
@@ -561,8 +564,21 @@ def test_a_forecast_makes_no_call_and_is_near_the_run(provider: FakeProvider, ru
     assert "from 1 earlier runs" in out
 
 
+@pytest.mark.parametrize(
+    ("model", "cost"), [("gpt-4o-mini", " USD"), ("openai/nobody-knows-me", "price not known")]
+)
+def test_what_many_questions_would_cost_is_told_without_a_key(model: str, cost: str) -> None:
+    arguments = ["--dataset", str(SAMPLE), "--model", model]
+    config = read_config(read_options(arguments, {}), ())
+    told = forecast(config, parse_environment({})).cost_of(1000)
+    assert told.endswith(cost)
+    assert len(told) < 25
+
+
 def test_a_forecast_of_an_adaptive_run_shows_every_level(run: Run) -> None:
     _, out, _ = run("--dry-run")
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "USD per 1,000 questions" in out
     rows = {line.split("|")[1].strip(): line for line in out.splitlines() if line.startswith("|")}
     assert "6 " in rows["basic"]
     assert "9 – 42" in rows["intermediate"]

@@ -286,7 +286,7 @@ def test_the_router_report_on_screen_and_on_disk(capsys: pytest.CaptureFixture[s
     text = capsys.readouterr().out
     assert "router: run 1 beside basic (run 2), intermediate (run 3), advanced (run 4)" in text
     assert "oracle" in text
-    assert "   33.3 |" in text
+    assert "   2 of 6 |" in text
     (file,) = Path("evaluation").iterdir()
     assert len(json.loads(file.read_text())["router"]["policies"]) == 6
 

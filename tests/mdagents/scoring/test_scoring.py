@@ -298,9 +298,10 @@ def test_what_the_decision_made_of_the_opinions() -> None:
     advanced = report.agreement["advanced"]
     assert (advanced.n, advanced.right_majority, advanced.overturned) == (1, 1, 0)
     assert report.agreement["all"].n == 7
-    text = render_report(report)
-    assert "33.3% → 38.9%" in text
-    assert "1 of 3" in text
+    copies = [record | {"question_id": f"{n}"} for n, record in enumerate(PANEL * 5)]
+    text = render_report(make_report(read_output(write(copies))))
+    assert "33.3% to 38.9%" in text
+    assert "10 of 15" in text  # decided right where most experts were right
 
 
 def test_confidence_is_calibrated_over_answers_that_state_one() -> None:
@@ -367,8 +368,14 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert figures.pass_hat[4] == 1 / 4
     assert figures.majority == (1 + 1 / 2 + 1 + 0) / 4
     assert report.routing_stability == 3 / 4
-    text = render_report(report)
-    assert "4 questions in 4 epochs" in text
+    assert "4 questions in 4 epochs: too few" in render_report(report)
+    copies = [
+        record | {"question_id": f"{record['question_id']} {copy}"}
+        for copy in range(3)
+        for record in records
+    ]
+    text = " ".join(render_report(make_report(read_output(write(copies)))).split())
+    assert "12 questions in 4 epochs" in text
     assert "4 25.0%; majority vote 62.5%" in text
     assert "routed the same in all epochs: 75.0%" in text
 
