@@ -43,6 +43,7 @@ EACH_SUMMARY_UP_TO = 100
 _BETWEEN_LINES = 10.0  # seconds, between lines that tell what is left
 _SILENCE = 30.0  # seconds, after which a line says what is under way
 _OVER = 5.0  # seconds without a wait for a cause, after which it is over
+_LEAST_COST = 0.0001  # USD; less is not worth a word
 _COOLING = "an endpoint is overloaded"
 _LONGEST = 100  # characters of a question or a reason in its line
 
@@ -91,9 +92,9 @@ class LogLines(Display):
         cost = record.token_usage.cost_usd
         used = [
             record.difficulty,
-            f"{record.calls} calls",
+            f"{record.calls} {'call' if record.calls == 1 else 'calls'}",
             f"{record.token_usage.total_tokens:,} tokens",
-            f"${cost:.4f}" if cost else "",
+            f"${cost:.4f}" if cost and cost >= _LEAST_COST else "",
             f"{record.wall_seconds:.1f} s",
         ]
         so_far = [f"{totals.questions}/{self._questions} done", accuracy_so_far(totals)]
@@ -139,10 +140,10 @@ class LogLines(Display):
         if left and now - self._said_left_at >= _BETWEEN_LINES:
             self.say(left)
             self._said_left_at = now
+        if not self._has_spoken and now - self._spoke_at >= _SILENCE:
+            self.say(self._sign_of_life(snapshot))
         if self._has_spoken:
             self._spoke_at, self._has_spoken = now, False
-        elif now - self._spoke_at >= _SILENCE:
-            self.say(self._sign_of_life(snapshot))
 
     def say(self, line: str) -> None:
         """See `Display`. A screen that is gone (a closed pipe) is not an error of the run."""

@@ -262,7 +262,6 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
     epochs = f", {config.epochs} times each" if config.epochs > 1 else ""
 
     def say(line: str) -> None:
-        # Paths and names stay whole.
         wrapper = TextWrapper(80, subsequent_indent=" " * 11, break_long_words=False)
         wrapper.break_on_hyphens = False
         display.say(wrapper.fill(line))
@@ -274,7 +273,7 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
     say(f"{answers}, EXAID {config.exaid}")
     if changes := config.changes_from_default():
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
-    say(f"output     {store.array_path}")
+    display.say(f"output     {store.array_path}")  # a path stays on its line
     if finished:
         say(f"continued  {finished} questions are finished already")
     if unsummarised:
