@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
-from rich.segment import SegmentLines
+from rich.segment import Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
@@ -83,7 +83,7 @@ class Frame:
         rows = min(len(self.finished), free - len(others) - 1)
         log = _log(self.finished[-rows:], width) if rows > 0 else ()
         below += [*box, *others, *log]
-        lines += [list(_cut(line, width).render(console)) for line in below]
+        lines += [_rendered(_cut(line, width), console) for line in below]
         yield SegmentLines(lines[:room], new_lines=True)
 
     def _bar(self) -> RenderableType:
@@ -162,8 +162,9 @@ def _course(
     """Yield the question, its options with the votes as they stand, and who says what."""
     asked = question.question
     if asked is not None:
-        text = Text(one_line(asked.text), "bold")
-        yield from _beginning(list(text.wrap(console, width)), 1 if is_low else 3, width)
+        most = 1 if is_low else 3
+        text = Text(one_line(asked.text[: (most + 2) * width]), "bold")  # the rest is not seen
+        yield from _beginning(list(text.wrap(console, width)), most, width)
         for letter, option in asked.options.items():
             holders = question.holders(letter)
             line = Text(f"{len(holders) or '·'} {letter}) {one_line(option)}")
@@ -176,7 +177,7 @@ def _course(
         yield Text.assemble(("at work: ", "dim"), one_line(", ".join(question.speaking.values())))
     speaker, words = question.last_words()
     if words:
-        said = Text(f"{one_line(speaker)}: ", "dim")
+        said = Text.assemble((f"{one_line(speaker)}: ", "dim"))
         longest = (1 if is_low else 2) * width - said.cell_len - 2
         if len(words) > longest:
             words = "…" + words[-max(1, longest) :].partition(" ")[2]
@@ -238,6 +239,11 @@ def _edge(left: str, title: str, right: str, width: int) -> Text:
         line.append_text(_cut(shown, max(0, width - 4)))
     line.append("─" * (width - 1 - line.cell_len) + right)
     return line
+
+
+def _rendered(line: Text, console: Console) -> list[Segment]:
+    style = console.get_style(line.style)  # which `render` leaves out of a text without spans
+    return list(Segment.apply_style(line.render(console), style))
 
 
 def _cut(line: Text, width: int) -> Text:

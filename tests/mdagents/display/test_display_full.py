@@ -456,6 +456,9 @@ def test_without_colours_the_flags_still_stand_out() -> None:
     styles = set(re.findall(r"\x1b\[([\d;]*)m", terminal.written.getvalue()))
     assert styles == {"0", "1", "2"}  # plain, bold, dim
     assert "\x1b[1munsupported: 7.5 · cut: Agents\x1b[0m" in terminal.written.getvalue()
+    assert (
+        "\x1b[1m1 waiting: 429 from api.openai.com, 12 s left\x1b[0m" in terminal.written.getvalue()
+    )
 
 
 anything = st.text() | st.text("[]\\/boldred \x1b\n\r\t\x07\x9b\u202e漢字é", max_size=300)
