@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.segment import Segment, SegmentLines
@@ -147,11 +148,12 @@ class Frame:
     def _others(self, width: int, room: int) -> Iterator[Text]:
         """Yield a line for each other open question, in at most `room` lines."""
         shown = self.others if len(self.others) <= room else self.others[: max(0, room - 1)]
+        widest = max((cell_len(other.label) for other in shown), default=0)
         for other in shown:
             seconds = "" if other.since is None else f"{self.snapshot.now - other.since:.0f} s"
-            line = Text(f"{other.label}  ", "cyan")
-            line.append(" · ".join(filter(None, (other.level, other.phase, seconds))))
-            yield line
+            label = set_cell_size(other.label, min(widest, width // 2))
+            course = " · ".join(filter(None, (other.level, other.phase, seconds)))
+            yield Text.assemble((label, "cyan"), f"{_GAP}{one_line(course)}")
         if len(shown) < len(self.others) and room > 0:
             yield Text(f"{len(self.others) - len(shown)} more under way", "dim")
 
