@@ -151,14 +151,23 @@ class LogLines(Display):
         print_line(clean(line))
 
     def _say_waits(self, snapshot: Snapshot) -> None:
-        """Say of each cause for which calls wait when that begins, each `_SILENCE`, and its end."""
+        """Say of each cause for which calls wait when that begins, each `_SILENCE`, and its end.
+
+        Of one that was over in a moment no end is said, and no more when it soon comes back.
+        """
         now = snapshot.now
         for name, cause in list(self._causes.items()):
-            if now >= cause.last + _OVER:
-                self.say(f"over: {name}, after {cause.last - cause.since:.0f} s")
-                del self._causes[name]
+            lasted = cause.last - cause.since
+            if now < cause.last + _OVER or (lasted < _OVER and now < cause.said_at + _SILENCE):
+                continue
+            if lasted >= _OVER:
+                self.say(f"over: {name}, after {lasted:.0f} s")
+            del self._causes[name]
         for seconds, wait in self._pauses:
-            self._causes.setdefault(cause_of(wait), _Cause(now)).ends.append(now + seconds)
+            cause = self._causes.setdefault(cause_of(wait), _Cause(now))
+            if now >= cause.last + _OVER:
+                cause.since = now
+            cause.ends.append(now + seconds)
         self._pauses.clear()
         if snapshot.cooling:
             self._causes.setdefault(_COOLING, _Cause(now)).ends[:] = [now + snapshot.cooling]
@@ -174,13 +183,12 @@ class LogLines(Display):
     def _sign_of_life(self, snapshot: Snapshot) -> str:
         """Return what is under way, and what is known of the question that has run longest."""
         now, count = snapshot.now, len(self._under_way)
-        parts = [f"{count} {'question' if count == 1 else 'questions'} and "
-                 f"{snapshot.under_way} calls under way"]  # fmt: skip
+        questions = "question" if count == 1 else "questions"
+        parts = [f"{count} {questions} and {snapshot.under_way} calls under way"]
         longest = next(iter(self._under_way), None)
         if longest is not None and longest.since is not None:
-            words = [f"{longest.label}, for {now - longest.since:.0f} s"]
-            words += filter(None, (longest.level, longest.phase))
-            parts.append(f"longest {': '.join(words[:1])}: {', '.join(words[1:])}")
+            course = ", ".join(filter(None, (longest.level, longest.phase)))
+            parts.append(f"longest {longest.label}, for {now - longest.since:.0f} s: {course}")
             if longest.speaking:
                 parts.append(f"{', '.join(longest.speaking.values())} at work")
             parts.append(f"last heard of {now - longest.heard_at:.0f} s ago")

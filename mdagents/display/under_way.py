@@ -21,7 +21,7 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.display.words import label_of, phase_in_words
+from mdagents.display.words import by_role, label_of, phase_in_words
 from mdagents.records.summaries import ItemKey
 
 _MOST = 1_000  # questions; more than are ever under way, so only those that never end are forgotten
@@ -42,7 +42,7 @@ class OpenQuestion:
     """In words, of the turn that began last."""
     members: tuple[Member, ...] = ()
     roles: dict[str, str] = field(default_factory=dict)
-    """`agent_id` -> role, of all who have spoken or were recruited."""
+    """What agents call one another, an id or `Expert 2` -> role."""
     speaking: dict[str, str] = field(default_factory=dict)
     """`agent_id` -> role, of those whose turn is under way; the latest last."""
     votes: dict[str, str] = field(default_factory=dict)
@@ -75,6 +75,7 @@ class OpenQuestion:
             case Recruited(members):
                 self.members = members
                 self.roles |= {member.agent: member.role for member in members}
+                self.roles |= {f"Expert {n}": one.role for n, one in enumerate(members, start=1)}
             case TurnBegan(agent, role, phase):
                 self.roles[agent] = self.speaking[agent] = role
                 self.phase = phase_in_words(phase)
@@ -101,7 +102,7 @@ class OpenQuestion:
             return "", ""
         last = self._words[-1]
         said = "".join(word.text for word in self._words if word.turn_id == last.turn_id)
-        return self.roles.get(last.agent_id, last.agent_id), one_line(said)
+        return self.roles.get(last.agent_id, last.agent_id), by_role(one_line(said), self.roles)
 
     def holders(self, letter: str) -> list[str]:
         """Return the roles of those who hold an answer now."""

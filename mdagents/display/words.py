@@ -96,11 +96,11 @@ def result_in_words(record: SampleRecord) -> str:
 
 
 def by_role(text: str, roles: Mapping[str, str]) -> str:
-    """Return a text with the roles of agents in place of their ids.
+    """Return a text with the roles of agents in place of their ids and numbers.
 
     Args:
-        text: Of a summary: EXAID knows agents by their ids.
-        roles: `agent_id` -> role.
+        text: What agents or EXAID wrote; EXAID knows agents by their ids.
+        roles: What agents are called -> role.
     """
     if not roles:
         return text

@@ -179,8 +179,8 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
         "2 C) Anticoagulation and CT pulmonary angiography  Cardiologist, Haematologist",
         "1 D) Thrombolysis at once  Pulmonologist",
         "at work: Cardiologist, Pulmonologist",
-        "Cardiologist: To Expert 2: With a Wells score of 7.5 nobody waits for an ECG; heparin "
-        "comes",
+        "Cardiologist: To Pulmonologist: With a Wells score of 7.5 nobody waits for an ECG; "
+        "heparin comes",
     ]
     assert box[10] == "EXAID summary 1 · unsupported: 7.5 · cut: Agents"
     labels = [match[1] for line in box[11:] if (match := re.match(r"(\w[\w /]*?\w)  +\w", line))]

@@ -182,9 +182,21 @@ def test_a_lasting_wait_is_a_line_each_half_minute_and_one_at_its_end(said: Said
     assert said.lines() == [
         "3 waiting: 429 from api.test, 2 s left",
         "1 waiting: 503 from api.test, 4 s left",
-        "over: 503 from api.test, after 4 s",
         "6 waiting: 429 from api.test, 2 s left",
         "over: 429 from api.test, after 46 s",
+    ]
+
+
+def test_an_error_that_is_over_in_a_moment_is_one_line_in_half_a_minute(said: Said) -> None:
+    lines = LogLines(30)
+    for second in range(40):
+        if second % 9 == 0:
+            lines.waiting(a_wait(1.0))
+        lines.refresh(snapshot(float(second)))
+    assert said.lines() == [
+        "1 waiting: 429 from api.test, 1 s left",
+        "0 questions and 5 calls under way",
+        "1 waiting: 429 from api.test, 1 s left",
     ]
 
 
