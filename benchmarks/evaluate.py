@@ -36,8 +36,8 @@ from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from infra.chat import StopReason, TokenUsage
 from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import CaseBook, Totals
-from mdagents.agents.agent import DebateMessage
 from mdagents.agents.case import Case
+from mdagents.agents.feed import DebateMessage
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents.records.sample import ExaidRecord, SampleRecord, make_record

@@ -8,24 +8,12 @@ from typing import TypeVar
 from exaid_core.trace.bus import TraceBus
 from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
 from infra.json_schema import token_limit
+from mdagents.agents.feed import DebateMessage, Observer, TurnBegan, TurnEnded, unobserved
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion, Reply
-from mdagents.agents.streaming import StreamedTurn
+from mdagents.agents.streaming import ANSWER, StreamedTurn
 
 R = TypeVar("R", bound=Reply)
-
-
-@dataclass(frozen=True, slots=True)
-class DebateMessage:
-    """A message from one expert to another."""
-
-    round: int
-    turn: int
-    sender: str
-    """`agent_id`"""
-    recipient: str
-    """`agent_id`"""
-    text: str
 
 
 @dataclass(eq=False, slots=True)
@@ -49,7 +37,9 @@ class Agent:
     temperature: float
     seed: int
     bus: TraceBus
-    """Where its turns are published."""
+    """Where what it says is published."""
+    tell: Observer = unobserved
+    """Is told when its turns begin and end."""
     repeat: int = 0
     """Index of the repetition (epoch) of the case, from 0."""
     system: str = "system"
@@ -65,7 +55,7 @@ class Agent:
     async def ask(self, task: str, reply: type[R], *, phase: str, shared: str = "") -> R:
         """Take one turn: one model call, and one re-ask if the reply does not validate.
 
-        The turn is published on the bus, which has no effect on the reply.
+        The turn is published on the bus and told to observers, which has no effect on the reply.
 
         Args:
             task: What only this agent is told, including the form of the reply.
@@ -78,13 +68,17 @@ class Agent:
             ProviderError: The endpoint gave no usable reply.
             StructuredOutputError: The reply does not validate.
         """
+        self.tell(TurnBegan(self.id, self.role, phase))
         turn = StreamedTurn(self.bus, self.id, reply)
         try:
             answer = await self._generate(task, reply, phase, shared, turn)
         except BaseException:
             turn.end()
+            self.tell(TurnEnded(self.id, phase, failed=True))
             raise
         turn.end(answer)
+        letter, confidence = getattr(answer, ANSWER, None), getattr(answer, "confidence", None)
+        self.tell(TurnEnded(self.id, phase, answer=letter, confidence=confidence))
         return answer
 
     async def _generate(

@@ -13,6 +13,7 @@ from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatModel
 from infra.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents.agents.agent import Agent
+from mdagents.agents.feed import Observer, unobserved
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
@@ -43,6 +44,8 @@ class Case:
     seed: int
     bus: TraceBus = field(default_factory=TraceBus)
     """Where the turns of its agents are published."""
+    tell: Observer = unobserved
+    """Is told what happens in it; never raises."""
     repeat: int = 0
     """Index of the repetition (epoch) of the question, from 0."""
     repairs: list[str] = field(default_factory=list)
@@ -72,6 +75,7 @@ class Case:
             temperature=temperature,
             seed=self.seed,
             bus=self.bus,
+            tell=self.tell,
             repeat=self.repeat,
         )
 

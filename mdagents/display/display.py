@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Self
 
-from exaid_core.schema.agent_summary import AgentSummary
 from infra.errors import ErrorKind
 from infra.layers.retry import Wait
+from mdagents.agents.feed import Event
 from mdagents.records.manifest import RunTotals, Spent
-from mdagents.records.sample import SampleRecord
+from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.summaries import ItemKey
 from mdagents.scoring.statistics import wilson
+
+_FEWEST = 10  # questions for which a share in percent is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,26 @@ class Snapshot:
     """Decided questions for which EXAID has not finished."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When this process started, and what was done before."""
+
+    started_at: float
+    """Seconds, on the clock of the run."""
+    done_before: int
+
+    def elapsed(self, now: float) -> timedelta:
+        """Return the time since the start, in full seconds."""
+        return timedelta(seconds=round(now - self.started_at))
+
+    def left(self, now: float, done: int, of: int) -> timedelta | None:
+        """Return the time left at the mean pace so far, in full seconds; None without a pace."""
+        if done <= self.done_before:
+            return None
+        each = (now - self.started_at) / (done - self.done_before)
+        return timedelta(seconds=round(each * (of - done)))
+
+
 class Display:
     """Shows nothing (`--display none`), and what the other displays have in common.
 
@@ -52,14 +76,14 @@ class Display:
     def __exit__(self, *exception: object) -> None:
         """Take the display away."""
 
-    def turn_started(self, case_id: str, agent_id: str) -> None:
-        """Show that an agent begins a turn."""
-
-    def summary(self, case_id: str, summary: AgentSummary) -> None:
-        """Show a new summary of a case."""
+    def happened(self, item: ItemKey, event: Event) -> None:
+        """Show what happens in a question: an observer of its feed."""
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
-        """Show one more decided question; only summaries of its case can still follow."""
+        """Show one more decided question; only summaries of it can still follow."""
+
+    def summarised(self, made: CaseSummaries) -> None:
+        """Show that EXAID has finished with a decided question."""
 
     def waiting(self, wait: Wait) -> None:
         """Show that a call pauses before its next attempt."""
@@ -82,11 +106,17 @@ class Display:
         if not self._ends:
             return ""
         end, wait = max(self._ends, key=lambda entry: entry[0])
-        cause = str(wait.error)
-        if wait.error.kind is not ErrorKind.UNREACHABLE:  # which states the reason in a few words
-            cause = cause.partition(": ")[0]
         left = end - snapshot.now
-        return f"{len(self._ends)} waiting: {cause}" + (f", {left:.0f} s left" if left >= 1 else "")
+        waiting = f"{len(self._ends)} waiting: {cause_of(wait)}"
+        return waiting + (f", {left:.0f} s left" if left >= 1 else "")
+
+
+def cause_of(wait: Wait) -> str:
+    """Return what is waited for, in a few words: `429 from api.x.y`."""
+    cause = str(wait.error)
+    if wait.error.kind is not ErrorKind.UNREACHABLE:  # which states the reason in a few words
+        cause = cause.partition(": ")[0]
+    return cause
 
 
 def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
@@ -103,9 +133,14 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
 
 
 def accuracy_so_far(totals: RunTotals) -> str:
-    """Return `accuracy 61.5 % ± 9.2` with half the width of the Wilson 95 % interval."""
+    """Return `accuracy 61.5% ± 9.2` with half the width of the Wilson 95 % interval.
+
+    Of fewer than `_FEWEST` questions, which no interval makes a measurement: `3 of 5 right`.
+    """
     interval = wilson(totals.correct, totals.scored)
     if interval is None:
         return "accuracy -"
+    if totals.scored < _FEWEST:
+        return f"{totals.correct} of {totals.scored} right"
     low, high = interval
     return f"accuracy {totals.correct / totals.scored:.1%} ± {(high - low) * 50:.1f}"

@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Self
 
-from exaid_core.schema.agent_summary import AgentSummary
 from infra.layers.retry import Wait
+from mdagents.agents.feed import Event
 from mdagents.display.display import Display, Snapshot
 from mdagents.records.manifest import RunTotals
-from mdagents.records.sample import SampleRecord
+from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.summaries import ItemKey
 
 
 class Failsafe(Display):
@@ -34,17 +35,17 @@ class Failsafe(Display):
     def __exit__(self, *exception: object) -> None:
         self._show(lambda display: display.__exit__(*exception))
 
-    def turn_started(self, case_id: str, agent_id: str) -> None:
+    def happened(self, item: ItemKey, event: Event) -> None:
         """See `Display`."""
-        self._show(lambda display: display.turn_started(case_id, agent_id))
-
-    def summary(self, case_id: str, summary: AgentSummary) -> None:
-        """See `Display`."""
-        self._show(lambda display: display.summary(case_id, summary))
+        self._show(lambda display: display.happened(item, event))
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
         """See `Display`."""
         self._show(lambda display: display.finished(record, totals))
+
+    def summarised(self, made: CaseSummaries) -> None:
+        """See `Display`."""
+        self._show(lambda display: display.summarised(made))
 
     def waiting(self, wait: Wait) -> None:
         """See `Display`."""

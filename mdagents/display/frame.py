@@ -1,4 +1,4 @@
-"""One picture of a run for a terminal of any size: figures, the focused case, what is finished.
+"""One picture of a run for a terminal of any size: figures, the focused question, and the others.
 
 Text of models, endpoints and data sets is shown as it is: never read as markup, and without
 control characters.
@@ -8,52 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.constrain import Constrain
-from rich.panel import Panel
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.segment import Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
 from exaid_core.channel import one_line
-from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.schema.agent_summary import PLACEHOLDER, AgentSummary
 from exaid_core.templates import LABELS, flags
-from mdagents.display.display import Snapshot, accuracy_so_far, left_to_summarise
-from mdagents.display.focus import OpenCase
+from mdagents.display.display import Pace, Snapshot, accuracy_so_far, left_to_summarise
+from mdagents.display.under_way import OpenQuestion
+from mdagents.display.words import STATUSES, by_role, label_of, result_in_words
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 
+LOW = 30
+"""Lines of a terminal; with fewer, a question and the last words get a line each."""
+
 _WIDEST = 120  # columns; longer lines are hard to read
-_NARROW = 60  # columns; with fewer, a label takes no column of its own
 _LABEL_WIDTH = 2 + max(map(len, LABELS.values()))
+_NARROW = 60  # columns; with fewer, a label takes no column of its own
 _WIDE_LOG = 80  # columns; with fewer, only the most important stand in the log
 _KEPT_FREE = 2  # lines of the terminal, for what scrolls by
-_FEWEST_ROWS = 2  # of the log, when there is little room
+_FEWEST_ROWS = 2  # of the log and of the other questions, when there is little room
 _GAP = "  "
 _NOTICE = "bold yellow"
 
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """When this process started, and what was done before."""
-
-    started_at: float
-    """Seconds, on the clock of the run."""
-    done_before: int
-
-    def elapsed(self, now: float) -> timedelta:
-        """Return the time since the start, in full seconds."""
-        return timedelta(seconds=round(now - self.started_at))
-
-    def left(self, now: float, done: int, of: int) -> timedelta | None:
-        """Return the time left at the mean pace so far, in full seconds; None without a pace."""
-        if done <= self.done_before:
-            return None
-        each = (now - self.started_at) / (done - self.done_before)
-        return timedelta(seconds=round(each * (of - done)))
+_BY_WORTH = (
+    "status_action",
+    "recommendation_next_step",
+    "key_findings",
+    "uncertainty_confidence",
+    "differential_rationale",
+    "agent_contributions",
+)
+"""The fields of a summary, in the order in which they get a line where not all do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +58,9 @@ class Frame:
     pace: Pace
     waits: str
     """What is waited for; empty for nothing."""
-    case: OpenCase | None
-    """The focused case."""
+    focused: OpenQuestion | None
+    others: Sequence[OpenQuestion]
+    """The other open questions."""
     finished: Sequence[SampleRecord]
     """The last finished questions, the latest last."""
     with_summaries: bool = True
@@ -76,47 +69,23 @@ class Frame:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, _WIDEST)
         options = options.update(width=width)
-        room = options.size.height - _KEPT_FREE
-        lines = console.render_lines(Group(self._bar(), *self._figures(width)), options, pad=False)
-        if self.case is not None:
-            fewest = 1 + min(_FEWEST_ROWS, len(self.finished)) if self.finished else 0
-            lines += self._case(self.case, console, options, room - len(lines) - fewest)
-        rows = min(len(self.finished), room - len(lines) - 1)
-        if rows > 0:
-            log = Group(*_log(self.finished[-rows:], width))
-            lines += console.render_lines(log, options, pad=False)
-        yield SegmentLines(lines[: max(1, room)], new_lines=True)
-
-    def _case(
-        self, case: OpenCase, console: Console, options: ConsoleOptions, room: int
-    ) -> list[list[Segment]]:
-        """Return the panel of a case in at most `room` lines, empty when they are too few."""
-        if room < 3:
-            return []
-        content: RenderableType = Text("")
-        if case.summary is not None:
-            content = _SixFields(case.summary)
-        elif self.with_summaries:
-            content = Text("No summaries yet.")
-        inside = options.update(width=max(1, options.max_width - 4))
-        lines = console.render_lines(content, inside, pad=False)
-        if len(lines) > room - 2:
-            lines = [*lines[: room - 3], [Segment("…")]]
-        heading = f"{case.id} · summary {case.summaries}" if case.summaries else case.id
-        activity = None
-        if case.finished:
-            activity = _border_text("finished")
-        elif case.agents:
-            activity = _border_text(f"speaking: {', '.join(case.agents)}")
-        panel = Panel(
-            SegmentLines(lines, new_lines=True),
-            title=_border_text(heading),
-            title_align="left",
-            subtitle=activity,
-            subtitle_align="right",
-            border_style="cyan",
-        )
-        return console.render_lines(panel, options, pad=False)
+        room = max(1, options.size.height - _KEPT_FREE)
+        lines = console.render_lines(self._bar(), options, pad=False)
+        below = list(self._figures(width))
+        free = room - len(lines) - len(below)
+        for_log = 1 + min(_FEWEST_ROWS, len(self.finished)) if self.finished else 0
+        for_others = min(_FEWEST_ROWS, len(self.others))
+        box: list[Text] = []
+        if self.focused is not None:
+            inside = free - for_log - for_others - 2  # its upper and lower edge
+            box = list(self._box(self.focused, console, width, inside))
+        free -= len(box)
+        others = list(self._others(width, free - for_log))
+        rows = min(len(self.finished), free - len(others) - 1)
+        log = _log(self.finished[-rows:], width) if rows > 0 else ()
+        below += [*box, *others, *log]
+        lines += [_rendered(_cut(line, width), console) for line in below]
+        yield SegmentLines(lines[:room], new_lines=True)
 
     def _bar(self) -> RenderableType:
         done = self.snapshot.totals.questions
@@ -143,12 +112,12 @@ class Frame:
         elif spent.cost_usd:
             figures.append(Text(f"${spent.cost_usd:.2f}"))
         if spent.cached_calls:
-            figures.append(Text(f"{spent.cached_calls:,} kept replies"))
+            figures.append(Text(f"{spent.cached_calls:,} cached replies"))
         if spent.failed_attempts:
             figures.append(Text(f"{spent.failed_attempts:,} failed attempts"))
         for status, count in totals.status_counts.items():
             if status != Status.ANSWERED:
-                figures.append(Text(f"{count:,} {status}", "yellow"))
+                figures.append(Text(f"{STATUSES[Status(status)]}: {count:,}", "yellow"))
         figures.append(Text(f"{self.pace.elapsed(self.snapshot.now)} so far"))
         yield from _flow(figures, width)
         if self.waits:
@@ -156,37 +125,140 @@ class Frame:
         if left := left_to_summarise(self.snapshot, self.questions):
             yield Text(left, _NOTICE)
 
+    def _box(
+        self, question: OpenQuestion, console: Console, width: int, room: int
+    ) -> Iterator[Text]:
+        """Yield the focused question in a box of at most `room` lines; nothing without room."""
+        if room < 1:
+            return
+        inside = max(1, width - 4)
+        lines = list(_course(question, console, inside, is_low=console.height < LOW))[:room]
+        if self.with_summaries:
+            lines += _summary(question, console, inside, room - len(lines))
+        heading = [question.label, question.level, question.phase]
+        if question.since is not None and not question.ended:
+            heading.append(f"{self.snapshot.now - question.since:.0f} s")
+        yield _edge("╭", " · ".join(map(one_line, filter(None, heading))), "╮", width)
+        for line in lines:
+            line = _cut(line, inside)
+            line.pad_right(inside - line.cell_len)
+            yield Text.assemble(("│ ", "cyan"), line, (" │", "cyan"))
+        yield _edge("╰", "", "╯", width)
 
-def summary_box(case_id: str, number: int, summary: AgentSummary) -> RenderableType:
-    """Return a summary as shown in the scroll-back, with its number within the case, from 1."""
-    title = _border_text(f"{case_id} · summary {number}")
-    box = Panel(_SixFields(summary), title=title, title_align="left", border_style="dim")
-    return Constrain(box, _WIDEST)
+    def _others(self, width: int, room: int) -> Iterator[Text]:
+        """Yield a line for each other open question, in at most `room` lines."""
+        shown = self.others if len(self.others) <= room else self.others[: max(0, room - 1)]
+        widest = max((cell_len(other.label) for other in shown), default=0)
+        for other in shown:
+            seconds = "" if other.since is None else f"{self.snapshot.now - other.since:.0f} s"
+            label = set_cell_size(other.label, min(widest, width // 2))
+            course = " · ".join(filter(None, (other.level, other.phase, seconds)))
+            yield Text.assemble((label, "cyan"), f"{_GAP}{one_line(course)}")
+        if len(shown) < len(self.others) and room > 0:
+            yield Text(f"{len(self.others) - len(shown)} more under way", "dim")
 
 
-@dataclass(frozen=True, slots=True)
-class _SixFields:
-    summary: AgentSummary
+def _course(
+    question: OpenQuestion, console: Console, width: int, *, is_low: bool
+) -> Iterator[Text]:
+    """Yield the question, its options with the votes as they stand, and who says what."""
+    asked = question.question
+    if asked is not None:
+        most = 1 if is_low else 3
+        text = Text(one_line(asked.text[: (most + 2) * width]), "bold")  # the rest is not seen
+        yield from _beginning(list(text.wrap(console, width)), most, width)
+        for letter, option in asked.options.items():
+            holders = question.holders(letter)
+            line = Text(f"{len(holders) or '·'} {letter}) {one_line(option)}")
+            if letter == question.decided:
+                line.append("  decided", "bold")
+            if holders:
+                line.append(f"  {one_line(', '.join(holders))}", "cyan")
+            yield line
+    if question.speaking:
+        yield Text.assemble(("at work: ", "dim"), one_line(", ".join(question.speaking.values())))
+    speaker, words = question.last_words()
+    if words:
+        said = Text.assemble((f"{one_line(speaker)}: ", "dim"))
+        longest = (1 if is_low else 2) * width - said.cell_len - 2
+        if len(words) > longest:
+            words = "…" + words[-max(1, longest) :].partition(" ")[2]
+        yield from said.append(words).wrap(console, width)[: 1 if is_low else 2]
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if wrong := flags(self.summary):
-            yield Text(" · ".join(wrong), _NOTICE)
-        for name, label in LABELS.items():
-            content = Text(one_line(getattr(self.summary, name)))
-            if options.max_width < _NARROW:
-                yield Text.assemble((f"{label}: ", "bold"), content)
-                continue
-            # A table would take twice the time.
-            for line in content.wrap(console, options.max_width - _LABEL_WIDTH):
-                yield Text.assemble((label.ljust(_LABEL_WIDTH), "bold"), line)
-                label = ""
+
+def _summary(question: OpenQuestion, console: Console, width: int, room: int) -> list[Text]:
+    """Return the latest summary in at most `room` lines: whole, or the beginning of its fields."""
+    summary = question.summary
+    if room < 1:
+        return []
+    if summary is None:
+        return [Text("No summaries yet.", "dim")]
+    heading = Text(f"EXAID summary {question.summaries}", "cyan")
+    if wrong := flags(summary):
+        heading.append(" · ").append(" · ".join(wrong), _NOTICE)
+    fields = {name: _field(name, question, summary, console, width) for name in LABELS}
+    by_worth = sorted(_BY_WORTH, key=lambda name: getattr(summary, name) == PLACEHOLDER)
+    shown = dict.fromkeys(fields, 0)
+    left = room - 1
+    for number in range(max(map(len, fields.values()))):  # a line of each, then a second …
+        for name in by_worth:
+            if left > 0 and number < len(fields[name]):
+                shown[name] += 1
+                left -= 1
+    lines = (line for name, n in shown.items() for line in _beginning(fields[name], n, width))
+    return [heading, *lines]
+
+
+def _field(
+    name: str, question: OpenQuestion, summary: AgentSummary, console: Console, width: int
+) -> list[Text]:
+    content = Text(by_role(one_line(getattr(summary, name)), question.roles))
+    label = LABELS[name]
+    if width < _NARROW:
+        return list(Text.assemble((f"{label}: ", "bold"), content).wrap(console, width))
+    lines = []
+    for line in content.wrap(console, width - _LABEL_WIDTH):  # a table would take twice the time
+        lines.append(Text.assemble((label.ljust(_LABEL_WIDTH), "bold"), line))
+        label = ""
+    return lines
+
+
+def _beginning(lines: Sequence[Text], most: int, width: int) -> list[Text]:
+    """Return the first lines, with an ellipsis where some are left out."""
+    shown = list(lines[:most])
+    if shown and len(lines) > most:
+        shown[-1].rstrip()
+        shown[-1].truncate(width - 1)
+        shown[-1].append("…")
+    return shown
+
+
+def _edge(left: str, title: str, right: str, width: int) -> Text:
+    """Return the upper or lower edge of a box."""
+    line = Text(f"{left}─", "cyan")
+    if title:
+        shown = Text(f" {title} ")
+        line.append_text(_cut(shown, max(0, width - 4)))
+    line.append("─" * (width - 1 - line.cell_len) + right)
+    return line
+
+
+def _rendered(line: Text, console: Console) -> list[Segment]:
+    style = console.get_style(line.style)  # which `render` leaves out of a text without spans
+    return list(Segment.apply_style(line.render(console), style))
+
+
+def _cut(line: Text, width: int) -> Text:
+    """Return the line, with an ellipsis if it is wider than `width`."""
+    line.truncate(width, overflow="ellipsis")
+    return line
 
 
 def _log(records: Sequence[SampleRecord], width: int) -> Iterator[Text]:
     """Yield a heading and a line for each record, none wider than `width`."""
     rows = [
         {
-            "question": Text(one_line(record.question_id)),
+            "question": Text(label_of((record.question_id, record.epoch))),
             "level": Text(record.difficulty or "-"),
             "result": _result(record),
             "time": Text(f"{record.wall_seconds:.1f} s"),
@@ -195,7 +267,7 @@ def _log(records: Sequence[SampleRecord], width: int) -> Iterator[Text]:
         }
         for record in records
     ]
-    widths = {"question": 0, "level": 12, "result": 15, "time": 9, "tokens": 9, "": 0}
+    widths = {"question": 0, "level": 12, "result": 18, "time": 9, "tokens": 9, "": 0}
     if width < _WIDE_LOG:
         widths = {name: widths[name] for name in ("question", "result", "time")}
     free = width - sum(widths.values()) - len(_GAP) * (len(widths) - 1)
@@ -215,11 +287,8 @@ def _log(records: Sequence[SampleRecord], width: int) -> Iterator[Text]:
 
 
 def _result(record: SampleRecord) -> Text:
-    if record.status is not Status.ANSWERED:
-        return Text(record.status, "yellow")
-    if record.correct:
-        return Text(f"{record.predicted} right", "green")
-    return Text(f"{record.predicted} wrong, gold {record.label}", "red")
+    style = "yellow" if record.correct is None else "green" if record.correct else "red"
+    return Text(result_in_words(record), style)
 
 
 def _flow(parts: Sequence[Text], width: int) -> Iterator[Text]:
@@ -233,7 +302,3 @@ def _flow(parts: Sequence[Text], width: int) -> Iterator[Text]:
             line.append(" · ", "dim")
         line.append_text(part)
     yield line
-
-
-def _border_text(text: str) -> Text:
-    return Text(one_line(text), overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""Who wrote to whom in a debate, and who defers to whom, as text for a terminal."""
+"""Who wrote to whom in a debate, and who reports to whom, as text for a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prettytable import PrettyTable
 
-from mdagents.agents.agent import DebateMessage
+from mdagents.agents.feed import DebateMessage
 from mdagents.teams.decision import Panelist
 
 
@@ -36,7 +36,7 @@ def _arrow(to: bool, back: bool) -> str:
 
 
 def hierarchy_tree(panel: Sequence[Panelist]) -> str:
-    """Return the experts as a tree: each below the one it defers to, the independent leftmost."""
+    """Return the experts as a tree: each below the one it reports to, the independent leftmost."""
     lines: list[str] = []
 
     def draw(parent: str | None, depth: int) -> None:

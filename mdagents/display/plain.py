@@ -4,58 +4,212 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import TYPE_CHECKING, NoReturn
 
-from exaid_core.channel import clean
+from exaid_core.channel import clean, one_line
 from infra.files.printing import print_line
-from mdagents.display.display import Display, Snapshot, accuracy_so_far, left_to_summarise
+from mdagents.agents.feed import Event, Recruited, Routed, Started, Summarised
+from mdagents.display.display import (
+    Display,
+    Pace,
+    Snapshot,
+    accuracy_so_far,
+    cause_of,
+    left_to_summarise,
+)
+from mdagents.display.under_way import OpenQuestion, UnderWay
+from mdagents.display.words import (
+    label_of,
+    people_in_words,
+    result_in_words,
+    routed_in_words,
+    summary_block,
+)
 from mdagents.records.manifest import RunTotals
-from mdagents.records.sample import SampleRecord
-from mdagents.settings import Status
+from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.summaries import ItemKey
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 
+EACH_STEP_UP_TO = 20
+"""Questions of a run up to which each step of a question is a line."""
+EACH_SUMMARY_UP_TO = 100
+"""Questions of a run up to which each summary is shown; with more, the last of each question."""
+
 _BETWEEN_LINES = 10.0  # seconds, between lines that tell what is left
+_SILENCE = 30.0  # seconds, after which a line says what is under way
+_OVER = 5.0  # seconds without a wait for a cause, after which it is over
+_LEAST_COST = 0.0001  # USD; less is not worth a word
+_COOLING = "an endpoint is overloaded"
+_LONGEST = 100  # characters of a question or a reason in its line
 
 
 class LogLines(Display):
-    """`--display log`, and `full` and `plain` without a terminal: one line a finished question."""
+    """`--display log`, and `full` and `plain` without a terminal.
+
+    Each line about a question begins with its id. In a run of many questions only those lines
+    remain that tell a result: see `EACH_STEP_UP_TO` and `EACH_SUMMARY_UP_TO`.
+    """
 
     def __init__(self, questions: int) -> None:
         super().__init__()
         self._questions = questions
-        self._last_said = ""
+        self._under_way = UnderWay()
+        self._pace: Pace | None = None
+        self._now = 0.0  # seconds, on the clock of the run
+        self._has_spoken = True
+        self._spoke_at = 0.0
         self._said_left_at = float("-inf")
+        self._causes: dict[str, _Cause] = {}
+
+    def happened(self, item: ItemKey, event: Event) -> None:
+        """See `Display`."""
+        question = self._under_way.take(item, event)
+        if isinstance(event, Summarised):
+            if self._questions <= EACH_SUMMARY_UP_TO:
+                self._say_summary(question)
+            return
+        if self._questions > EACH_STEP_UP_TO:
+            return
+        step = ""
+        match event:
+            case Started():
+                step = f"started: {event.question.text}"
+            case Routed():
+                step = routed_in_words(event)
+            case Recruited():
+                step = f"recruited: {people_in_words(event.members)}"
+        if step:
+            longest = None if isinstance(event, Recruited) else _LONGEST
+            self.say(f"{question.label} {_shortened(step, longest)}")
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
         """See `Display`."""
-        verdict = record.status.value
-        if record.status is Status.ANSWERED:
-            verdict = f"{record.predicted} {'right' if record.correct else 'wrong'}"
-        self.say(
-            f"{totals.questions}/{self._questions} {record.question_id} "
-            f"{record.difficulty or '-'}: {verdict}, {record.calls} calls, "
-            f"{record.token_usage.total_tokens:,} tokens, {record.wall_seconds:.1f} s"
-            + (f" ({record.error})" if record.error else "")
-        )
+        cost = record.token_usage.cost_usd
+        used = [
+            record.difficulty,
+            f"{record.calls} {'call' if record.calls == 1 else 'calls'}",
+            f"{record.token_usage.total_tokens:,} tokens",
+            f"${cost:.4f}" if cost and cost >= _LEAST_COST else "",
+            f"{record.wall_seconds:.1f} s",
+        ]
+        so_far = [f"{totals.questions}/{self._questions} done", accuracy_so_far(totals)]
+        left = self._pace and self._pace.left(self._now, totals.questions, self._questions)
+        if left:
+            so_far.append(f"{left} left")
+        votes = "".join(f", {letter} {count}" for letter, count in record.votes.items())
+        result = result_in_words(record) + (f" (votes{votes[1:]})" if votes else "")
+        parts = [result, ", ".join(filter(None, used)), ", ".join(so_far)]
+        label = label_of((record.question_id, record.epoch))
+        self.say(f"{label} {'; '.join(parts)}")
+        if record.error:
+            self.say(f"{label}   {one_line(record.error)}")
+
+    def summarised(self, made: CaseSummaries) -> None:
+        """See `Display`."""
+        question = self._under_way.ended((made.question_id, made.epoch))
+        if question is not None and self._questions > EACH_SUMMARY_UP_TO:
+            self._say_summary(question)
+        count = len(made.counting)
+        parts = [f"{count} {'summary' if count == 1 else 'summaries'}"]
+        if made.alerts:
+            parts.append(f"{made.alerts} {'alert' if made.alerts == 1 else 'alerts'}")
+        parts.append(f"{made.exaid.token_usage.total_tokens:,} tokens")
+        if made.watched.error:
+            parts.append(one_line(made.watched.error))
+        self.say(f"{label_of((made.question_id, made.epoch))} EXAID made {', '.join(parts)}")
+
+    def _say_summary(self, question: OpenQuestion) -> None:
+        if question.summary is not None:
+            lines = summary_block(
+                question.label, question.summaries, question.summary, question.roles
+            )
+            self.say("\n".join(lines))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`: reports when calls begin to wait for something, not each second of it."""
-        waits = self._waits(snapshot)
-        cause = waits.partition(":")[2].partition(",")[0]
-        if waits and cause != self._last_said:
-            self.say(waits)
-        self._last_said = cause
+        """See `Display`: says what lasts when it begins and ends, and not each second of it."""
+        self._now = now = snapshot.now
+        self._pace = self._pace or Pace(now, snapshot.totals.questions)
+        self._under_way.look(now)
+        self._say_waits(snapshot)
         left = left_to_summarise(snapshot, self._questions)
-        if left and snapshot.now - self._said_left_at >= _BETWEEN_LINES:
+        if left and now - self._said_left_at >= _BETWEEN_LINES:
             self.say(left)
-            self._said_left_at = snapshot.now
+            self._said_left_at = now
+        if not self._has_spoken and now - self._spoke_at >= _SILENCE:
+            self.say(self._sign_of_life(snapshot))
+        if self._has_spoken:
+            self._spoke_at, self._has_spoken = now, False
 
     def say(self, line: str) -> None:
         """See `Display`. A screen that is gone (a closed pipe) is not an error of the run."""
+        self._has_spoken = True
         print_line(clean(line))
+
+    def _say_waits(self, snapshot: Snapshot) -> None:
+        """Say of each cause for which calls wait when that begins, each `_SILENCE`, and its end.
+
+        Of one that was over in a moment no end is said, and no more when it soon comes back.
+        """
+        now = snapshot.now
+        for name, cause in list(self._causes.items()):
+            lasted = cause.last - cause.since
+            if now < cause.last + _OVER or (lasted < _OVER and now < cause.said_at + _SILENCE):
+                continue
+            if lasted >= _OVER:
+                self.say(f"over: {name}, after {lasted:.0f} s")
+            del self._causes[name]
+        for seconds, wait in self._pauses:
+            cause = self._causes.setdefault(cause_of(wait), _Cause(now))
+            if now >= cause.last + _OVER:
+                cause.since = now
+            cause.ends.append(now + seconds)
+        self._pauses.clear()
+        if snapshot.cooling:
+            self._causes.setdefault(_COOLING, _Cause(now)).ends[:] = [now + snapshot.cooling]
+        for name, cause in self._causes.items():
+            cause.last = max([cause.last, *cause.ends])
+            cause.ends[:] = [end for end in cause.ends if end > now]
+            if cause.ends and now - cause.said_at >= _SILENCE:
+                who = "all" if name == _COOLING else len(cause.ends)
+                left = cause.last - now
+                self.say(f"{who} waiting: {name}" + (f", {left:.0f} s left" if left >= 1 else ""))
+                cause.said_at = now
+
+    def _sign_of_life(self, snapshot: Snapshot) -> str:
+        """Return what is under way, and what is known of the question that has run longest."""
+        now, count = snapshot.now, len(self._under_way)
+        questions = "question" if count == 1 else "questions"
+        parts = [f"{count} {questions} and {snapshot.under_way} calls under way"]
+        longest = next(iter(self._under_way), None)
+        if longest is not None and longest.since is not None:
+            course = ", ".join(filter(None, (longest.level, longest.phase)))
+            parts.append(f"longest {longest.label}, for {now - longest.since:.0f} s: {course}")
+            if longest.speaking:
+                parts.append(f"{', '.join(longest.speaking.values())} at work")
+            parts.append(f"last heard of {now - longest.heard_at:.0f} s ago")
+        return "; ".join(parts)
+
+
+@dataclass(slots=True)
+class _Cause:
+    """Why calls wait, or have waited until just now. Seconds, on the clock of the run."""
+
+    since: float
+    ends: list[float] = field(default_factory=list)
+    """Of the waits that are not over."""
+    last: float = 0.0
+    """The latest end of all."""
+    said_at: float = float("-inf")
+
+
+def _shortened(text: str, longest: int | None) -> str:
+    line = one_line(text)
+    return line if longest is None else shorten(line, longest, placeholder="…")
 
 
 class Bar(Display):

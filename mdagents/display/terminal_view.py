@@ -1,4 +1,4 @@
-"""`--display full` on a terminal: the figures, the focused case and what is finished, live."""
+"""`--display full` on a terminal: figures, questions under way and finished ones, live."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from exaid_core.channel import clean
-from exaid_core.schema.agent_summary import AgentSummary
-from mdagents.display.display import Display, Snapshot
-from mdagents.display.focus import Focus, OpenCase
-from mdagents.display.frame import Frame, Pace, summary_box
+from exaid_core.channel import clean, one_line
+from mdagents.agents.feed import Event, Summarised
+from mdagents.display.display import Display, Pace, Snapshot
+from mdagents.display.focus import Focus
+from mdagents.display.frame import LOW, Frame
+from mdagents.display.under_way import OpenQuestion, UnderWay
+from mdagents.display.words import by_role, summary_block
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import SampleRecord
+from mdagents.records.summaries import ItemKey
 
 _ROWS = 5  # finished questions
-_BOXES = 10  # summaries that scroll by at a time: more are not readable, and each takes 2 ms
+_MOST = 10  # summaries that scroll by at a time: more are not readable
 
 
 class TerminalView(Display):
     """Notes what happens and draws only in `refresh`.
 
     Lines and summaries scroll by above the part that is redrawn each time; a summary does so
-    when that part no longer shows it.
+    when that part no longer shows it, in one line where the terminal is low.
 
     Args:
         questions: Number of questions of the run.
@@ -48,10 +51,11 @@ class TerminalView(Display):
         )
         self._pace: Pace | None = None
         self._frame: Frame | None = None
-        self._focus = Focus()
+        self._under_way = UnderWay()
+        self._focus = Focus(self._under_way)
         self._finished: deque[SampleRecord] = deque(maxlen=_ROWS)
         self._lines: list[str] = []
-        self._summaries: deque[tuple[str, int, AgentSummary]] = deque(maxlen=_BOXES)
+        self._summaries: deque[tuple[OpenQuestion, Summarised]] = deque(maxlen=_MOST)
         self._left_out = 0
 
     def __exit__(self, *exception: object) -> None:
@@ -64,30 +68,29 @@ class TerminalView(Display):
                 frame = replace(
                     self._frame, snapshot=idle, waits="", finished=tuple(self._finished)
                 )
-                front = self._focus.look(last.now) if self._with_summaries else None
+                frame = replace(frame, others=(), focused=None)
                 try:
-                    self._draw(replace(frame, case=front))
+                    if self._with_summaries:
+                        self._draw(replace(frame, focused=self._focus.look(last.now)))
+                    else:
+                        self._draw(frame)
                 except Exception:  # noqa: BLE001 - a failed item must not lose the rest
-                    self._draw(replace(frame, case=None))
+                    self._draw(frame)
         finally:
             self._live.stop()
 
     def __rich__(self) -> RenderableType:
         return self._frame or ""
 
-    def turn_started(self, case_id: str, agent_id: str) -> None:
+    def happened(self, item: ItemKey, event: Event) -> None:
         """See `Display`."""
-        self._focus.turn_started(case_id, agent_id)
-
-    def summary(self, case_id: str, summary: AgentSummary) -> None:
-        """See `Display`."""
-        number = self._focus.summary(case_id, summary)
-        self._left_out += len(self._summaries) == _BOXES
-        self._summaries.append((case_id, number, summary))
+        question = self._under_way.take(item, event)
+        if isinstance(event, Summarised):
+            self._left_out += len(self._summaries) == _MOST
+            self._summaries.append((question, event))
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
         """See `Display`."""
-        self._focus.finished(record.case_id)
         self._finished.append(record)
 
     def say(self, line: str) -> None:
@@ -97,12 +100,14 @@ class TerminalView(Display):
     def refresh(self, snapshot: Snapshot) -> None:
         """See `Display`. While the terminal takes nothing (Ctrl-S), nothing is drawn."""
         self._pace = self._pace or Pace(snapshot.now, snapshot.totals.questions)
+        focused = self._focus.look(snapshot.now)
         frame = Frame(
             questions=self._questions,
             snapshot=snapshot,
             pace=self._pace,
             waits=self._waits(snapshot),
-            case=self._focus.look(snapshot.now),
+            focused=focused,
+            others=[question for question in self._under_way if question is not focused],
             finished=tuple(self._finished),
             with_summaries=self._with_summaries,
         )
@@ -112,24 +117,36 @@ class TerminalView(Display):
     def _draw(self, frame: Frame) -> None:
         self._frame = frame
         self._live.start()
-        if not self._scroll(frame.case):
+        if not self._scroll(frame.focused):
             self._live.refresh()
 
-    def _scroll(self, front: OpenCase | None) -> bool:
+    def _scroll(self, focused: OpenQuestion | None) -> bool:
         """Print what is to scroll by, and the frame below it; return False without anything."""
-        if lines := "\n".join(self._lines):  # first: a box that fails must not lose them
+        if lines := "\n".join(self._lines):  # first: a summary that fails must not lose them
             self._console.print(Text(clean(lines), overflow="fold"))
             self._lines.clear()
-        shown = front.summary if front else None
-        passing = [entry for entry in self._summaries if entry[2] is not shown]
+        shown = focused.summary if focused else None
+        passing = [entry for entry in self._summaries if entry[1].summary is not shown]
         if passing:
-            above = [summary_box(*entry) for entry in passing]
+            above = [self._passing(*entry) for entry in passing]
             if self._left_out:
                 above.insert(0, Text(f"{self._left_out} more summaries", "dim"))
             self._left_out = 0
-            self._summaries = deque((e for e in self._summaries if e[2] is shown), maxlen=_BOXES)
+            self._summaries = deque(
+                (entry for entry in self._summaries if entry[1].summary is shown), maxlen=_MOST
+            )
             self._console.print(Group(*above))
         return bool(lines or passing)
+
+    def _passing(self, question: OpenQuestion, made: Summarised) -> Text:
+        """Return a summary that scrolls by: a line where the terminal is low."""
+        lines = summary_block(question.label, made.number, made.summary, question.roles)
+        if self._console.height >= LOW:
+            return Text("\n".join(lines), overflow="fold")
+        status = by_role(one_line(made.summary.status_action), question.roles)
+        line = Text(f"{lines[0]}: {status}")
+        line.truncate(self._console.width, overflow="ellipsis")
+        return line
 
 
 def _takes_text(file: IO[str]) -> bool:

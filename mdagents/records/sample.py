@@ -9,8 +9,8 @@ from infra.chat import StopReason
 from infra.config import LLMRole
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import CaseBook, Totals
-from mdagents.agents.agent import DebateMessage
 from mdagents.agents.case import Case, LeftOut
+from mdagents.agents.feed import DebateMessage
 from mdagents.datasets.questions import Question
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
@@ -164,7 +164,7 @@ class SampleRecord(_Record):
     epoch: int
     routing_reason: str
     panel: list[Panelist]
-    """Experts of a debate and who defers to whom."""
+    """Experts of a debate and who reports to whom."""
     dropped_messages: int
     """Debate messages to oneself or to an unknown recipient."""
     repairs: list[str]

@@ -157,7 +157,7 @@ class ExaidQueue:
     async def _take_up(self, answer: _Answer) -> None:
         self._ledger.open_case(answer.case_id)
         try:
-            await self._finish(answer, self._observers.reopen(answer.case_id))
+            await self._finish(answer, self._observers.reopen(answer.item))
         finally:
             self._from_traces -= 1
         self.start()

@@ -1,4 +1,4 @@
-"""The observers of the turns of a case: the trace file, EXAID and its log, the display.
+"""The observers of a case: the trace file, EXAID and its log, the display.
 
 No observer may change or delay an answer: an error of one is a line beside the record.
 """
@@ -6,10 +6,11 @@ No observer may change or delay an answer: an error of one is a line beside the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,12 @@ from exaid_core.trace.events import EventKind, TraceEvent
 from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.errors import ConfigError, LimitExceeded
+from mdagents.agents.case import make_case_id
+from mdagents.agents.feed import Event, Observer, Summarised
 from mdagents.display import Display
 from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
+from mdagents.records.summaries import ItemKey
 from mdagents.runs.limits import Limited
 
 # What is needed only with EXAID, or after a case, is imported there, so as not to delay the first
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from exaid_core.exaid import EXAID, RoomFor
     from exaid_core.health import Failure
     from exaid_core.recording import Recording
+    from exaid_core.schema.agent_summary import AgentSummary
 
 _MOST_AT_ONCE = 2_000  # events of a trace that are written in about 10 ms
 
@@ -74,13 +79,13 @@ class RunObservers:
     recorded: Path | None = None
     """Folder of the run whose recorded replies are replayed, with EXAID's steps taken from it."""
 
-    def open(self, case_id: str) -> CaseObservers:
+    def open(self, item: ItemKey) -> CaseObservers:
         """Start to observe a case."""
-        return CaseObservers(self, case_id)
+        return CaseObservers(self, item)
 
-    def reopen(self, case_id: str) -> CaseObservers:
+    def reopen(self, item: ItemKey) -> CaseObservers:
         """Reopen, from its trace, a case that was decided before EXAID had finished."""
-        return CaseObservers(self, case_id, is_kept=True)
+        return CaseObservers(self, item, is_kept=True)
 
     @property
     def mas_run_id(self) -> str:
@@ -93,13 +98,13 @@ class CaseObservers:
 
     Args:
         run: What they have in common with those of other cases.
-        case_id: Of the case.
+        item: The question of the case.
         is_kept: Whether the case is decided and its trace is on the disk.
     """
 
-    def __init__(self, run: RunObservers, case_id: str, *, is_kept: bool = False) -> None:
+    def __init__(self, run: RunObservers, item: ItemKey, *, is_kept: bool = False) -> None:
         self._run = run
-        self._case_id = case_id
+        self._case_id = make_case_id(*item)
         self._is_kept = is_kept
         self._errors: list[str] = []
         started_ms = int(run.clock.now().timestamp() * 1000)
@@ -110,7 +115,11 @@ class CaseObservers:
         self._events: list[TraceEvent] = []
         self._recording: Recording | None = None
         self.bus.subscribe(self._events.append)
-        self.bus.subscribe(partial(_show_turn, run.display, case_id))
+        self.tell: Observer = partial(
+            _tell, [partial(run.display.happened, item)], partial(_note, self._errors)
+        )
+        """Tells the display what happens in the case, whose errors it notes."""
+        self.bus.subscribe(partial(_tell_words, self.tell))
         self.exaid = self._make_exaid()
         if self.exaid is not None:
             # A replay follows the kept replies as streamed, so that the summaries are equal.
@@ -240,7 +249,7 @@ class CaseObservers:
             case_id=self._case_id,
             now_ms=self._now_ms,
             monotonic=run.clock.monotonic,
-            on_summary=partial(run.display.summary, self._case_id),
+            on_summary=partial(_tell_summary, self.tell, count(1)),
             on_error=partial(_note_breakage, self._errors),
             room=run.models.room,
         )
@@ -296,9 +305,22 @@ def _note_breakage(errors: list[str], failure: Failure) -> None:
         _note(errors, failure.message)
 
 
-def _show_turn(display: Display, case_id: str, event: TraceEvent) -> None:
-    if event.kind is EventKind.START:
-        display.turn_started(case_id, event.agent_id)
+def _tell(observers: list[Observer], note: Callable[[Exception], None], event: Event) -> None:
+    for observer in tuple(observers):
+        try:
+            observer(event)
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+            observers.remove(observer)
+            note(error)
+
+
+def _tell_words(tell: Observer, event: TraceEvent) -> None:
+    if event.kind is EventKind.DELTA:
+        tell(event)
+
+
+def _tell_summary(tell: Observer, numbers: Iterator[int], summary: AgentSummary) -> None:
+    tell(Summarised(next(numbers), summary))
 
 
 def _ignore(event: TraceEvent) -> None:

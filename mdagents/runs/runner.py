@@ -252,7 +252,7 @@ class Runner:
         config = self._config
         source = self._plan.dataset.load(item.entry)
         case_id = make_case_id(source.id, item.epoch)
-        observers = self._observers.open(case_id)
+        observers = self._observers.open(item.key)
         case = Case(
             id=case_id,
             question=present(source, config.option_order, config.seed, item.epoch),
@@ -263,6 +263,7 @@ class Runner:
             settings=config.team,
             seed=config.seed + item.epoch - 1,
             bus=observers.bus,
+            tell=observers.tell,
             repeat=item.epoch - 1,
         )
         self._ledger.open_case(case.id)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -16,6 +18,7 @@ from contextlib import (
 )
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import TextWrapper
 
 from infra.clock import Clock
 from infra.config import Environment, LLMRole, Provider
@@ -28,7 +31,7 @@ from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.records.folder import recorded_run
 from mdagents.records.manifest import RunManifest
-from mdagents.records.sample import SampleRecord
+from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.store import RunStore, writable
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
@@ -36,10 +39,11 @@ from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.observers import ExaidModels, RunObservers
 from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.runner import Outcome, Recorded, Runner
+from mdagents.runs.solver import roles_at_work
 from mdagents.settings import Method, Status, TeamRole
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
-"""Kept replies of all runs, below the output folder."""
+"""Cached replies of all runs, below the output folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ async def run(
         with _store(plan, ledger, clock) as store, shown:
             observers = _observers(plan, exaid_models, store, shown, clock)
             kept = [(item, store.attempts[item]) for item in store.unsummarised if observers.policy]
-            exaid = ExaidQueue(observers, ledger, store.append_summaries, kept)
+            exaid = ExaidQueue(observers, ledger, _summary_keeper(store, shown), kept)
             record = _recorder(store, shown, show_interaction_table)
             runner = Runner(plan, models, ledger, clock, observers, exaid, record)
             _show_banner(shown, store, plan, len(kept))
@@ -124,7 +128,7 @@ async def run(
 async def _registry(
     plan: Plan, environment: Environment, ledger: Ledger, clock: Clock, shown: Display
 ) -> AsyncIterator[ModelRegistry]:
-    """Open what makes the models of a run, with the kept replies of all runs if they are used."""
+    """Open what makes the models of a run, with the cached replies of all runs if they are used."""
     with contextlib.ExitStack() as opened:
         replies = None
         if plan.config.cache is not CacheMode.OFF:
@@ -250,26 +254,43 @@ def _workers(config: RunConfig, registry: ModelRegistry) -> int:
 def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: int) -> None:
     config, manifest, finished = plan.config, store.manifest, len(store.done)
     by_model: dict[str, list[str]] = {}
+    at_work = {role.value for role in (*roles_at_work(config), *exaid_roles(config.exaid_policy))}
     for role, model in manifest.models.items():
-        by_model.setdefault(model, []).append(role)
+        if role in at_work:
+            by_model.setdefault(model, []).append(role)
     models = "; ".join(f"{model} ({', '.join(roles)})" for model, roles in by_model.items())
     epochs = f", {config.epochs} times each" if config.epochs > 1 else ""
-    display.say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
-    display.say(f"models     {models}")
+
+    def say(line: str) -> None:
+        wrapper = TextWrapper(80, subsequent_indent=" " * 11, break_long_words=False)
+        wrapper.break_on_hyphens = False
+        display.say(wrapper.fill(line))
+
+    say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
+    say(f"models     {models}")
     teams = f"teams      {config.difficulty}, preset {config.preset}"
     answers = teams if config.method is Method.MDAGENTS else f"baseline   {config.method}"
-    display.say(f"{answers}, EXAID {config.exaid}")
+    say(f"{answers}, EXAID {config.exaid}")
     if changes := config.changes_from_default():
-        display.say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
-    display.say(f"output     {store.array_path}")
+        say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
+    display.say(f"output     {store.array_path}")  # a path stays on its line
     if finished:
-        display.say(f"continued  {finished} questions are finished already")
+        say(f"continued  {finished} questions are finished already")
     if unsummarised:
-        display.say(f"EXAID      goes on with {unsummarised} questions decided before")
+        say(f"EXAID      goes on with {unsummarised} questions decided before")
     if store.kept_as:
-        display.say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
-    for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
-        display.say(f"NOTE: {notice}")
+        say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
+    if not _is_one_place():  # else they are read once, with the results
+        for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
+            say(f"NOTE: {notice}")
+
+
+def _is_one_place() -> bool:
+    """Return whether stdout and stderr go to one terminal, pipe or file."""
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (AttributeError, OSError, ValueError):  # None, closed, or no file of the system
+        return False
 
 
 def _recorder(
@@ -279,7 +300,8 @@ def _recorder(
         store.append(sample)
         display.finished(sample, store.manifest.totals)
         if show_interaction_table and sample.panel:
-            display.say(f"{sample.question_id}: who defers to whom\n{hierarchy_tree(sample.panel)}")
+            tree = hierarchy_tree(sample.panel)
+            display.say(f"{sample.question_id}: who reports to whom\n{tree}")
             display.say(interaction_table(sample.panel, sample.interactions))
         return Recorded(
             attempt=store.attempts[sample.question_id, sample.epoch],
@@ -287,6 +309,14 @@ def _recorder(
         )
 
     return record
+
+
+def _summary_keeper(store: RunStore, display: Display) -> Callable[[CaseSummaries], None]:
+    def keep(made: CaseSummaries) -> None:
+        store.append_summaries(made)
+        display.summarised(made)
+
+    return keep
 
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")

@@ -17,10 +17,11 @@ from infra.errors import (
     StructuredOutputError,
 )
 from mdagents.agents.case import Case
+from mdagents.agents.feed import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars
 from mdagents.runs.config import RunConfig
-from mdagents.settings import Method, RoutedBy
+from mdagents.settings import ALONE, Method, RoutedBy, TeamRole
 from mdagents.teams import TEAMS, Decision, Solve
 from mdagents.teams.baselines import cot, cot_sc, few_shot, majority_vote, zero_shot
 from mdagents.teams.router import Route, route
@@ -32,6 +33,16 @@ BASELINES: Mapping[Method, Solve] = {
     Method.MAJORITY_VOTE: majority_vote.solve,
 }
 """How a baseline answers; few-shot needs its exemplars in addition."""
+
+
+def roles_at_work(config: RunConfig) -> tuple[TeamRole, ...]:
+    """Return the roles of which a model can be asked in a run."""
+    if config.method in ALONE:
+        return (TeamRole.DECISION,)
+    if config.method is Method.MAJORITY_VOTE:
+        return TeamRole.RECRUITER, TeamRole.EXPERT
+    is_routed = config.forced_level is None
+    return tuple(role for role in TeamRole if is_routed or role is not TeamRole.ROUTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +94,16 @@ class Solver:
         decision: Decision | None = None
         error: BenchError | None = None
         started = clock.monotonic()
+        case.tell(Started(case.question))
         try:
             async with _time_limit(self._config.limits.sample_seconds):
                 route = await self.route(case)
+                case.tell(Routed(route.difficulty, route.routed_by, route.reasoning))
                 if route.difficulty not in self._config.skip:
                     decision = await self.at(route)(case, case.question, self._config.team)
         except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
             error = caught
+        case.tell(Ended(decision.letter if decision else None, str(error) if error else None))
         return Solved(route, decision, error, clock.monotonic() - started)
 
     async def route(self, case: Case) -> Route:

@@ -13,6 +13,7 @@ from exaid_core.shorten import shorten
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case, ModelError
+from mdagents.agents.feed import Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question
@@ -32,6 +33,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     """
     plans = await recruit_teams(case, settings.teams, settings.team_size)
     mdts = [Mdt(case, question, settings, plan, number) for number, plan in enumerate(plans, 1)]
+    case.tell(Recruited(tuple(member for mdt in mdts for member in mdt.members())))
     reviewers = [mdt for mdt in mdts if mdt.plan.kind == "final_review"]
     assessors = [mdt for mdt in mdts if mdt not in reviewers]
 
@@ -72,6 +74,11 @@ class Mdt:
         ]
         self.lead, self.assistants = agents[0], agents[1:]
         self._phase = prefix
+
+    def members(self) -> list[Member]:
+        """Return who is in the team, the lead first."""
+        agents = (self.lead, *self.assistants)
+        return [Member(agent.id, agent.role, team=self.plan.name) for agent in agents]
 
     async def report(self, under_review: str) -> ReportedTeam:
         """Let the lead delegate, the assistants investigate at once, and the lead synthesise.

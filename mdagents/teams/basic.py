@@ -5,6 +5,7 @@ from __future__ import annotations
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
+from mdagents.agents.feed import Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
@@ -51,6 +52,7 @@ async def hear_experts(
         case.expert(f"expert-{number}", profile.role, profile.expertise)
         for number, profile in enumerate(profiles, start=1)
     ]
+    case.tell(Recruited(tuple(Member(expert.id, expert.role) for expert in experts)))
 
     async def judge(expert: Agent) -> Opinion:
         task = render("opinion", words=settings.opinion_words, letters=question.letters)

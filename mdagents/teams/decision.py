@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mdagents.agents.agent import Agent, DebateMessage
+from mdagents.agents.agent import Agent
+from mdagents.agents.feed import DebateMessage
 from mdagents.agents.replies import Opinion
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mdagents.agents import replies
-from mdagents.agents.agent import Agent, DebateMessage
+from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
+from mdagents.agents.feed import DebateMessage, Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
@@ -37,6 +38,14 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         case.expert(f"expert-{number}", profile.role, _expertise(profile))
         for number, profile in enumerate(profiles, start=1)
     ]
+    case.tell(
+        Recruited(
+            tuple(
+                Member(expert.id, expert.role, profile.reports_to)
+                for expert, profile in zip(experts, profiles, strict=True)
+            )
+        )
+    )
     debate = Debate(case, question, settings, experts)
     await debate.form_opinions()
     for round_ in range(1, settings.rounds + 1):
@@ -118,6 +127,7 @@ class Debate:
             for message in sent:
                 recipient = next(e for e in self.experts if e.id == message.recipient)
                 recipient.inbox.append(message)
+                self.case.tell(message)
                 received.setdefault(recipient, []).append(message)
             self.messages += sent
         if received:

@@ -22,7 +22,9 @@ def a_wait(seconds: float) -> Wait:
 
 
 def test_accuracy_has_its_uncertainty_and_leaves_skipped_questions_out() -> None:
-    assert accuracy_so_far(snapshot(0).totals) == "accuracy 66.7% ± 36.5"
+    many = RunTotals(questions=13, status_counts={"answered": 12, "skipped": 1}, correct=8)
+    assert accuracy_so_far(many) == "accuracy 66.7% ± 23.6"
+    assert accuracy_so_far(snapshot(0).totals) == "2 of 3 right", "too few for a share in percent"
     assert accuracy_so_far(RunTotals()) == "accuracy -"
 
 
@@ -53,5 +55,6 @@ def test_lines_say_when_waiting_begins_and_not_each_second_of_it(
     lines.refresh(snapshot(now=20.0))
     assert capsys.readouterr().err.splitlines() == [
         "1 waiting: 429 from api.test, 12 s left",
+        "over: 429 from api.test, after 12 s",
         "1 waiting: 429 from api.test, 2 s left",
     ]

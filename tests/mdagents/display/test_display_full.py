@@ -24,37 +24,25 @@ from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.templates import LABELS
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.retry import Wait
+from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
-from mdagents.display.frame import summary_box
 from mdagents.display.terminal_view import TerminalView
 from mdagents.records.manifest import RunTotals, Spent
-from mdagents.records.sample import SampleRecord, TokenUsageRecord
-from mdagents.settings import Status
+from mdagents.settings import Difficulty, RoutedBy, Status
+from tests.mdagents.display.told import (
+    ASKED,
+    EMBOLISM,
+    OPENING,
+    PANEL,
+    made_of,
+    record,
+    tell,
+    turn,
+    words,
+)
 
 PICTURE = Path(__file__).parents[3] / "docs" / "images" / "terminal_view.svg"
 
-EMBOLISM = AgentSummary(
-    status_action=(
-        "Suspected pulmonary embolism after caesarean section; heparin is started while imaging "
-        "is arranged."
-    ),
-    key_findings=(
-        "Sudden dyspnoea on day 9, pulse 118/min, SpO2 89 % on room air, swollen left calf; "
-        "Wells score 7.5."
-    ),
-    differential_rationale=(
-        "Embolism first (recent surgery, hypoxaemia, one-sided swelling); amniotic fluid embolism "
-        "comes too late; pneumonia unlikely without fever."
-    ),
-    uncertainty_confidence="Cardiologist 85 % for C; pulmonologist keeps D open until the ECG.",
-    recommendation_next_step=(
-        "CT pulmonary angiography now; do not wait for it with enoxaparin 1 mg/kg every 12 h."
-    ),
-    agent_contributions="Cardiologist: Wells score; pulmonologist: hypoxaemia; haematologist: …",
-    agents=("expert-1-cardiologist", "expert-2-pulmonologist", "expert-3-haematologist"),
-    unsupported_terms=("7.5",),
-    truncated_fields=("agent_contributions",),
-)
 KETOACIDOSIS = AgentSummary(
     status_action="Diabetic ketoacidosis with potassium 2.9 mmol/L; insulin is held back.",
     key_findings="pH 7.12, glucose 480 mg/dL, ketones +++, potassium 2.9 mmol/L, flat T waves.",
@@ -71,32 +59,6 @@ KETOACIDOSIS = AgentSummary(
 def _stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     """A view that a test leaves open keeps stderr no longer than that."""
     monkeypatch.setattr(sys, "stderr", sys.stderr)
-
-
-def record(
-    question_id: str,
-    predicted: str | None,
-    gold: str = "C",
-    *,
-    level: str = "advanced",
-    seconds: float = 31.2,
-    tokens: int = 14_210,
-    status: Status = Status.ANSWERED,
-    error: str | None = None,
-) -> SampleRecord:
-    return SampleRecord.model_construct(
-        question_id=question_id,
-        case_id=f"case-{question_id}",
-        difficulty=level,
-        status=status,
-        predicted=predicted,
-        label=gold,
-        correct=None if predicted is None else predicted == gold,
-        error=error,
-        wall_seconds=seconds,
-        calls=9,
-        token_usage=TokenUsageRecord(total_tokens=tokens),
-    )
 
 
 TOTALS = RunTotals(
@@ -164,17 +126,27 @@ def _first_of_frame(lines: list[str]) -> int:
 
 
 def titles(lines: list[str]) -> list[str]:
-    """Of the boxes among the lines."""
-    return [line.strip("╭╮─ ") for line in lines if line.startswith("╭")]
+    """Of the box among the lines, without the seconds."""
+    return [re.sub(r" · \d+ s$", "", line.strip("╭╮─ ")) for line in lines if line[:1] == "╭"]
 
 
 def play(view: TerminalView) -> None:
     """A run in which everything that the view can show has happened."""
     view.refresh(snapshot(0.0, RunTotals(questions=0)))
-    view.turn_started("case-sample_41", "expert-1-cardiologist")
-    view.summary("case-sample_40", KETOACIDOSIS)
-    view.summary("case-sample_41", EMBOLISM)
-    view.turn_started("case-sample_41", "expert-2-pulmonologist")
+    tell(view, "sample_40", Started(ASKED), Routed(Difficulty.ADVANCED, RoutedBy.ROUTER, ""))
+    tell(view, "sample_40", turn("mdt2-1-nephrologist", "Nephrologist", "mdt2-delegate"))
+    tell(view, "sample_40", Summarised(1, KETOACIDOSIS))
+    tell(view, "sample_42", Started(ASKED), turn("router", "Router", "route"))
+    tell(view, "sample_41", *OPENING)
+    view.refresh(snapshot(235.0))
+    for member, letter in zip(PANEL, "CDC", strict=True):
+        tell(view, "sample_41", turn(member.agent, member.role))
+        tell(view, "sample_41", TurnEnded(member.agent, "opinion", answer=letter, confidence=0.8))
+    for member in PANEL[:2]:
+        tell(view, "sample_41", turn(member.agent, member.role, "round-1-turn-2"))
+    said = "To Expert 2: With a Wells score of 7.5 nobody waits for an ECG; heparin comes first."
+    tell(view, "sample_41", *(words("expert-1-cardiologist", word) for word in said.split("|")))
+    tell(view, "sample_41", Summarised(1, EMBOLISM))
     view.finished(record("sample_34", "B", "B", level="basic", seconds=2.9, tokens=912), TOTALS)
     view.finished(record("sample_33", "C", "A", level="intermediate", tokens=8_733), TOTALS)
     error = "500 from api.openai.com: The server had an error"
@@ -185,7 +157,7 @@ def play(view: TerminalView) -> None:
     view.refresh(snapshot(250.0))
 
 
-def test_figures_case_and_log_stand_below_each_other() -> None:
+def test_figures_question_and_log_stand_below_each_other() -> None:
     terminal = Terminal()
     play(TerminalView(100, terminal))
     lines = terminal.frame()
@@ -194,26 +166,88 @@ def test_figures_case_and_log_stand_below_each_other() -> None:
     assert lines[1:4] == [
         "accuracy 64.9% ± 14.7 · 14/16 calls, 2 queued · 489,353 tokens · EXAID 31,400 tokens"
         " · $0.87",
-        "3 failed attempts · 2 api_error · 0:04:10 so far",
+        "3 failed attempts · API error: 2 · 0:04:10 so far",
         "1 waiting: 429 from api.openai.com, 12 s left",
     ]
-    assert titles(lines) == ["case-sample_41 · summary 1"]
-    assert lines[5].strip("│ ") == "unsupported: 7.5 · cut: Agents"
-    labels = [match[1] for line in lines if (match := re.match(r"│ (\w[\w /]*?\w)  +\w", line))]
+    assert lines[4].startswith("╭─ sample_41 · intermediate · debate, round 1, turn 2 · 15 s ─")
+    end = next(number for number, line in enumerate(lines) if line.startswith("╰"))
+    box = [line.strip("│ ") for line in lines[5:end]]
+    assert box[0].startswith("Nine days after a caesarean section a 31-year-old woman")
+    assert box[3:9] == [
+        "· A) Chest radiograph, and antibiotics if it shows an infiltrate",
+        "· B) Echocardiography within two days",
+        "2 C) Anticoagulation and CT pulmonary angiography  Cardiologist, Haematologist",
+        "1 D) Thrombolysis at once  Pulmonologist",
+        "at work: Cardiologist, Pulmonologist",
+        "Cardiologist: To Pulmonologist: With a Wells score of 7.5 nobody waits for an ECG; "
+        "heparin comes",
+    ]
+    assert box[10] == "EXAID summary 1 · unsupported: 7.5 · cut: Agents"
+    labels = [match[1] for line in box[11:] if (match := re.match(r"(\w[\w /]*?\w)  +\w", line))]
     assert labels == list(LABELS.values())
-    (end,) = [number for number, line in enumerate(lines) if line.startswith("╰")]
-    assert lines[end].strip("╰╯─ ") == "speaking: expert-1-cardiologist, expert-2-pulmonologist"
-    assert [line.split() for line in lines[end + 1 : end + 4]] == [
+    assert box[-1] == "Agents           Cardiologist: Wells score; Pulmonologist: hypoxaemia"
+    assert lines[end + 1 : end + 3] == [
+        "sample_40  advanced · team 2: the lead delegates · 15 s",
+        "sample_42  routing · 15 s",
+    ]
+    assert [line.split() for line in lines[end + 3 : end + 6]] == [
         ["question", "level", "result", "time", "tokens"],
         ["sample_34", "basic", "B", "right", "2.9", "s", "912"],
         ["sample_33", "intermediate", "C", "wrong,", "gold", "A", "31.2", "s", "8,733"],
     ]
-    assert lines[end + 4].split()[:4] == ["sample_36", "advanced", "api_error", "31.2"]
-    assert "500 from api.openai.com" in lines[end + 4]
+    assert lines[end + 6].split()[:5] == ["sample_36", "advanced", "API", "error", "31.2"]
+    assert "500 from api.openai.com" in lines[end + 6]
+
+
+def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
+    terminal = Terminal(width=80, height=24)
+    play(TerminalView(100, terminal))
+    seen, frame = terminal.seen(), terminal.frame()
+
+    assert len(frame) <= 22
+    assert len(seen) - len(frame) == 1, "a summary that makes way takes one line"
+    assert seen[0].startswith("sample_40 EXAID summary 1: Diabetic ketoacidosis with")
+    text = "\n".join(frame)
+    for part in (
+        "37/100",
+        "sample_41 · intermediate · debate, round 1, turn 2",
+        "Nine days after",
+        "2 C) Anticoagulation",
+        "at work: Cardiologist, Pulmonologist",
+        "heparin comes first.",
+        "EXAID summary 1",
+        "Status / action  Suspected pulmonary embolism",
+        "Next step        CT pulmonary",
+        "sample_40  advanced",
+        "sample_38",
+    ):
+        assert part in text
+
+
+def test_votes_follow_the_opinions_and_the_decision_is_marked() -> None:
+    terminal = Terminal()
+    view = TerminalView(10, terminal)
+
+    def options() -> dict[str, str]:
+        view.refresh(snapshot(0.0))
+        found = (re.match(r"│ (\S) (\w)\) .*?(  .*?)? +│$", line) for line in terminal.frame())
+        return {match[2]: match[1] for match in found if match}
+
+    tell(view, "sample_41", *OPENING)
+    assert options() == dict.fromkeys("ABCD", "·")
+    tell(view, "sample_41", TurnEnded("expert-1-cardiologist", "opinion", answer="A"))
+    tell(view, "sample_41", TurnEnded("expert-2-pulmonologist", "opinion", answer="C"))
+    tell(view, "sample_41", TurnEnded("expert-3-haematologist", "opinion", failed=True))
+    assert options() == {"A": "1", "B": "·", "C": "1", "D": "·"}
+    tell(view, "sample_41", TurnEnded("expert-1-cardiologist", "round-1-update", answer="C"))
+    assert options() == {"A": "·", "B": "·", "C": "2", "D": "·"}
+    tell(view, "sample_41", TurnEnded("moderator", "moderate", answer="D"))
+    assert options() == {"A": "·", "B": "·", "C": "2", "D": "·"}, "the moderator has no vote"
+    assert next(line for line in terminal.frame() if "decided" in line).startswith("│ · D)")
 
 
 def test_a_narrow_terminal_shows_the_same_in_fewer_columns() -> None:
-    terminal = Terminal(width=40, height=50)
+    terminal = Terminal(width=40, height=60)
     play(TerminalView(100, terminal))
     lines = terminal.frame()
 
@@ -225,31 +259,44 @@ def test_a_narrow_terminal_shows_the_same_in_fewer_columns() -> None:
 
 
 def test_a_low_terminal_keeps_the_figures_and_the_end_of_the_log() -> None:
-    terminal = Terminal(height=12)
+    terminal = Terminal(height=14)
     play(TerminalView(100, terminal))
     lines = terminal.frame()
 
-    assert len(lines) == 10  # two lines stay for what scrolls by
+    assert len(lines) == 12  # two lines stay for what scrolls by
     assert lines[0].startswith("37/100")
-    assert "…" in lines[5]
+    assert "Nine days after" in lines[5]
     assert lines[6].startswith("╰─")
-    assert [line.split()[0] for line in lines[-3:]] == ["question", "sample_36", "sample_38"]
+    assert [line.split()[0] for line in lines[-5:]] == [
+        *("sample_40", "sample_42"),
+        *("question", "sample_36", "sample_38"),
+    ]
+
+
+def scrolled_summaries(terminal: Terminal) -> list[str]:
+    return [line for line in terminal.scrolled() if re.search(r"^\S+ EXAID summary \d+$", line)]
+
+
+def shown_summary(terminal: Terminal) -> list[str]:
+    found = (re.search(r"EXAID summary \d+", line) for line in terminal.frame())
+    return [match[0] for match in found if match]
 
 
 def test_each_summary_scrolls_by_once_when_it_makes_way() -> None:
     terminal = Terminal()
     with TerminalView(10, terminal) as view:
         view.say("dataset    medqa")
-        view.summary("case-b", KETOACIDOSIS)
+        tell(view, "b", turn("moderator"), Summarised(1, KETOACIDOSIS), Ended("B", None))
+        tell(view, "a", turn("moderator"))
         for number in range(1, 4):
-            view.summary("case-a", EMBOLISM.model_copy())
+            tell(view, "a", Summarised(number, EMBOLISM.model_copy()))
             view.refresh(snapshot(number))
-            assert titles(terminal.frame()) == [f"case-a · summary {number}"]
-        earlier = ["case-b · summary 1", "case-a · summary 1", "case-a · summary 2"]
-        assert titles(terminal.scrolled()) == earlier
+            assert shown_summary(terminal) == [f"EXAID summary {number}"]
+        earlier = ["b EXAID summary 1", "a EXAID summary 1", "a EXAID summary 2"]
+        assert scrolled_summaries(terminal) == earlier
     assert terminal.seen()[0] == "dataset    medqa"
-    assert titles(terminal.scrolled()) == earlier
-    assert titles(terminal.frame()) == ["case-a · summary 3"], "the last frame stays"
+    assert scrolled_summaries(terminal) == earlier
+    assert shown_summary(terminal) == ["EXAID summary 3"], "the last frame stays"
     assert "0/16 calls" in terminal.frame()[1]
 
 
@@ -257,26 +304,27 @@ def test_the_last_frame_holds_the_last_question_and_what_came_of_it() -> None:
     terminal = Terminal()
     with TerminalView(2, terminal) as view:
         for number in (1, 2):
-            view.turn_started(f"case-q{number}", "expert-1-cardiologist")
+            tell(view, f"q{number}", turn("expert-1-cardiologist", "Cardiologist"))
             view.refresh(snapshot(number))
-        view.finished(record("q1", "C"), RunTotals(questions=1))
-        view.finished(record("q2", "D"), RunTotals(questions=2))
+        for number, letter in ((1, "C"), (2, "D")):
+            tell(view, f"q{number}", Ended(letter, None))
+            view.finished(record(f"q{number}", letter), RunTotals(questions=number))
         view.refresh(snapshot(3.0))
-        view.summary("case-q1", EMBOLISM.model_copy())
-        view.summary("case-q2", KETOACIDOSIS)
+        tell(view, "q1", Summarised(1, EMBOLISM.model_copy()))
+        tell(view, "q2", Summarised(1, KETOACIDOSIS))
     frame = terminal.frame()
-    assert titles(frame) == ["case-q2 · summary 1"]
-    assert any("finished" in line for line in frame)
+    assert titles(frame) == ["q2 · finished"]
+    assert shown_summary(terminal) == ["EXAID summary 1"]
     assert any(line.startswith("q2") for line in frame)
-    assert titles(terminal.scrolled()) == ["case-q1 · summary 1"]
+    assert scrolled_summaries(terminal) == ["q1 EXAID summary 1"]
 
 
-def test_without_exaid_no_panel_speaks_of_summaries() -> None:
+def test_without_exaid_no_box_speaks_of_summaries() -> None:
     terminal = Terminal()
     with TerminalView(2, terminal, with_summaries=False) as view:
-        view.turn_started("case-q1", "expert-1-cardiologist")
+        tell(view, "q1", turn("expert-1-cardiologist", "Cardiologist"))
         view.refresh(snapshot(1.0))
-        assert any("expert-1-cardiologist" in line for line in terminal.frame())
+        assert any("at work: Cardiologist" in line for line in terminal.frame())
     assert "summar" not in "\n".join(terminal.seen()).lower()
 
 
@@ -302,57 +350,77 @@ def test_a_flood_of_summaries_is_counted_and_not_drawn() -> None:
     terminal = Terminal()
     view = TerminalView(10, terminal)
     for number in range(500):
-        view.summary(f"case-{number}", EMBOLISM.model_copy())
+        tell(view, str(number), turn("moderator"), Summarised(1, EMBOLISM.model_copy()))
+        tell(view, str(number), Ended("C", None))
     view.refresh(snapshot(0.0))
-    scrolled = terminal.scrolled()
-    assert scrolled[0] == "490 more summaries"
-    assert titles(scrolled) == [f"case-{number} · summary 1" for number in range(490, 499)]
-    assert titles(terminal.frame()) == ["case-499 · summary 1"]
+    assert terminal.scrolled()[0] == "490 more summaries"
+    assert scrolled_summaries(terminal) == [f"{n} EXAID summary 1" for n in range(490, 499)]
+    assert titles(terminal.frame()) == ["499 · finished"]
 
 
-def test_the_case_in_front_stays_while_it_has_news_and_until_it_is_finished() -> None:
+def test_the_focus_stays_on_a_question_while_it_has_news_and_until_it_is_finished() -> None:
     terminal = Terminal()
     view = TerminalView(10, terminal)
 
     def front(now: float) -> str:
         view.refresh(snapshot(now))
-        (case,) = titles(terminal.frame())
-        return case
+        (title,) = titles(terminal.frame())
+        return title.partition(" · ")[0]
 
-    view.turn_started("case-a", "moderator")
-    assert front(0.0) == "case-a"
-    view.turn_started("case-b", "moderator")
-    assert front(1.0) == "case-a"
-    view.summary("case-a", EMBOLISM)
-    assert front(3.0) == "case-a · summary 1"
-    view.turn_started("case-b", "expert-1")
-    assert front(7.9) == "case-a · summary 1"
-    assert front(8.0) == "case-b"  # five seconds without news of the focused case
-    assert front(99.0) == "case-b"  # the newest news are still its own
+    tell(view, "a", turn("moderator"))
+    assert front(0.0) == "a"
+    tell(view, "b", turn("moderator"))
+    assert front(1.0) == "a"
+    tell(view, "a", Summarised(1, EMBOLISM))
+    assert front(3.0) == "a"
+    tell(view, "b", turn("expert-1"))
+    assert front(7.9) == "a"
+    assert front(8.0) == "b"  # five seconds without news of the focused question
+    assert front(99.0) == "b"  # the newest news are still its own
 
-    view.turn_started("case-a", "moderator")
-    view.turn_started("case-b", "moderator")
-    assert front(100.0) == "case-b"
-    view.finished(record("b", "C"), TOTALS)
-    assert front(100.25) == "case-a · summary 1"
-    view.finished(record("a", "C"), TOTALS)
-    assert front(200.0) == "case-a · summary 1"  # there is no other
-    assert any("─ finished ─╯" in line for line in terminal.frame())
-    view.turn_started("case-c", "moderator")
-    assert front(200.25) == "case-c"
+    tell(view, "a", turn("moderator"))
+    tell(view, "b", turn("moderator"))
+    assert front(100.0) == "b"
+    tell(view, "b", Ended("C", None))
+    assert front(100.25) == "a"
+    tell(view, "a", Ended("C", None))
+    assert front(200.0) == "a"  # there is no other
+    assert titles(terminal.frame()) == ["a · finished"]
+    tell(view, "c", turn("moderator"))
+    assert front(200.25) == "c"
 
 
-def test_who_begins_to_speak_at_once_is_shown_together() -> None:
+def test_who_is_at_work_at_once_is_shown_together_by_role() -> None:
     terminal = Terminal()
     view = TerminalView(10, terminal)
-    for agents in (["expert-1", "expert-2", "expert-1"], ["moderator"]):
-        for agent in agents:
-            view.turn_started("case-a", agent)
+
+    def at_work() -> str:
         view.refresh(snapshot(0.0))
-        view.refresh(snapshot(0.25))
-        speaking = f"─ speaking: {', '.join(dict.fromkeys(agents))} ─╯"
-        assert any(line.endswith(speaking) for line in terminal.frame())
+        found = (re.match(r"│ at work: (.*?) +│$", line) for line in terminal.frame())
+        return "".join(match[1] for match in found if match)
+
+    tell(view, "a", turn("expert-1-nurse", "Nurse"), turn("expert-2-surgeon", "Surgeon"))
+    assert at_work() == "Nurse, Surgeon"
+    tell(view, "a", TurnEnded("expert-1-nurse", "opinion", failed=True))
+    assert at_work() == "Surgeon"
+    tell(view, "a", TurnEnded("expert-2-surgeon", "opinion"), turn("moderator", "Moderator"))
+    assert at_work() == "Moderator"
     assert "No summaries yet." in "".join(terminal.frame())
+
+
+def test_the_last_words_are_those_of_one_turn_and_end_where_it_is() -> None:
+    terminal = Terminal(width=60, height=24)
+    view = TerminalView(10, terminal)
+
+    def said() -> str:
+        view.refresh(snapshot(0.0))
+        return terminal.frame()[-3].strip("│ ")
+
+    tell(view, "a", turn("n", "Nurse"), turn("s", "Surgeon"))
+    tell(view, "a", words("n", "Heparin "), words("s", "No. ", 2), words("n", "first."))
+    assert said() == "Nurse: Heparin first."
+    tell(view, "a", words("n", " Then wait and see whether the platelets fall" * 3))
+    assert said() == "Nurse: …Then wait and see whether the platelets fall"
 
 
 def test_nothing_is_drawn_between_two_refreshes() -> None:
@@ -361,8 +429,7 @@ def test_nothing_is_drawn_between_two_refreshes() -> None:
     view.refresh(snapshot(0.0))
     before = terminal.written.getvalue()
     view.say("a line")
-    view.turn_started("case-a", "moderator")
-    view.summary("case-a", EMBOLISM)
+    tell(view, "a", turn("moderator"), words("moderator", "C."), Summarised(1, EMBOLISM))
     view.finished(record("a", "C"), TOTALS)
     assert terminal.written.getvalue() == before
     assert view.period >= 0.25
@@ -389,6 +456,9 @@ def test_without_colours_the_flags_still_stand_out() -> None:
     styles = set(re.findall(r"\x1b\[([\d;]*)m", terminal.written.getvalue()))
     assert styles == {"0", "1", "2"}  # plain, bold, dim
     assert "\x1b[1munsupported: 7.5 · cut: Agents\x1b[0m" in terminal.written.getvalue()
+    assert (
+        "\x1b[1m1 waiting: 429 from api.openai.com, 12 s left\x1b[0m" in terminal.written.getvalue()
+    )
 
 
 anything = st.text() | st.text("[]\\/boldred \x1b\n\r\t\x07\x9b\u202e漢字é", max_size=300)
@@ -401,12 +471,16 @@ def test_any_text_fits_any_terminal_and_controls_nothing(
     values: dict[str, Any] = dict.fromkeys(LIMITS, text)
     values |= {"unsupported_terms": (text,), "truncated_fields": (text,)}
     summary = AgentSummary.model_construct(**values)
+    asked = replace(ASKED, text=text, options={"A": text, "B": text})
     terminal = Terminal(width, height)
     with TerminalView(10, terminal) as view:
         view.say(text)
-        view.turn_started(text, text)
-        view.summary(text, summary)
-        view.summary(text, summary.model_copy())
+        tell(view, text, Started(asked), Routed(Difficulty.BASIC, RoutedBy.ROUTER, text))
+        tell(view, text, Recruited((Member(text, text, text, text),)), turn(text, text, text))
+        tell(view, text, words(text, text), TurnEnded(text, text, answer="A"))
+        tell(view, text, turn(text, text, text), Summarised(1, summary))
+        tell(view, text, Summarised(2, summary.model_copy()))
+        tell(view, text + "2", Started(asked))
         view.finished(record(text, None, status=Status.PARSE_ERROR, error=text), TOTALS)
         view.waiting(Wait(5.0, 1, ProviderError(text, kind=ErrorKind.RATE_LIMIT)))
         view.refresh(snapshot(0.0))
@@ -423,11 +497,14 @@ def test_markup_of_a_model_is_shown_as_it_is() -> None:
     terminal = Terminal()
     view = TerminalView(10, terminal)
     view.say("[bold red]a[/] [/nothing]")
-    view.summary("case-[red]", EMBOLISM.model_copy(update={"key_findings": "[link=x]b[/link]"}))
+    tell(view, "[red]", turn("m", "[b]Nurse[/b]"), words("m", "[/x] no"))
+    summary = EMBOLISM.model_copy(update={"key_findings": "[link=x]b[/link]"})
+    tell(view, "[red]", Summarised(1, summary))
     view.refresh(snapshot(0.0))
     assert terminal.scrolled() == ["[bold red]a[/] [/nothing]"]
-    assert titles(terminal.frame()) == ["case-[red] · summary 1"]
-    assert "[link=x]b[/link]" in "".join(terminal.frame())
+    assert titles(terminal.frame()) == ["[red] · first opinions"]
+    for text in ("[link=x]b[/link]", "at work: [b]Nurse[/b]", "[b]Nurse[/b]: [/x] no"):
+        assert text in "".join(terminal.frame())
 
 
 def test_questions_of_an_earlier_start_tell_nothing_about_the_pace() -> None:
@@ -458,7 +535,7 @@ class Faulty(Display):
         self.take_away()
 
 
-METHODS = ("turn_started", "summary", "finished", "waiting", "refresh", "say", "take_away")
+METHODS = ("happened", "finished", "summarised", "waiting", "refresh", "say", "take_away")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -467,8 +544,8 @@ def test_a_fault_of_the_view_switches_it_off_with_one_line(
 ) -> None:
     with Failsafe(Faulty(method), instead=LogLines(10)) as view:
         for number in (1, 2):
-            view.turn_started("case-a", "moderator")
-            view.summary("case-a", EMBOLISM)
+            tell(view, "a", turn("moderator"))
+            view.summarised(made_of("a"))
             view.waiting(Wait(5.0, 1, ProviderError("429", kind=ErrorKind.RATE_LIMIT)))
             view.refresh(snapshot(number))
             view.finished(record(f"q{number}", "C"), RunTotals(questions=number))
@@ -480,7 +557,9 @@ def test_a_fault_of_the_view_switches_it_off_with_one_line(
     assert all("the live view" not in line for line in lines[1:])
     if method != "take_away":  # from then on nothing is lost
         assert lines[-1] == "line 2"
-        assert lines[-2].startswith("2/10 q2 advanced: C right")
+        assert lines[-2].startswith(
+            "q2 C right; advanced, 9 calls, 14,210 tokens, 31.2 s; 2/10 done"
+        )
 
 
 def test_a_view_that_fails_gives_the_terminal_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -489,14 +568,14 @@ def test_a_view_that_fails_gives_the_terminal_back(capsys: pytest.CaptureFixture
         view.say("the first line")
         view.refresh(snapshot(0.0))
         view.say("the second line")
-        view.summary("case-a", cast(AgentSummary, "no summary at all"))
+        tell(view, "a", Summarised(1, cast(AgentSummary, "no summary at all")), turn("moderator"))
         view.refresh(snapshot(1.0))
         view.finished(record("q1", "C"), RunTotals(questions=1))
     assert terminal.scrolled() == ["the first line", "the second line"]
     assert terminal.has_cursor()
     off, question = capsys.readouterr().err.splitlines()
     assert off.startswith("the live view is off (AttributeError(")
-    assert question.startswith("1/10 q1 advanced: C right")
+    assert question.startswith("q1 C right; advanced, ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminal")
@@ -528,18 +607,18 @@ def test_a_terminal_that_is_held_with_ctrl_s_does_not_hold_the_run() -> None:
 
 
 @pytest.mark.parametrize("kind", ["full", "plain", "log"])
-def test_without_a_terminal_there_is_one_line_for_each_question(
+def test_without_a_terminal_every_display_is_lines(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with make_display(kind, 10) as display:
-        display.turn_started("case-a", "moderator")
-        display.summary("case-a", EMBOLISM)
+    with make_display(kind, 30) as display:
+        tell(display, "q1", *OPENING)
         display.refresh(snapshot(0.0))
         broken = record("q1", None, status=Status.API_ERROR, error="500: \x1b[2Jgone")
         display.finished(broken, RunTotals(questions=1))
         display.refresh(snapshot(1.0))
     assert capsys.readouterr().err.splitlines() == [
-        "1/10 q1 advanced: api_error, 9 calls, 14,210 tokens, 31.2 s (500: [2Jgone)"
+        "q1 API error; advanced, 9 calls, 14,210 tokens, 31.2 s; 1/30 done, 0 of 1 right",
+        "q1   500: [2Jgone",
     ]
 
 
@@ -565,7 +644,6 @@ def picture() -> str:
     with view:
         play(view)
         paper = Terminal(width=104)
-        paper.print(summary_box("case-sample_40", 1, KETOACIDOSIS))
         paper.print(view)
     svg = paper.export_svg(title="python main.py --display full", unique_id="view")
     return re.sub(r"@font-face {.*?}\s*", "", svg, flags=re.DOTALL)  # fonts from the network

@@ -166,7 +166,7 @@ def test_the_interaction_table_is_printed(provider: FakeProvider, run: Run) -> N
     _, _, err = run(
         "--num-samples", "1", "--difficulty", "intermediate", "--show-interaction-table"
     )
-    assert "who defers to whom" in err
+    assert "who reports to whom" in err
     assert "->" in err
     assert "<-" in err
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.agents.agent import DebateMessage
 from mdagents.agents.case import Case, make_case_id
+from mdagents.agents.feed import DebateMessage
 from mdagents.agents.prompts import prompt_hashes, render
 from mdagents.datasets.questions import OptionOrder, present
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table

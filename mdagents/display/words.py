@@ -1,0 +1,116 @@
+"""The words in which a person is shown phases, results and summaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from exaid_core.channel import one_line
+from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.templates import render_summary
+from mdagents.agents.feed import Member, Routed
+from mdagents.records.sample import SampleRecord
+from mdagents.records.summaries import ItemKey
+from mdagents.settings import RoutedBy, Status
+
+STATUSES: Mapping[Status, str] = {
+    Status.ANSWERED: "answered",
+    Status.PARSE_ERROR: "unreadable reply",
+    Status.REFUSED: "refused",
+    Status.TRUNCATED: "cut-off reply",
+    Status.API_ERROR: "API error",
+    Status.LIMIT: "stopped at a limit",
+    Status.SKIPPED: "level left out",
+}
+
+PHASES: Mapping[str, str] = {
+    "route": "routing",
+    "recruit": "recruiting",
+    "opinion": "first opinions",
+    "arbitrate": "deciding",
+    "moderate": "deciding",
+    "coordinate": "deciding",
+    "answer": "answering",
+    "sample": "chains of thought",
+    "delegate": "the lead delegates",
+    "investigate": "investigating",
+    "synthesise": "the lead concludes",
+}
+"""Step of the protocol -> what happens in it."""
+
+_OF_A_ROUND = re.compile(r"round-(\d+)-(?:turn-(\d+)|update)")
+_OF_A_TEAM = re.compile(r"(iat|frdt|mdt(\d+))-(\w+)")
+_TEAMS = {"iat": "initial team", "frdt": "review team"}
+
+
+def phase_in_words(phase: str) -> str:
+    """Return the step of a protocol in words: `debate, round 2, turn 1`."""
+    if of_round := _OF_A_ROUND.fullmatch(phase):
+        number, turn = of_round.groups()
+        return f"debate, round {number}, " + (f"turn {turn}" if turn else "opinions after it")
+    if of_team := _OF_A_TEAM.fullmatch(phase):
+        prefix, number, step = of_team.groups()
+        return f"{_TEAMS.get(prefix, f'team {number}')}: {PHASES.get(step, step)}"
+    return PHASES.get(phase, phase)
+
+
+def label_of(item: ItemKey) -> str:
+    """Return the user's own id of a question, and which of its epochs it is from the second on."""
+    question_id, epoch = item
+    return one_line(question_id) + (f" (epoch {epoch})" if epoch > 1 else "")
+
+
+def routed_in_words(routed: Routed) -> str:
+    """Return which team answers, and who says so; empty for a baseline, which has no levels."""
+    match routed.by:
+        case RoutedBy.ROUTER:
+            return f"routed to {routed.level} by the router: {one_line(routed.reason)}"
+        case RoutedBy.FORCED:
+            return f"goes to {routed.level}, as --difficulty says"
+        case RoutedBy.FALLBACK:
+            return f"goes to {routed.level}: the router's reply could not be used"
+        case RoutedBy.METHOD:
+            return ""
+
+
+def people_in_words(members: Iterable[Member]) -> str:
+    """Return who was recruited, by role: those of a panel, or of each team."""
+    teams: dict[str, list[str]] = {}
+    for member in members:
+        above = f" (reports to {member.reports_to})" if member.reports_to else ""
+        teams.setdefault(member.team, []).append(f"{member.role}{above}")
+    parts = [f"{team}: {', '.join(roles)}" if team else ", ".join(roles)
+             for team, roles in teams.items()]  # fmt: skip
+    return one_line("; ".join(parts))
+
+
+def result_in_words(record: SampleRecord) -> str:
+    """Return what became of a question: `C right`, `C wrong, gold A`, `API error`."""
+    if record.status is not Status.ANSWERED:
+        return STATUSES[record.status]
+    if not record.label:
+        return f"{record.predicted}, right option unknown"
+    return f"{record.predicted} right" if record.correct else (
+        f"{record.predicted} wrong, gold {record.label}"
+    )  # fmt: skip
+
+
+def by_role(text: str, roles: Mapping[str, str]) -> str:
+    """Return a text with the roles of agents in place of their ids and numbers.
+
+    Args:
+        text: What agents or EXAID wrote; EXAID knows agents by their ids.
+        roles: What agents are called -> role.
+    """
+    if not roles:
+        return text
+    ids = "|".join(re.escape(agent) for agent in sorted(roles, key=len, reverse=True))
+    return re.sub(rf"(?<![\w-])(?:{ids})(?![\w-])", lambda found: roles[found[0]], text)
+
+
+def summary_block(
+    label: str, number: int, summary: AgentSummary, roles: Mapping[str, str]
+) -> list[str]:
+    """Return the lines of a summary for a log, each of which begins with the question's label."""
+    lines = by_role(render_summary(summary), roles).split("\n")
+    return [f"{label} EXAID summary {number}", *(f"{label}   {line}" for line in lines)]

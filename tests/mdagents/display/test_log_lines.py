@@ -1,0 +1,226 @@
+"""`--display log`, and every display without a terminal: what is said of a run, line by line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from exaid_core.schema.agent_summary import LIMITS
+from infra.errors import ErrorKind, ProviderError
+from infra.layers.retry import Wait
+from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
+from mdagents.display import LogLines, Snapshot
+from mdagents.display.plain import EACH_STEP_UP_TO, EACH_SUMMARY_UP_TO
+from mdagents.records.manifest import RunTotals, Spent
+from mdagents.settings import Difficulty, RoutedBy
+from tests.mdagents.display.told import (
+    ASKED,
+    EMBOLISM,
+    OPENING,
+    made_of,
+    record,
+    tell,
+    turn,
+    words,
+)
+
+
+def snapshot(now: float, cooling: float = 0.0) -> Snapshot:
+    return Snapshot(RunTotals(), Spent(), 5, 8, 0, cooling, now)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    return Said(capsys)
+
+
+class Said:
+    """What stands on stderr since the last look."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def lines(self) -> list[str]:
+        return self._capsys.readouterr().err.splitlines()
+
+
+def a_wait(seconds: float, cause: str = "429 from api.test: slow down") -> Wait:
+    return Wait(seconds, 1, ProviderError(cause, kind=ErrorKind.RATE_LIMIT))
+
+
+def test_a_question_is_told_from_its_start_to_what_exaid_made_of_it(said: Said) -> None:
+    lines = LogLines(2)
+    lines.refresh(snapshot(0.0))
+    tell(lines, "31", *OPENING)
+    tell(lines, "31", turn("expert-1-cardiologist", "Cardiologist"), words("x", "Hm."))
+    tell(lines, "31", TurnEnded("expert-1-cardiologist", "opinion", answer="C"))
+    tell(lines, "31", Summarised(1, EMBOLISM), Ended("C", None))
+    lines.refresh(snapshot(31.0))
+    decided = record("31", "C").model_copy(update={"votes": {"C": 2, "D": 1}})
+    lines.finished(decided, RunTotals(questions=1, correct=1))
+    lines.summarised(made_of("31"))
+    found = said.lines()
+    assert found[:3] == [
+        "31 started: Nine days after a caesarean section a 31-year-old woman becomes short of "
+        "breath at rest.…",
+        "31 routed to intermediate by the router: Surgery, clotting and imaging meet.",
+        "31 recruited: Cardiologist, Pulmonologist (reports to Cardiologist), Haematologist",
+    ]
+    assert found[3:5] == ["31 EXAID summary 1", "31   unsupported: 7.5 · cut: Agents"]
+    assert len(found[5:-2]) == len(LIMITS)
+    assert found[-3] == "31   Agents: Cardiologist: Wells score; Pulmonologist: hypoxaemia"
+    assert found[-2:] == [
+        "31 C right (votes C 2, D 1); advanced, 9 calls, 14,210 tokens, 31.2 s; "
+        "1/2 done, 1 of 1 right, 0:00:31 left",
+        "31 EXAID made 0 summaries, 0 tokens",
+    ]
+    assert all(line.startswith("31 ") for line in found)
+
+
+@pytest.mark.parametrize(
+    ("routed", "line"),
+    [
+        (Routed(Difficulty.BASIC, RoutedBy.FORCED, ""), "7 goes to basic, as --difficulty says"),
+        (
+            Routed(Difficulty.INTERMEDIATE, RoutedBy.FALLBACK, ""),
+            "7 goes to intermediate: the router's reply could not be used",
+        ),
+        (
+            Routed(Difficulty.BASIC, RoutedBy.ROUTER, "Of\none " + "fact " * 99),
+            "7 routed to basic by the router: Of one fact fact fact fact fact fact fact fact fact "
+            "fact fact fact…",
+        ),
+        (Routed(None, RoutedBy.METHOD, ""), ""),
+    ],
+)
+def test_who_chose_the_team_is_said_in_words(routed: Routed, line: str, said: Said) -> None:
+    tell(LogLines(1), "7", routed)
+    assert said.lines() == ([line] if line else [])
+
+
+def test_teams_are_named_with_their_members(said: Said) -> None:
+    members = (
+        Member("iat-1-nurse", "Nurse", team="First Team"),
+        Member("iat-2-surgeon", "Surgeon", team="First Team"),
+        Member("frdt-1-nurse", "Nurse", team="Review Team"),
+    )
+    tell(LogLines(1), "7", Recruited(members))
+    assert said.lines() == ["7 recruited: First Team: Nurse, Surgeon; Review Team: Nurse"]
+
+
+def test_an_epoch_is_told_apart(said: Said) -> None:
+    lines = LogLines(4)
+    lines.happened(("7", 2), Started(ASKED))
+    lines.finished(record("7", "A").model_copy(update={"epoch": 2}), RunTotals(questions=1))
+    assert [line.partition(") ")[0] for line in said.lines()] == ["7 (epoch 2", "7 (epoch 2"]
+
+
+def of_one_question(lines: LogLines) -> None:
+    tell(lines, "7", *OPENING)
+    for number in (1, 2, 3):
+        tell(lines, "7", Summarised(number, EMBOLISM.model_copy()))
+    tell(lines, "7", Ended("C", None))
+    lines.finished(record("7", "C"), RunTotals(questions=1, correct=1))
+    lines.summarised(made_of("7"))
+
+
+@pytest.mark.parametrize(
+    ("questions", "steps", "summaries"),
+    [
+        (EACH_STEP_UP_TO, 3, ["1", "2", "3"]),
+        (EACH_STEP_UP_TO + 1, 0, ["1", "2", "3"]),
+        (EACH_SUMMARY_UP_TO, 0, ["1", "2", "3"]),
+        (EACH_SUMMARY_UP_TO + 1, 0, ["3"]),
+    ],
+)
+def test_the_more_questions_a_run_has_the_less_is_said_of_each(
+    questions: int, steps: int, summaries: list[str], said: Said
+) -> None:
+    of_one_question(LogLines(questions))
+    found = said.lines()
+    told = ("7 started: ", "7 routed ", "7 recruited: ")
+    assert sum(line.startswith(told) for line in found) == steps
+    heads = [line.rpartition(" ")[2] for line in found if line.startswith("7 EXAID summary")]
+    assert heads == summaries
+    assert found[-1].startswith("7 EXAID made")
+    assert any(line.startswith("7 C right; ") for line in found)
+
+
+def test_silence_ends_with_what_is_under_way(said: Said) -> None:
+    lines = LogLines(30)
+    lines.refresh(snapshot(0.0))
+    tell(lines, "31", *OPENING, turn("expert-1-cardiologist", "Cardiologist"))
+    tell(lines, "32", Started(ASKED))
+    lines.refresh(snapshot(1.0))
+    for second in range(2, 20):
+        lines.refresh(snapshot(float(second)))
+    tell(lines, "31", words("expert-1-cardiologist", "Heparin"))
+    for second in range(20, 62):
+        lines.refresh(snapshot(float(second)))
+    assert said.lines() == [
+        "2 questions and 5 calls under way; longest 31, for 29 s: intermediate, first opinions; "
+        "Cardiologist at work; last heard of 10 s ago",
+        "2 questions and 5 calls under way; longest 31, for 59 s: intermediate, first opinions; "
+        "Cardiologist at work; last heard of 40 s ago",
+    ]
+    lines.say("anything")
+    for second in range(62, 90):
+        lines.refresh(snapshot(float(second)))
+    assert said.lines() == ["anything"], "only silence is broken"
+
+
+def test_a_lasting_wait_is_a_line_each_half_minute_and_one_at_its_end(said: Said) -> None:
+    lines = LogLines(30)
+    for second in range(70):
+        if second < 45:
+            for _ in range(3):
+                lines.waiting(a_wait(1.5))  # each call waits again and again, with gaps between
+        if second == 10:
+            lines.waiting(a_wait(4.0, "503 from api.test: busy"))
+        lines.refresh(snapshot(float(second)))
+    assert said.lines() == [
+        "3 waiting: 429 from api.test, 2 s left",
+        "1 waiting: 503 from api.test, 4 s left",
+        "6 waiting: 429 from api.test, 2 s left",
+        "over: 429 from api.test, after 46 s",
+    ]
+
+
+def test_an_error_that_is_over_in_a_moment_is_one_line_in_half_a_minute(said: Said) -> None:
+    lines = LogLines(30)
+    for second in range(40):
+        if second % 9 == 0:
+            lines.waiting(a_wait(1.0))
+        lines.refresh(snapshot(float(second)))
+    assert said.lines() == [
+        "1 waiting: 429 from api.test, 1 s left",
+        "0 questions and 5 calls under way",
+        "1 waiting: 429 from api.test, 1 s left",
+    ]
+
+
+def test_an_overloaded_endpoint_is_one_line_and_its_end(said: Said) -> None:
+    lines = LogLines(30)
+    for second in range(20):
+        lines.refresh(snapshot(float(second), cooling=max(0.0, 8.0 - second)))
+    assert said.lines() == [
+        "all waiting: an endpoint is overloaded, 8 s left",
+        "over: an endpoint is overloaded, after 8 s",
+    ]
+
+
+def test_a_result_without_a_right_option_is_neither_right_nor_wrong(said: Said) -> None:
+    unknown = record("7", "C").model_copy(update={"label": "", "correct": None})
+    LogLines(30).finished(unknown, RunTotals(questions=1))
+    assert said.lines()[0].startswith("7 C, right option unknown; ")
+
+
+def test_summaries_of_an_earlier_start_are_told_and_nothing_is_under_way(said: Said) -> None:
+    lines = LogLines(30)
+    lines.refresh(snapshot(0.0))
+    tell(lines, "7", Summarised(1, EMBOLISM))
+    lines.refresh(replace(snapshot(1.0)))
+    assert said.lines()[0] == "7 EXAID summary 1"
+    lines.refresh(snapshot(31.0))
+    assert said.lines() == ["0 questions and 5 calls under way"]
