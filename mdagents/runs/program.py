@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 
 from infra.clock import Clock
-from infra.config import parse_environment, read_variables
+from infra.config import CHOICES, parse_environment, read_variables, set_by_process
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result
 from mdagents.records.manifest import read_manifest
-from mdagents.runs.options import read_config, read_options
+from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.runner import Outcome
 from mdagents.runs.session import RunResult, run
 from mdagents.scoring.report import make_report, render_report
@@ -27,6 +27,10 @@ from mdagents.settings import Status
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""
+
+
+_NOT_AGAIN = ("MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
+"""Variables that a command which goes on must not or need not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,10 @@ class _Program:
         options = self._read()
         if options.resume is None:
             return options
+        if options.fresh:
+            raise ConfigError(
+                "--resume goes on with a run and --fresh starts it anew; leave one of them out"
+            )
         named = Path(options.resume.removesuffix(".json"))
         name = named.name
         # NAME is a run below --output-dir, FOLDER/NAME the one in that folder.
@@ -195,11 +203,18 @@ class _Program:
         way_on = "" if isinstance(error, NothingRecorded) else f"; {self.go_on}"
         return f"stopped: {error}{way_on}"
 
+    def _set_for_this_start(self) -> Mapping[str, str]:
+        """Return the variables that the same run needs again: not those of `.env`, and no key."""
+        names = [name for name in self._variables if name.startswith("MDAGENTS_")]
+        said = set_by_process([*SWITCHES, *sorted(names), *CHOICES])
+        return {name: value for name, value in said.items() if name not in _NOT_AGAIN}
+
     @property
     def go_on(self) -> str:
         """The command that continues the run."""
         flags = shlex.join(flag for flag in self._argv if flag != "--fresh")
-        return f"to go on: {self._called.run} {flags}".rstrip()
+        variables = "".join(f"{n}={shlex.quote(v)} " for n, v in self._set_for_this_start().items())
+        return f"to go on: {variables}{self._called.run} {flags}".rstrip()
 
 
 def _of_exaid(result: RunResult) -> list[str]:
