@@ -52,7 +52,8 @@ def parse_question(
     record = in_medqa_form(record, where, cop_from)
     text = record.get("question")
     if not isinstance(text, str) or not text.strip():
-        raise ConfigError(f"{where}: field 'question' must be a text that is not empty")
+        found = "" if "question" in record else f"; there are {reprlib.repr([*record])[1:-1]}"
+        raise ConfigError(f"{where}: field 'question' must be a text that is not empty{found}")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
     gold = record.get("answer_idx")
@@ -86,7 +87,15 @@ def _check_length(text: str, field: str) -> None:
 def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return letter -> text of the options that are shown, and of those that are not."""
     if not isinstance(options, dict):
-        raise ConfigError(f"{where}: field 'options' must be an object with letters")
+        if options is None:
+            raise ConfigError(
+                f"{where}: there are no options: give a field 'options' with a list of texts, or "
+                "a field for each of them: A, B, C, …"
+            )
+        raise ConfigError(
+            f"{where}: field 'options' must be an object with letters, or a list of at most "
+            f"{len(LETTERS)} texts"
+        )
     letters = ",".join(options)
     if letters != ",".join(LETTERS[: len(options)]):
         raise ConfigError(
