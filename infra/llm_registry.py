@@ -404,10 +404,10 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     key = environment.keys.get(spec.provider)
     has_own_endpoint = spec.base_url and spec.provider is Provider.OPENAI
     if key is None and not has_own_endpoint:
-        others = "".join(f" one of {other} (there is a key)," for other in environment.keys)
+        others = "".join(f"a model of {other} (there is a key), or " for other in environment.keys)
         raise ConfigError(
             f"no key for {spec.provider}: put {KEY_NAMES[spec.provider][0]}=… into .env or the "
-            f"environment, or choose another model:{others} or 'local', which needs none"
+            f"environment, or choose {others}the model 'local', which needs none"
         )
     if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
         name = environment.key_names.get(spec.provider, "")
@@ -429,7 +429,8 @@ def _notes(
         key = f"the key is {name} {origin_of(name)}"
     full = {known for known in configs.models if not known.endswith("*")}
     model = "" if str(spec) in full else did_you_mean(str(spec), full).removeprefix("; ")
-    if spec.base_url and not re.search(r"/v\d", urlsplit(spec.base_url).path):
+    speaks_openai = spec.provider is not Provider.GOOGLE
+    if speaks_openai and spec.base_url and not re.search(r"/v\d", urlsplit(spec.base_url).path):
         model = f"the base URL {spec.base_url} has no /v1 at its end; most servers need it"
     return {ErrorKind.AUTH: key, ErrorKind.MODEL_NOT_FOUND: model}
 

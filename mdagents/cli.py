@@ -78,10 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.parse_known_args(words)
     given = [word for word in words[:2] if word == words[0] or not word.startswith("-")]
     name = " ".join(given)
+    is_group = any(program.startswith(f"{name} ") for program in PROGRAMS)
     meant = (
-        did_you_mean(name, PROGRAMS)
-        or did_you_mean(f"data {given[0]}", PROGRAMS)
-        or did_you_mean(given[0], [*PROGRAMS, "--help", "--version"])
+        ""
+        if is_group
+        else (
+            did_you_mean(name, PROGRAMS)
+            or did_you_mean(f"data {given[0]}", PROGRAMS)
+            or did_you_mean(given[0], [*PROGRAMS, "--help", "--version"])
+        )
     )
     print_line(f"error: there is no 'mdagents {name}'; there are {', '.join(PROGRAMS)}{meant}")
     return 2

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from infra.errors import ConfigError
 from infra.files.did_you_mean import did_you_mean
 
+_NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
 _KINDS = {int: "a whole number", float: "a number"}
 
 
@@ -38,7 +40,8 @@ class Parser(argparse.ArgumentParser):
         Raises:
             ConfigError: Always.
         """
-        raise ConfigError(f"{' '.join(message.split())} (see {self.prog} --help)")
+        message = _NO_VALUE.sub(r"\1 needs a value", " ".join(message.split()))
+        raise ConfigError(f"{message} (see {self.prog} --help)")
 
     def place_of(self, flag: str) -> str:
         """Return what an error calls a flag."""

@@ -265,7 +265,7 @@ def download(
     """Bring ``data_dir/name`` up to date and print what was done, licence and citation.
 
     Args:
-        name: Name of a data set in `catalogue`, or one of `BY_HAND`.
+        name: Name of a data set in `catalogue`, or one of `BY_HAND`, in any case.
         data_dir: Folder of all data sets.
         catalogue: The files of each data set that is fetched.
         by_hand: Files that the user has, instead of fetching any; see `rows_by_hand`.
@@ -279,6 +279,8 @@ def download(
         ConfigError: A file cannot be fetched, checked or put into its place. Files that were
             there before are unchanged.
     """
+    if name.lower() in catalogue or name.lower() in BY_HAND:
+        name = name.lower()
     folder = data_dir / name
     try:
         if by_hand:

@@ -16,7 +16,7 @@ from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
-from mdagents.datasets.record_lines import ENDINGS, has_lines, read_lines
+from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
 
 DATA_DIR = Path("data")
 """Where data sets are, unless the user names another folder."""
@@ -203,11 +203,11 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
             f"fetch it with mdagents data download {name}"
         )
     known = [*there, SAMPLE_NAME, *KNOWN]
-    endings = " or ".join(ENDINGS)
+    endings, one_of_these = " or ".join(ENDINGS), "one of these, " if there else ""
     within = next((longer for longer in known if longer.endswith(f"/{name.lower()}")), "")
     return (
         f"there is no data set '{name}' in {data_dir} (there: {', '.join(there) or 'none'}); give "
-        f"one of these, {SAMPLE_NAME}, a path to a {endings} file, "
+        f"{one_of_these}{SAMPLE_NAME}, a path to a {endings} file, "
         f"or another --data-dir{did_you_mean(within or name, known)}"
     )
 
@@ -227,7 +227,7 @@ def _index(name: str, path: Path) -> Dataset:
             continue
         record = _record(line, path, number)
         question = parse_question(
-            record, f"{path} line {number}", number, counting.first if counting else None
+            record, place(path, number), number, counting.first if counting else None
         )
         if record.get("meta_info") == _SAMPLE and SAMPLE_NOTICE not in notices:
             notices.append(SAMPLE_NOTICE)
@@ -250,7 +250,7 @@ def _index(name: str, path: Path) -> Dataset:
 
 def _record(line: bytes, path: Path, number: int) -> Any:
     try:
-        return load_json(line, f"{path} line {number}")
+        return load_json(line, place(path, number))
     except ConfigError as error:
         start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if number > 1 or start == b"{":
@@ -286,7 +286,7 @@ def read_question(
     Raises:
         ConfigError: The line is not valid; names file, line and field.
     """
-    where = f"{path} line {number}"
+    where = place(path, number)
     cop_from = counting.first if counting else None
     return parse_question(load_json(line, where), where, number, cop_from)
 

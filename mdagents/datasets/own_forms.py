@@ -99,7 +99,9 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
     names = agreeing or sorted(given, key=lambda name: OTHER_ANSWERS.index(plain(name)))[:1]
     firm = [name for name in names if plain(name) != "answer"] or names
     letters = {name: _letter(name, given[name], options, where) for name in firm}
-    read: dict[str, Any] = {"answer_idx": next(iter(letters.values()), None)}
+    read: dict[str, Any] = {}
+    if letters:
+        read["answer_idx"] = next(iter(letters.values()))
     for name in names:
         # Beside another field, `answer` says the same again. A text that is none of the options is
         # left there, for whoever compares it with the right one.
@@ -130,7 +132,9 @@ def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> st
             raise ConfigError(f"{field} but must be {first} to {len(options) - 1 + first}")
         return list(options)[int(place)]
     if first is not None or not isinstance(value, str):
-        raise ConfigError(f"{field} but must be {'a letter' if first is None else 'a number'}")
+        raise ConfigError(
+            f"{field} but must be {'a letter' if first is None else 'a whole number'}"
+        )
     mark = _MARKED.fullmatch(text)
     if plain(name) == "answeridx" and mark and mark[1].upper() in options:
         return mark[1].upper()

@@ -49,16 +49,22 @@ def parse_question(
     """
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
+    names = reprlib.repr([*record])[1:-1]
     record = in_medqa_form(record, where, cop_from)
     text = record.get("question")
     if not isinstance(text, str) or not text.strip():
-        found = "" if "question" in record else f"; there are {reprlib.repr([*record])[1:-1]}"
+        found = "" if "question" in record else f"; there are {names}"
         raise ConfigError(f"{where}: field 'question' must be a text that is not empty{found}")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
         return SourceQuestion(_id(record, where, number), text.strip(), options, "", hidden)
+    if "answer_idx" not in record:
+        raise ConfigError(
+            f"{where}: no field says which option is right, such as answer_idx with its letter; "
+            f"there are {names}"
+        )
     if isinstance(gold, str) and gold in hidden:
         raise ConfigError(
             f"{where}: field 'answer_idx' is {gold!r}, and that option is empty or n/a"

@@ -35,6 +35,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
         yield place, number, text.encode(errors="surrogatepass") + b"\n"
 
 
+def place(path: Path, number: int) -> str:
+    """Return what an error calls a record, by the number that `read_lines` gives it."""
+    return f"{path} {'record' if path.suffix == '.json' else 'line'} {number}"
+
+
 def has_lines(path: Path) -> bool:
     """Return whether each line of a file is a record, which can be read alone.
 

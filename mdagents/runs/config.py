@@ -107,7 +107,7 @@ class RunConfig(BaseModel):
             raise ConfigError(_one_line(error)) from None
 
     dataset: str = "medqa"
-    """Folder under `data_dir`, or a `.jsonl` file."""
+    """Folder under `data_dir`, or a `.jsonl`, `.json` or `.csv` file."""
     split: str = "test"
     data_dir: Path = DATA_DIR
     num_samples: AtLeast1 | None = None

@@ -68,9 +68,13 @@ class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
         try:
             content = yaml.load(stream, Loader=yaml.BaseLoader)  # BaseLoader makes text only
         except yaml.YAMLError as error:
-            raise configargparse.ConfigFileParserException(f"not YAML: {error}") from error
+            raise configargparse.ConfigFileParserException(
+                f"{stream.name} is not YAML: {error}"
+            ) from error
         if not isinstance(content, dict):
-            raise configargparse.ConfigFileParserException("not a list of `flag: value`")
+            raise configargparse.ConfigFileParserException(
+                f"{stream.name} is not a list of `flag: value`"
+            )
         return {str(name).replace("_", "-"): _text(value) for name, value in content.items()}
 
 
@@ -216,8 +220,10 @@ def _values(closed_set: type[StrEnum]) -> list[str]:
 
 def _add_data_flags(group: Any) -> None:
     add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
-    add("--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl file")
-    add("--split", metavar="NAME", help="file in that folder, without .jsonl")
+    add(
+        "--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl, .json or .csv file"
+    )
+    add("--split", metavar="NAME", help="file in that folder, without its ending")
     add("--data-dir", metavar="DIR", help="where the data sets are")
     count("--num-samples", help="answer the first N questions [all]")
     add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")

@@ -8,6 +8,7 @@ import gc
 import json
 import shlex
 import signal
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +42,14 @@ class Called:
     score: str
 
 
-FROM_A_CLONE = Called("python main.py", "python evaluate_text_output.py")
+def _from_a_clone(program: str) -> Called:
+    """Name the programs of a clone as the user did, from whichever folder."""
+    path = Path(program)
+    folder = path.parent if path.name == "main.py" else Path()
+    names = (folder / name for name in ("main.py", "evaluate_text_output.py"))
+    return Called(*(f"python {shlex.quote(str(name))}" for name in names))
+
+
 INSTALLED = Called("mdagents run", "mdagents score")
 
 
@@ -50,7 +58,7 @@ def main(
     *,
     skip: Collection[str],
     show_interaction_table: bool,
-    called: Called = FROM_A_CLONE,
+    called: Called | None = None,
 ) -> int:
     """Run a benchmark.
 
@@ -58,14 +66,14 @@ def main(
         argv: The command line without the program's name.
         skip: Levels that are left out whatever the command line says: the constants of `main.py`.
         show_interaction_table: The same for `--show-interaction-table`.
-        called: How the user calls it.
+        called: How the user calls it; None: as the program of a clone that runs.
 
     Returns:
         The exit status.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so main.py sets it while it loads
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    program = _Program(argv, called)
+    program = _Program(argv, called or _from_a_clone(sys.argv[0]))
     try:
         return program.run(skip, show_interaction_table=show_interaction_table)
     except ConfigError as error:

@@ -72,7 +72,7 @@ def parser() -> Parser:
         ("three", "NAME is 'three' but must be one of one, two, basic, 3"),
         ("--number x", "--number is 'x' but must be a whole number"),
         ("--share 1/2", "--share is '1/2' but must be a number"),
-        ("--share", "argument --share: expected one argument (see prog --help)"),
+        ("--share", "--share needs a value (see prog --help)"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(words: str, message: str) -> None:

@@ -85,9 +85,9 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
         ({"answer_index": 4}, "field 'answer_index' is 4 but must be 0 to 3"),
         ({"answer_index": -1}, "field 'answer_index' is -1 but must be 0 to 3"),
         ({"answer_number": 0}, "field 'answer_number' is 0 but must be 1 to 4"),
-        ({"answer_index": "C"}, "field 'answer_index' is 'C' but must be a number"),
-        ({"answer_index": True}, "field 'answer_index' is True but must be a number"),
-        ({"answer_index": 1.5}, "field 'answer_index' is 1.5 but must be a number"),
+        ({"answer_index": "C"}, "field 'answer_index' is 'C' but must be a whole number"),
+        ({"answer_index": True}, "field 'answer_index' is True but must be a whole number"),
+        ({"answer_index": 1.5}, "field 'answer_index' is 1.5 but must be a whole number"),
         ({"answer": True}, "field 'answer' is True but must be a letter"),
         ({"answer": ["C"]}, "field 'answer' is ['C'] but must be a letter"),
         ({"label": "Z"}, "field 'label' is 'Z' but must be one of A, B, C, D, or the text of one"),
@@ -110,7 +110,10 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
         ({"A": "x", "option_a": "y", "B": "z", "answer": "A"}, "'option_a' is a second one for"),
         ({"options": "A) x B) y", "answer": "A"}, "field 'options' must be an object with letters"),
         ({"options": None, "answer": "A"}, "there are no options: give a field 'options'"),
-        ({}, "field 'answer_idx' is None but must be one of A, B, C, D"),
+        (
+            {},
+            "no field says which option is right, such as answer_idx with its letter; there ",
+        ),
     ],
 )
 def test_what_is_not_certain_is_refused_by_its_own_name(
@@ -172,13 +175,13 @@ def test_a_json_list_is_a_file_of_questions() -> None:
     ("name", "content", "message"),
     [
         ("m.csv", "question,A,B,answer\nWhich?,x,y,1\n", "m.csv line 2: field 'answer' is '1', w"),
-        ("m.csv", "question,A,B\nWhich?,x,y\n", "m.csv line 2: field 'answer_idx' is None"),
-        ("m.csv", "stem,A,B,answer\nW?,x,y,A\n", "'question' must be a text that is not empty; t"),
+        ("m.csv", "question,A,B\nWhich?,x,y\n", "m.csv line 2: no field says which option"),
+        ("m.csv", "stem,A,B,answer\nW?,x,y,A\n", "a text that is not empty; there are 'stem', 'A'"),
         ("m.csv", "question,A,B,answer\nW?,x,y,z,A\n", "m.csv line 2 has more cells than there"),
         ("m.csv", "question,A,A,answer\nW?,x,y,A\n", "m.csv has two columns 'A'"),
         ("m.csv", "", "m.csv has no questions in it"),
         ("m.json", "[]", "m.json has no questions in it"),
-        ("m.json", "[1]", "m.json line 1: a question must be a JSON object"),
+        ("m.json", "[1]", "m.json record 1: a question must be a JSON object"),
         ("m.json", "[{]", "m.json is not JSON"),
         (
             "m.jsonl",

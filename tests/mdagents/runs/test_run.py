@@ -375,6 +375,12 @@ def test_the_command_that_goes_on_sets_the_same_variables(
     assert "test-key" not in err
 
 
+def test_from_another_folder_the_command_that_goes_on_works_there(provider: FakeProvider) -> None:
+    provider.fail_next("401", times=9)
+    _, err = program(provider, "--num-samples", "1").communicate(timeout=30)
+    assert f" python {REPOSITORY}/main.py --dataset" in err.partition("to go on: ")[2]
+
+
 def test_an_output_folder_that_cannot_be_written(provider: FakeProvider, run: Run) -> None:
     Path("output").write_text("a file, not a folder")
     status, _, err = run("--num-samples", "1")
