@@ -22,7 +22,15 @@ COUNTED = {"answerindex": 0, "answernumber": 1}
 ANSWERS = ("answeridx", *COUNTED, "answer")
 """Fields with the right option, which must agree; names as `plain` returns them."""
 
-OTHER_ANSWERS = ("correctanswer", "correctoption", "correct", "label", "gold", "target")
+OTHER_ANSWERS = (
+    "correctanswer",
+    "correctoption",
+    "correct",
+    "answerkey",
+    "label",
+    "gold",
+    "target",
+)
 """Fields with the right option where none of `ANSWERS` is there; the first one counts."""
 
 _COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")

@@ -57,7 +57,8 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
     """
     if record.keys() >= _MEDQA and isinstance(record["options"], dict):
         letter = record["answer_idx"]
-        if letter is None or (isinstance(letter, str) and letter in record["options"]):
+        is_read = letter is None or (isinstance(letter, str) and letter in record["options"])
+        if is_read and record.keys().isdisjoint(("answer_index", "answer_number")):
             return record
     if record.keys() >= _MEDMCQA:
         return {**record, **_medmcqa(record, where, cop_from)}
@@ -131,7 +132,7 @@ def _pubmedqa(record: Record, where: str) -> Record:
 
 
 def _choices(record: Record, where: str) -> Record:
-    """Read MMLU: a list, and the place of the right one counted from 0.
+    """Read MMLU: a subject, a list, and the place of the right one counted from 0.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
@@ -225,7 +226,7 @@ _FORMS: Sequence[tuple[frozenset[str], Callable[[Record, str], Record]]] = (
     (frozenset({"opa", "answer_idx"}), _medbullets),
     (frozenset(COLUMNS), _withheld),
     (frozenset({"final_decision"}), _pubmedqa),
-    (frozenset({"choices", "answer"}), _choices),
+    (frozenset({"choices", "answer", "subject"}), _choices),
     (frozenset({"question", "options", "label"}), _medxpertqa),
     (frozenset({"answer_options", "correct_answer"}), _afrimedqa),
     (frozenset({"question", "answer", "answer_type"}), _hle),

@@ -36,6 +36,7 @@ def gold(**fields: Any) -> str:
         {"correct": "C"},
         {"label": "C"},
         {"gold": "C"},
+        {"answerKey": "C"},
         {"target": "Ascorbic acid"},
         {"answer_idx": "C"},
         {"answer_index": 2},
@@ -101,6 +102,11 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
             "field 'answer' differs from the text of option C",
         ),
         ({"answer_index": 2, "answer": "Zinc"}, "field 'answer' differs from the text of option C"),
+        (
+            {"options": LETTERED, "answer_idx": "C", "answer_index": 1},
+            "field 'answer_idx' is option C and field 'answer_index' is option B; one of them is",
+        ),
+        ({"choices": LISTED, "answer": 1}, "field 'answer' is 1, which may count the options from"),
         ({"answer_index": 1, "answer_number": 1}, "field 'answer_number' is option A; one of"),
         (
             {"options": ["O", "A", "B", "AB"], "answer": "B"},
