@@ -7,13 +7,15 @@ upwards from the working directory; a variable of the process wins over the file
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values, find_dotenv
+from dotenv.parser import parse_stream
 from platformdirs import user_cache_path
 
 from infra.errors import ConfigError
@@ -56,6 +58,13 @@ _BASE_URL_NAMES = {
     Provider.GROQ: "GROQ_BASE_URL",
 }
 
+CHOICES = (
+    *(f"{role.name}_LLM_{what}" for role in LLMRole for what in ("PROVIDER", "MODEL")),
+    *_MODEL_NAMES.values(),
+    *_BASE_URL_NAMES.values(),
+)
+"""Variables that choose models and endpoints; none holds a key."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoleChoice:
@@ -70,6 +79,8 @@ class Environment:
     """Keys, endpoints and choices. Never printed, never written to a file."""
 
     keys: Mapping[Provider, str] = field(default_factory=dict, repr=False)
+    key_names: Mapping[Provider, str] = field(default_factory=dict)
+    """The variable that holds each key."""
     base_urls: Mapping[Provider, str] = field(default_factory=dict)
     models: Mapping[Provider, str] = field(default_factory=dict)
     roles: Mapping[LLMRole, RoleChoice] = field(default_factory=dict)
@@ -81,26 +92,44 @@ def read_variables() -> dict[str, str]:
     """Return the process environment over the nearest `.env`; empty values count as not set.
 
     Raises:
-        ConfigError: `.env` cannot be read as UTF-8 text.
+        ConfigError: `.env` cannot be read as UTF-8 text, or a line of it is no setting.
     """
     path = find_dotenv(usecwd=True)
     try:
-        from_file = dotenv_values(path)
+        text = Path(path).read_text(encoding="utf-8-sig") if path else ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env cannot be read as UTF-8 text ({type(error).__name__})") from error
-    merged = {**from_file, **os.environ}
+    for entry in parse_stream(StringIO(text)):
+        if entry.error:
+            raise ConfigError(
+                f"{os.path.relpath(path)} line {entry.original.line} is not NAME=VALUE; correct it "
+                "or begin it with #"
+            )
+    merged = {**dotenv_values(stream=StringIO(text)), **os.environ}
     return {name: value for name, value in merged.items() if value}
 
 
+def set_by_process(names: Iterable[str]) -> dict[str, str]:
+    """Return those variables that the process sets, and not `.env`; no address with a password."""
+    values = {name: os.environ.get(name, "") for name in names}
+    return {name: value for name, value in values.items() if value and "@" not in value}
+
+
+def origin_of(name: str) -> str:
+    """Return where a variable is set, for a message: "in the environment", or in which file."""
+    path = "" if os.environ.get(name) else find_dotenv(usecwd=True)
+    return f"in {os.path.relpath(path)}" if path else "in the environment"
+
+
 def check_base_url(url: str, name: str) -> None:
-    """Refuse an address that is not a URL of an endpoint.
+    """Refuse an address that is not the base URL of an endpoint.
 
     Args:
         url: Of an endpoint; empty if none is set.
         name: The variable or flag that set it, for the message.
 
     Raises:
-        ConfigError: The URL has no scheme or no host.
+        ConfigError: The URL has no scheme or no host, or goes on beyond the base.
     """
     try:
         parts = urlsplit(url)
@@ -110,6 +139,8 @@ def check_base_url(url: str, name: str) -> None:
         is_one = False
     if url and not is_one:
         raise ConfigError(f"{name} {url} must begin with http:// or https:// and a host")
+    if urlsplit(url).path.rstrip("/").endswith("/chat/completions"):
+        raise ConfigError(f"{name} {url} must end before /chat/completions, mostly in /v1")
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:
@@ -120,12 +151,14 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
     """
     for name in _BASE_URL_NAMES.values():
         check_base_url(variables.get(name, ""), name)
-    keys = {
-        provider: next((key for name in names if (key := variables.get(name, "").strip())), "")
+    found = {
+        provider: next((name for name in names if variables.get(name, "").strip()), "")
         for provider, names in KEY_NAMES.items()
     }
+    key_names = {provider: name for provider, name in found.items() if name}
     return Environment(
-        keys={provider: key for provider, key in keys.items() if key},
+        keys={provider: variables[name].strip() for provider, name in key_names.items()},
+        key_names=key_names,
         base_urls=_present(_BASE_URL_NAMES, variables),
         models=_present(_MODEL_NAMES, variables),
         roles={

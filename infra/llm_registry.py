@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from infra.chat import ChatModel
 from infra.clock import Clock
@@ -25,10 +27,12 @@ from infra.config import (
     Environment,
     LLMRole,
     Provider,
+    origin_of,
     parse_environment,
     read_variables,
 )
-from infra.errors import ConfigError
+from infra.errors import ConfigError, ErrorKind
+from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import ATTEMPT_TIMEOUT, Attempt
 from infra.layers.cache import Cache, CacheMode, ReplyStore
 from infra.layers.gate import Connections, Gate, Urgency
@@ -92,16 +96,23 @@ class ModelChooser:
             # A server of the user's may call its models anything, `google/gemma-3` included.
             return ModelSpec(Provider.OPENAI, text, self._base_url)
         text = self._configs.aliases.get(text, text)
-        start, _, rest = text.partition("/")
+        start, slash, rest = text.partition("/")
+        if slash and not rest:
+            raise ConfigError(f"the model '{text}' has no name after its provider")
         if start in set(Provider):
             return self.of_provider(Provider(start), rest)
         provider = self._configs.provider_of(text)
         if provider is None:
             raise ConfigError(
                 f"unknown model '{text}': write provider/name with one of the providers "
-                f"{', '.join(Provider)}, or give --model-base-url for an endpoint of your own"
+                f"{', '.join(Provider)}, or give the base URL of an endpoint of your own "
+                f"(--model-base-url){did_you_mean(text, self._known_models())}"
             )
         return self.of_provider(provider, text)
+
+    def _known_models(self) -> set[str]:
+        full = {name for name in self._configs.models if not name.endswith("*")}
+        return full | {name.partition("/")[2] for name in full} | {*self._configs.aliases}
 
     def of_provider(self, provider: Provider, name: str = "") -> ModelSpec:
         """Return a model of `provider`; without a name that of the environment or the default."""
@@ -158,7 +169,7 @@ class ModelChooser:
         if choice.provider not in set(Provider):
             raise ConfigError(
                 f"{role.name}_LLM_PROVIDER is '{choice.provider}' but must be one of "
-                f"{', '.join(Provider)}"
+                f"{', '.join(Provider)}{did_you_mean(choice.provider, Provider)}"
             )
         return self.of_provider(Provider(choice.provider), choice.model)
 
@@ -304,6 +315,7 @@ class ModelRegistry:
             monotonic=runtime.clock.monotonic,
             on_wait=runtime.on_wait,
             sleep=runtime.sleep,
+            notes=_notes(spec, runtime.environment, runtime.configs),
         )
 
     def _provider(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, str, int]:
@@ -387,14 +399,40 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     """
     if spec.provider is Provider.LOCAL:
         if not _is_embedded(spec, configs) and not Path(spec.name).is_file():
-            raise ConfigError(f"there is no GGUF file {spec.name}; check --model local/PATH")
+            raise ConfigError(f"there is no GGUF file {spec.name}; check the path in local/PATH")
         return
+    key = environment.keys.get(spec.provider)
     has_own_endpoint = spec.base_url and spec.provider is Provider.OPENAI
-    if spec.provider not in environment.keys and not has_own_endpoint:
+    if key is None and not has_own_endpoint:
+        others = "".join(f"a model of {other} (there is a key), or " for other in environment.keys)
         raise ConfigError(
             f"no key for {spec.provider}: put {KEY_NAMES[spec.provider][0]}=… into .env or the "
-            "environment, or use --model local for the embedded model"
+            f"environment, or choose {others}the model 'local', which needs none"
         )
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        name = environment.key_names.get(spec.provider, "")
+        raise ConfigError(
+            f"{name} {origin_of(name)} holds a character that no key has, such as a space, a line "
+            "break or a curly quotation mark; copy the key again"
+        )
+
+
+def _notes(
+    spec: ModelSpec, environment: Environment, configs: ModelConfigs
+) -> Mapping[ErrorKind, str]:
+    """Return what a user should know when an endpoint refuses a model for good."""
+    if spec.provider is Provider.LOCAL:
+        return {}
+    name = environment.key_names.get(spec.provider)
+    key = f"no key was sent: {KEY_NAMES[spec.provider][0]} is not set"
+    if name:
+        key = f"the key is {name} {origin_of(name)}"
+    full = {known for known in configs.models if not known.endswith("*")}
+    model = "" if str(spec) in full else did_you_mean(str(spec), full).removeprefix("; ")
+    speaks_openai = spec.provider is not Provider.GOOGLE
+    if speaks_openai and spec.base_url and not re.search(r"/v\d", urlsplit(spec.base_url).path):
+        model = f"the base URL {spec.base_url} has no /v1 at its end; most servers need it"
+    return {ErrorKind.AUTH: key, ErrorKind.MODEL_NOT_FOUND: model}
 
 
 def _is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:

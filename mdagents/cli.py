@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 
 import mdagents
+from infra.files.did_you_mean import did_you_mean
 from infra.files.printing import print_line, reaches_any_screen
 
 Main = Callable[[Sequence[str], str], int]
@@ -76,7 +77,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             return PROGRAMS[name][0](words[count:], f"mdagents {name}")
     parser = _parser()
     parser.parse_known_args(words)
-    print_line(f"error: there is no '{' '.join(words[:2])}'; there are {', '.join(PROGRAMS)}")
+    given = [word for word in words[:2] if word == words[0] or not word.startswith("-")]
+    name = " ".join(given)
+    is_group = any(program.startswith(f"{name} ") for program in PROGRAMS)
+    meant = (
+        ""
+        if is_group
+        else (
+            did_you_mean(name, PROGRAMS)
+            or did_you_mean(f"data {given[0]}", PROGRAMS)
+            or did_you_mean(given[0], [*PROGRAMS, "--help", "--version"])
+        )
+    )
+    print_line(f"error: there is no 'mdagents {name}'; there are {', '.join(PROGRAMS)}{meant}")
     return 2
 
 

@@ -120,6 +120,30 @@ def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> Non
     call(bin_dir, "python", "-m", "evals.cli.validate_logs", *traces)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("rnu --model x", "there is no 'mdagents rnu'; there are run, score, "),
+        ("rnu", "; did you mean 'run'?"),
+        ("data downlaod medqa", "; did you mean 'data download'?"),
+        ("download medqa", "; did you mean 'data download'?"),
+        ("--vresion", "; did you mean '--version'?"),
+        ("data download medqq", "; did you mean 'medqa'?"),
+        ("data download medqa --splt", "there is no flag --splt; did you mean '--split'?"),
+        ("data extract sample-01", "; did you mean 'sample-001'?"),
+        ("score --ouput x", "there is no flag --ouput; did you mean '--output'?"),
+    ],
+)
+def test_a_mistyped_word_is_one_line(words: str, message: str) -> None:
+    command = [sys.executable, "-m", "mdagents", *words.split()]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.embedded
 def test_the_embedded_model_from_another_folder(bin_dir: Path) -> None:
     cache = {"MDAGENTS_CACHE_DIR": str(CACHE_DIR)}
@@ -133,7 +157,7 @@ PROGRAMS = [
     ["evaluate_text_output.py"],
     ["split_test_data.py"],
     ["extract_by_question_id.py"],
-    ["-m", "mdagents.cli", "data", "check"],
+    ["-m", "mdagents", "data", "check"],
 ]
 
 

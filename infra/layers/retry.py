@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
@@ -68,6 +68,7 @@ class Retry:
         monotonic: Clock in seconds.
         on_wait: Called with each pause before it starts.
         sleep: Awaited for each pause, in seconds.
+        notes: Kind of error -> what a user should know when it ends the run.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Retry:
         monotonic: Callable[[], float],
         on_wait: OnWait | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        notes: Mapping[ErrorKind, str] | None = None,
     ) -> None:
         self._inner = inner
         self._policy = policy
@@ -88,6 +90,7 @@ class Retry:
         self._monotonic = monotonic
         self._on_wait = on_wait
         self._sleep = sleep
+        self._notes = notes or {}
         self._has_replied = False
         self._fatal_in_a_row = 0
 
@@ -148,7 +151,8 @@ class Retry:
         return reply
 
     def _down(self, error: ProviderError) -> EndpointDown:
-        return EndpointDown(f"{self._name} is out of reach: {error}")
+        note = self._notes.get(error.kind)
+        return EndpointDown(f"{self._name} is out of reach: {error}{f' ({note})' if note else ''}")
 
     def _is_retryable(self, error: BaseException) -> bool:
         if not isinstance(error, ProviderError):

@@ -12,13 +12,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from infra.errors import ConfigError
+from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_result
-from mdagents.datasets.dataset import file_counting, find_dataset, read_lines, read_question
+from mdagents.datasets.dataset import file_counting, find_dataset, read_question
 from mdagents.datasets.exemplars import find_train_file
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.questions import SourceQuestion
+from mdagents.datasets.record_lines import place, read_lines
 
 CLEAN, FINDINGS = 0, 1
 """Exit statuses."""
@@ -129,7 +131,7 @@ def _questions(
         try:
             yield line, read_question(content, path, line, counting)
         except ConfigError as error:
-            detail = str(error).removeprefix(f"{path} line {line}").lstrip(": ")
+            detail = str(error).removeprefix(place(path, line)).lstrip(": ")
             findings.append(Finding(str(path), line, "?", Kind.UNUSABLE, detail))
 
 
@@ -249,7 +251,7 @@ def _as_json(checked: Sequence[Checked], findings: Sequence[Finding]) -> dict[st
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program,
         description="Looks for what is wrong with the questions of a data set: "
         + ", ".join(Kind)
@@ -257,7 +259,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         epilog="Exit status: 0 nothing found, 1 findings, 2 wrong use.",
     )
     add = parser.add_argument
-    add("names", nargs="+", metavar="FILE_OR_NAME", help="a .jsonl file, or a name as for a run")
+    add("names", nargs="+", metavar="FILE_OR_NAME", help="a file, or a name, as for a run")
     add("--split", metavar="NAME", default="test", help="as for a run")
     add("--data-dir", metavar="DIR", default="data", help="as for a run")
     add("--train", metavar="FILE", type=Path, help="exemplars [train.jsonl beside the file]")

@@ -12,12 +12,11 @@ import json
 import math
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
-from mdagents.datasets.dataset import read_lines
+from mdagents.datasets.record_lines import read_lines, table, table_rows
 
 MMLU_SUBJECTS = (
     "anatomy",
@@ -120,15 +119,13 @@ def _pubmedqa(files: Sequence[Path], *, of_test: bool) -> Records:
 
 
 def csv_rows(files: Sequence[Path]) -> Records:
-    """Yield the rows of one CSV file with a header; columns without a name are left out.
+    """Yield the rows of one CSV file with a header.
 
     Raises:
         ConfigError: It is not such a file.
     """
     (path,) = files
-    with _table(path) as file:
-        for row in csv.DictReader(file):
-            yield {name: text for name, text in row.items() if name and text is not None}
+    return (row for _, row in table_rows(path))
 
 
 _MEDEXQA = ("question", "A", "B", "C", "D", "explanation", "another_explanation", "answer_idx")
@@ -143,7 +140,7 @@ def medexqa_rows(files: Sequence[Path]) -> Records:
         ConfigError: One of them is not such a file.
     """
     for path in files:
-        with _table(path) as file:
+        with table(path) as file:
             for number, row in enumerate(csv.reader(file, delimiter="\t")):
                 if len(row) != len(_MEDEXQA):
                     raise ConfigError(
@@ -154,17 +151,6 @@ def medexqa_rows(files: Sequence[Path]) -> Records:
                 options = {letter: record.pop(letter) for letter in "ABCD"}
                 record["answer_idx"] = record["answer_idx"].strip()
                 yield {"id": f"{path.stem}-{number}", **record, "options": options}
-
-
-@contextmanager
-def _table(path: Path) -> Iterator[io.TextIOWrapper]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            yield file
-        except UnicodeDecodeError:
-            raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
-        except csv.Error as error:
-            raise ConfigError(f"{path} cannot be read as a table: {error}") from None
 
 
 def rows_by_hand(files: Sequence[Path]) -> Iterator[Record]:

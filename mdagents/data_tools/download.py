@@ -33,6 +33,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.errors import ConfigError
+from infra.files.command_line import Parser
+from infra.files.did_you_mean import did_you_mean
 from infra.files.printing import fails_in_one_line, print_result
 from mdagents.data_tools.conversion import rows_by_hand
 from mdagents.data_tools.fetching import fetch, sha256_of
@@ -263,7 +265,7 @@ def download(
     """Bring ``data_dir/name`` up to date and print what was done, licence and citation.
 
     Args:
-        name: Name of a data set in `catalogue`, or one of `BY_HAND`.
+        name: Name of a data set in `catalogue`, or one of `BY_HAND`, in any case.
         data_dir: Folder of all data sets.
         catalogue: The files of each data set that is fetched.
         by_hand: Files that the user has, instead of fetching any; see `rows_by_hand`.
@@ -277,6 +279,8 @@ def download(
         ConfigError: A file cannot be fetched, checked or put into its place. Files that were
             there before are unchanged.
     """
+    if name.lower() in catalogue or name.lower() in BY_HAND:
+        name = name.lower()
     folder = data_dir / name
     try:
         if by_hand:
@@ -318,8 +322,10 @@ def _sources(
 
 def _check_name(name: str, catalogue: Mapping[str, tuple[Source, ...]]) -> None:
     if name not in catalogue and name not in BY_HAND:
-        known = ", ".join(sorted({*catalogue, *BY_HAND}))
-        raise ConfigError(f"unknown data set {name!r}; known: {known}")
+        known = sorted({*catalogue, *BY_HAND})
+        raise ConfigError(
+            f"unknown data set {name!r}; known: {', '.join(known)}{did_you_mean(name, known)}"
+        )
 
 
 def _write_note(note: SourceNote, folder: Path, staging: Staging) -> None:
@@ -338,7 +344,7 @@ def _refuse(error: OSError, folder: Path) -> NoReturn:
 
 
 def _parser(program: str, catalogue: Mapping[str, tuple[Source, ...]]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program,
         description="Fetches the real files of a data set, pinned and checked.",
         epilog="HF_ENDPOINT and GITHUB_RAW_ENDPOINT name mirrors to download from.",

@@ -12,10 +12,11 @@ from pathlib import Path
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
 from mdagents.data_tools.conversion import Record
-from mdagents.datasets.dataset import file_counting, open_dataset, read_lines, read_question
+from mdagents.datasets.dataset import file_counting, open_dataset, read_question
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.published_forms import OutOfScopeError
 from mdagents.datasets.question_records import parse_question
+from mdagents.datasets.record_lines import read_lines
 
 MOST_LEFT_OUT = 0.01
 """Share of the published records that may be unusable before the whole file counts as broken."""

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import ConfigError
+from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_result
-from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
+from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.datasets.question_records import ID_FIELDS
 
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
     by_id = {entry.id: entry for entry in dataset.index}
     missing = [id_ for id_ in options.ids if id_ not in by_id]
     if missing:
-        raise ConfigError(f"{dataset.path} has no question with id {', '.join(missing)}")
+        raise ConfigError(no_question(dataset, missing))
     entries = [by_id[id_] for id_ in dict.fromkeys(options.ids)]
     if options.output:
         write_questions(dataset, entries, Path(options.output))
@@ -44,7 +45,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
 
 def data_parser(program: str, description: str) -> argparse.ArgumentParser:
     """Make a parser with the flags that name a data set."""
-    parser = argparse.ArgumentParser(prog=program, description=description)
+    parser = Parser(prog=program, description=description)
     parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for a run")
     parser.add_argument("--split", metavar="NAME", default="test", help="as for a run")
     parser.add_argument("--data-dir", metavar="DIR", default="data", help="as for a run")

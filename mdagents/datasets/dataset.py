@@ -1,19 +1,22 @@
-"""Finds data sets, indexes the questions of their JSONL files and reads them when needed."""
+"""Finds data sets, indexes the questions of their files and reads them when needed."""
 
 from __future__ import annotations
 
 import hashlib
 import reprlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from infra.errors import ConfigError
+from infra.files.did_you_mean import did_you_mean
 from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
+from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
 
 DATA_DIR = Path("data")
 """Where data sets are, unless the user names another folder."""
@@ -35,7 +38,7 @@ class IndexEntry:
 
     id: str
     offset: int
-    """Bytes from the start of the file."""
+    """Bytes from the start of the file; in a list or a table the record's place, from 0."""
     line: int
     """Counted from 1."""
     digest: str
@@ -56,6 +59,8 @@ class Dataset:
     """What a user must know about this data set before reading a score; empty without caveats."""
     counting: Counting | None = None
     """How it counts options, if it is a file of MedMCQA."""
+    records: tuple[bytes, ...] = ()
+    """Those of a list or a table, which cannot be read one by one, as lines."""
 
     def line(self, entry: IndexEntry) -> str:
         """Return the record of a question as stored in the file, including its line break.
@@ -63,6 +68,8 @@ class Dataset:
         Raises:
             ConfigError: The file has changed since it was indexed.
         """
+        if self.records:
+            return self.records[entry.offset].decode()
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             line = file.readline()
@@ -86,6 +93,12 @@ class Dataset:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+SAMPLE_NAME = "medqa-sample"
+"""Name of the data set that ships with the project."""
+
+_SPLITS = ("test", "train")
+"""Of a data set that is fetched, and of the sample."""
+
 _SAMPLE = "sample"
 """`meta_info` of the questions that ship with the project."""
 
@@ -100,18 +113,24 @@ SAMPLE_NOTICE = (
 
 
 def open_dataset(name: str, data_dir: Path, split: str = "test") -> Dataset:
-    """Open a data set by the name of its folder, or a `.jsonl` file by its path.
+    """Open a data set by the name of its folder, or a file by its path.
 
     Args:
-        name: Folder under `data_dir`, such as `medqa` or `medagentsbench/medqa_hard`, or a path
-            that ends in `.jsonl`.
+        name: Folder under `data_dir`, such as `medqa` or `medagentsbench/medqa_hard`, in any case;
+            `medqa-sample`, which is always there; or a path that ends as one of `ENDINGS`.
         data_dir: Folder of the data sets.
-        split: File name without `.jsonl` in the folder.
+        split: Name of the file in the folder, `.jsonl` or `.csv`.
 
     Raises:
         ConfigError: There is no such data set, or one of its records is not valid.
     """
     return _index(*find_dataset(name, data_dir, split))
+
+
+def no_question(dataset: Dataset, ids: Sequence[str]) -> str:
+    """Return the error for ids that no question of a data set has."""
+    meant = did_you_mean(ids[0], [entry.id for entry in dataset.index])
+    return f"{dataset.name} has no question with id {', '.join(ids)}{meant}"
 
 
 def is_shipped(dataset: Dataset) -> bool:
@@ -125,42 +144,71 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     Raises:
         ConfigError: There is no such data set.
     """
-    if name.endswith(".jsonl"):
-        path = Path(name)
+    path = Path(name)
+    if path.suffix in ENDINGS:
         if not path.is_file():
             raise ConfigError(f"there is no data set file {name}; check the path of --dataset")
         label = path.stem if path.stem != "test" else path.parent.name or path.stem
         return label, path
-    path = data_dir / name / f"{split}.jsonl"
-    if path.is_file():
-        return (name if split == "test" else f"{name}-{split}"), path
+    there = _folders(data_dir)
+    if name not in there:
+        spellings = {known.lower(): known for known in (SAMPLE_NAME, *KNOWN, *sorted(there))}
+        name = spellings.get(name.lower(), name)
+    for ending in _IN_FOLDERS:
+        path = data_dir / name / f"{split}{ending}"
+        if path.is_file():
+            return (name if split == "test" else f"{name}-{split}"), path
     file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
     # An installed package brings its sample along, for whoever has no data yet and names none.
     has_data = data_dir != DATA_DIR or (data_dir / "medqa" / "test.jsonl").is_file()
-    for folder in (data_dir / "medqa", *(() if has_data else (_SHIPPED,))):
-        if name == "medqa" and (folder / file).is_file():
-            return ("medqa-sample" if split == "test" else f"medqa-sample-{split}"), folder / file
-    raise ConfigError(_not_found(name, data_dir, split))
+    folders = [data_dir / "medqa"] if name == "medqa" else []
+    if name == SAMPLE_NAME or (name == "medqa" and not has_data):
+        folders.append(_SHIPPED)
+    for folder in folders:
+        if (folder / file).is_file():
+            return (SAMPLE_NAME if split == "test" else f"{SAMPLE_NAME}-{split}"), folder / file
+    raise ConfigError(_not_found(name, data_dir, split, there))
 
 
-def _not_found(name: str, data_dir: Path, split: str) -> str:
+_IN_FOLDERS = (".jsonl", ".csv")
+
+
+def _folders(data_dir: Path) -> dict[str, list[str]]:
+    """Return name of a data set -> its splits."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(data_dir.glob("*/**/*")):
+        if file.suffix in _IN_FOLDERS:
+            found.setdefault(str(file.parent.relative_to(data_dir)), []).append(file.stem)
+    return found
+
+
+def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[str]]) -> str:
+    path = Path(name)
+    if (path / "samples.jsonl").is_file():
+        return f"{name} is a run, not a data set; give --dataset the questions"
+    if path.is_file():
+        return f"{name} cannot be read: the name of a data set file ends in {', '.join(ENDINGS)}"
     folder = data_dir / name
-    if folder.is_dir():
-        splits = ", ".join(sorted(file.stem for file in folder.glob("*.jsonl"))) or "none"
+    splits = there.get(name, [])
+    if name == SAMPLE_NAME or (name == "medqa" and not splits and split not in _SPLITS):
+        folder, splits = _SHIPPED, list(_SPLITS)
+    if folder.is_dir() or splits:
         return (
-            f"data set '{name}' has no split '{split}' in {folder} (there: {splits}); see --split"
+            f"data set '{name}' has no split '{split}' in {folder} "
+            f"(there: {', '.join(splits) or 'none'}); see --split{did_you_mean(split, splits)}"
         )
     if name in KNOWN:
         return (
             f"data set '{name}' is not in {data_dir} yet; "
             f"fetch it with mdagents data download {name}"
         )
-    known = sorted(
-        {str(file.parent.relative_to(data_dir)) for file in data_dir.glob("*/**/*.jsonl")}
-    )
+    known = [*there, SAMPLE_NAME, *KNOWN]
+    endings, one_of_these = " or ".join(ENDINGS), "one of these, " if there else ""
+    within = next((longer for longer in known if longer.endswith(f"/{name.lower()}")), "")
     return (
-        f"there is no data set '{name}' in {data_dir} (there: {', '.join(known) or 'none'}); "
-        "give one of these, a path to a .jsonl file, or another --data-dir"
+        f"there is no data set '{name}' in {data_dir} (there: {', '.join(there) or 'none'}); give "
+        f"{one_of_these}{SAMPLE_NAME}, a path to a {endings} file, "
+        f"or another --data-dir{did_you_mean(within or name, known)}"
     )
 
 
@@ -169,13 +217,17 @@ def _index(name: str, path: Path) -> Dataset:
     entries = []
     notices = [f"{counting}."] if counting else []
     whole = hashlib.sha256()
+    records: list[bytes] = []
+    keeps = not has_lines(path)
     for offset, number, line in read_lines(path):
         whole.update(line)
+        if keeps:
+            records.append(line)
         if not line.strip():
             continue
-        record = load_json(line, f"{path} line {number}")
+        record = _record(line, path, number)
         question = parse_question(
-            record, f"{path} line {number}", number, counting.first if counting else None
+            record, place(path, number), number, counting.first if counting else None
         )
         if record.get("meta_info") == _SAMPLE and SAMPLE_NOTICE not in notices:
             notices.append(SAMPLE_NOTICE)
@@ -189,7 +241,22 @@ def _index(name: str, path: Path) -> Dataset:
             f"{path} has the id {reprlib.repr(twice[0])} more than once (lines "
             f"{', '.join(lines[:_MOST_LINES])}{', …' if len(lines) > _MOST_LINES else ''})"
         )
-    return Dataset(name, path, whole.hexdigest(), tuple(entries), " ".join(notices), counting)
+    sha256 = whole.hexdigest()
+    if keeps:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    notice = " ".join(notices)
+    return Dataset(name, path, sha256, tuple(entries), notice, counting, tuple(records))
+
+
+def _record(line: bytes, path: Path, number: int) -> Any:
+    try:
+        return load_json(line, place(path, number))
+    except ConfigError as error:
+        start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if number > 1 or start == b"{":
+            raise
+        kind = "a JSON list must be named .json" if start == b"[" else "a table must be named .csv"
+        raise ConfigError(f"{error}; {kind}") from None
 
 
 _MOST_LINES = 10
@@ -203,22 +270,6 @@ def file_counting(path: Path) -> Counting | None:
         ConfigError: It cannot be read, or nothing shows how it counts.
     """
     return counting_of(path, ((number, line) for _, number, line in read_lines(path)))
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (offset in bytes, line number from 1, line) of a file.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
-    offset = 0
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                yield offset, number, line
-                offset += len(line)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def read_question(
@@ -235,7 +286,7 @@ def read_question(
     Raises:
         ConfigError: The line is not valid; names file, line and field.
     """
-    where = f"{path} line {number}"
+    where = place(path, number)
     cop_from = counting.first if counting else None
     return parse_question(load_json(line, where), where, number, cop_from)
 

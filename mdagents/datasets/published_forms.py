@@ -1,7 +1,7 @@
 """The forms in which data sets are published, read as the one form of this project: MedQA's.
 
 A form is recognised by the names of its fields, so that a file can be used as its authors publish
-it, one record a line. Unrecognised records are left unchanged, for `parse_question` to judge.
+it. All other records are read as `own_forms` says, for `parse_question` to judge.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
+from mdagents.datasets.own_forms import by_name, has_answer, in_own_form, lettered
 from mdagents.datasets.questions import LETTERS
 
 Record = Mapping[str, Any]
@@ -55,13 +56,16 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
         ConfigError: The form is known, and its answer is withheld or names no option.
     """
     if record.keys() >= _MEDQA and isinstance(record["options"], dict):
-        return record
+        letter = record["answer_idx"]
+        is_read = letter is None or (isinstance(letter, str) and letter in record["options"])
+        if is_read and record.keys().isdisjoint(("answer_index", "answer_number")):
+            return record
     if record.keys() >= _MEDMCQA:
         return {**record, **_medmcqa(record, where, cop_from)}
     for fields, read in _FORMS:
         if record.keys() >= fields:
             return {**record, **read(record, where)}
-    return record
+    return {**record, **in_own_form(record, where)}
 
 
 def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record:
@@ -90,7 +94,9 @@ def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record
 
 
 def _withheld(record: Record, where: str) -> Record:
-    """Reject a record of MedMCQA's test split, which has no `cop`."""
+    """Reject a record of MedMCQA's test split, which has no `cop` and no other answer."""
+    if has_answer(record):
+        return in_own_form(record, where)
     raise ConfigError(
         f"{where}: there is no field 'cop': the answers of this split are withheld; use validation"
     )
@@ -126,11 +132,13 @@ def _pubmedqa(record: Record, where: str) -> Record:
 
 
 def _choices(record: Record, where: str) -> Record:
-    """Read MMLU: a list, and the place of the right one counted from 0.
+    """Read MMLU: a subject, a list, and the place of the right one counted from 0.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
-    options = _lettered(record["choices"])
+    if isinstance(record["answer"], str):
+        return in_own_form(record, where)
+    options = lettered(record["choices"])
     return {"options": options, "answer_idx": _letter_at(record["answer"], options), "answer": None}
 
 
@@ -147,8 +155,10 @@ def _medxpertqa(record: Record, where: str) -> Record:
     label, options = record["label"], record["options"]
     if isinstance(label, list) and len(label) == 1:
         (label,) = label
-    if isinstance(options, list):
-        options = _by_name(options, "letter", "content")
+    if isinstance(options, list) and all(isinstance(option, dict) for option in options):
+        options = by_name(options, "letter", "content")
+    if not isinstance(label, str) or not isinstance(options, dict) or label not in options:
+        return in_own_form({**record, "options": options}, where)
     read: dict[str, Any] = {"options": options, "answer_idx": label}
     if isinstance(record["question"], str) and isinstance(options, dict):
         read["question"] = _without_choices(record["question"], options)
@@ -178,8 +188,8 @@ def _afrimedqa(record: Record, where: str) -> Record:
             f"{where}: field 'correct_answer' is {reprlib.repr(right)} but must be one of {known}"
         )
     place = next((list(options).index(name) for name in names), None)
-    lettered = _lettered(list(options.values()))
-    read: dict[str, Any] = {"options": lettered, "answer_idx": _letter_at(place, lettered)}
+    by_letter = lettered(list(options.values()))
+    read: dict[str, Any] = {"options": by_letter, "answer_idx": _letter_at(place, by_letter)}
     if clean := record.get("question_clean"):
         read["question"] = clean
     return read
@@ -212,48 +222,20 @@ def _hle(record: Record, where: str) -> Record:
     }
 
 
-def _options(record: Record, where: str) -> Record:
-    """Read a list of texts or of `{key, value}`, or texts by letter; the answer is a letter.
-
-    Source: https://huggingface.co/datasets/TIGER-Lab/MMLU-Pro,
-    https://huggingface.co/datasets/bigbio/med_qa, https://huggingface.co/datasets/mkieffer/Medbullets
-    """
-    options = record["options"]
-    if isinstance(options, list) and all(isinstance(option, dict) for option in options):
-        options = _by_name(options, "key", "value")
-    read: dict[str, Any] = {"options": _lettered(options)}
-    if "answer_idx" not in record:
-        read |= {"answer_idx": record["answer"], "answer": None}
-    return read
-
-
 _FORMS: Sequence[tuple[frozenset[str], Callable[[Record, str], Record]]] = (
     (frozenset({"opa", "answer_idx"}), _medbullets),
     (frozenset(COLUMNS), _withheld),
     (frozenset({"final_decision"}), _pubmedqa),
-    (frozenset({"choices", "answer"}), _choices),
+    (frozenset({"choices", "answer", "subject"}), _choices),
     (frozenset({"question", "options", "label"}), _medxpertqa),
     (frozenset({"answer_options", "correct_answer"}), _afrimedqa),
     (frozenset({"question", "answer", "answer_type"}), _hle),
-    (_MEDQA, _options),
-    (frozenset({"options", "answer"}), _options),
 )
 
 
 def _columns(record: Record) -> Mapping[str, object]:
     columns = {letter: f"op{letter.lower()}" for letter in LETTERS}
     return {letter: record[column] for letter, column in columns.items() if column in record}
-
-
-def _by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
-    objects = [option for option in options if isinstance(option, dict)]
-    return {str(option.get(name)): option.get(text) for option in objects}
-
-
-def _lettered(texts: object) -> object:
-    if isinstance(texts, list) and len(texts) <= len(LETTERS):
-        return dict(zip(LETTERS, texts, strict=False))
-    return texts
 
 
 def _letter_at(place: object, options: object) -> object:

@@ -49,15 +49,22 @@ def parse_question(
     """
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
+    names = reprlib.repr([*record])[1:-1]
     record = in_medqa_form(record, where, cop_from)
     text = record.get("question")
     if not isinstance(text, str) or not text.strip():
-        raise ConfigError(f"{where}: field 'question' must be a text that is not empty")
+        found = "" if "question" in record else f"; there are {names}"
+        raise ConfigError(f"{where}: field 'question' must be a text that is not empty{found}")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
         return SourceQuestion(_id(record, where, number), text.strip(), options, "", hidden)
+    if "answer_idx" not in record:
+        raise ConfigError(
+            f"{where}: no field says which option is right, such as answer_idx with its letter; "
+            f"there are {names}"
+        )
     if isinstance(gold, str) and gold in hidden:
         raise ConfigError(
             f"{where}: field 'answer_idx' is {gold!r}, and that option is empty or n/a"
@@ -86,7 +93,15 @@ def _check_length(text: str, field: str) -> None:
 def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return letter -> text of the options that are shown, and of those that are not."""
     if not isinstance(options, dict):
-        raise ConfigError(f"{where}: field 'options' must be an object with letters")
+        if options is None:
+            raise ConfigError(
+                f"{where}: there are no options: give a field 'options' with a list of texts, or "
+                "a field for each of them: A, B, C, …"
+            )
+        raise ConfigError(
+            f"{where}: field 'options' must be an object with letters, or a list of at most "
+            f"{len(LETTERS)} texts"
+        )
     letters = ",".join(options)
     if letters != ",".join(LETTERS[: len(options)]):
         raise ConfigError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import ConfigError
+from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_result
 from mdagents.export import export_run
 
@@ -31,7 +32,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program,
         description="Writes a run as a log of Inspect (inspect.aisi.org.uk), for `inspect view`.",
         epilog="Exit status: 0 written, 1 cannot be written, 2 wrong use or a damaged file.",

@@ -22,6 +22,29 @@ def holds_nothing(folder: Path) -> bool:
     return not samples.is_file() or samples.stat().st_size == 0
 
 
+def name_to_use(
+    output_dir: Path, name: str, earlier_name: str, config_hash: str, *, fresh: bool
+) -> str:
+    """Return the name of a run: that of an earlier version, if the run is there under that.
+
+    Args:
+        output_dir: Where runs are.
+        name: As a run is called today.
+        earlier_name: As earlier versions called it.
+        config_hash: Of the run.
+        fresh: Whether it starts anew; what another run is called does not matter then.
+    """
+    if (output_dir / name).exists() or not (output_dir / earlier_name).exists():
+        return name
+    if not fresh:
+        return earlier_name  # and `earlier_run` says if it is another run
+    try:
+        earlier = read_manifest(output_dir / earlier_name)
+    except ConfigError:
+        return name
+    return earlier_name if earlier and earlier.config_hash == config_hash else name
+
+
 def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
     """Return the existing run of the same name, if it may be continued.
 

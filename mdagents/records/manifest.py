@@ -194,20 +194,17 @@ class RunManifest(BaseModel):
     spent: Spent = Spent()
 
 
-def run_name(
-    model: str, dataset: str, level: str, baseline: str, samples: int, changes_hash: str
-) -> str:
-    """Return `{model}_{dataset}_{level}_{n}samples`.
+def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str) -> str:
+    """Return `{model}_{dataset}_{how}_{n}samples`.
 
     Args:
         model: As the run's models call it.
         dataset: Name of the data set.
-        level: `adaptive`, or the difficulty that is forced.
-        baseline: Stands before the samples; empty for the teams.
+        how: `adaptive`, the difficulty that is forced, or the baseline.
         samples: Number of questions.
         changes_hash: Stands at the end; empty when all settings are the default.
     """
-    parts = (model, dataset, level, baseline, f"{samples}samples", changes_hash)
+    parts = (model, dataset, how, f"{samples}samples", changes_hash)
     name = "_".join(part for part in parts if part)
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,7 @@ from pydantic import (
 from exaid_core.policy import TriggerPolicy
 from infra.config import check_base_url
 from infra.errors import ConfigError
+from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
@@ -106,7 +107,7 @@ class RunConfig(BaseModel):
             raise ConfigError(_one_line(error)) from None
 
     dataset: str = "medqa"
-    """Folder under `data_dir`, or a `.jsonl` file."""
+    """Folder under `data_dir`, or a `.jsonl`, `.json` or `.csv` file."""
     split: str = "test"
     data_dir: Path = DATA_DIR
     num_samples: AtLeast1 | None = None
@@ -198,7 +199,10 @@ class RunConfig(BaseModel):
         names = [name.lower() for name in _listed(value)]
         for name in names:
             if name not in set(Difficulty):
-                raise ConfigError(f"--skip {name}: there are only {', '.join(Difficulty)}")
+                raise ConfigError(
+                    f"--skip {name}: the levels are {', '.join(Difficulty)}"
+                    f"{did_you_mean(name, Difficulty)}"
+                )
         return tuple(sorted({Difficulty(name) for name in names}))
 
     @field_validator("model_role", mode="before")
@@ -209,7 +213,7 @@ class RunConfig(BaseModel):
             if role not in MODEL_ROLES or not model:
                 raise ConfigError(
                     f"--model-role {entry}: write ROLE=MODEL with a role of "
-                    f"{', '.join(MODEL_ROLES)}"
+                    f"{', '.join(MODEL_ROLES)}{_meant(role, MODEL_ROLES)}"
                 )
             chosen[role] = model
         return chosen
@@ -223,7 +227,7 @@ class RunConfig(BaseModel):
             if limit not in WORD_LIMITS or not words.isdecimal() or not 5 <= int(words) <= 1000:
                 raise ConfigError(
                     f"--words {entry}: write NAME=N with a name of {', '.join(WORD_LIMITS)} "
-                    "and 5 to 1000 words"
+                    f"and 5 to 1000 words{_meant(name, WORD_LIMITS)}"
                 )
             limits[limit] = int(words)
         return limits
@@ -415,17 +419,38 @@ def _one_line(error: ValidationError) -> str:
     first, *others = error.errors()
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        return f"there is no setting {name}; a RunConfig takes flags of main.py by their names"
+        return (
+            f"there is no setting {name}; a RunConfig takes flags of main.py by their names"
+            f"{did_you_mean(name, RunConfig.model_fields)}"
+        )
     flag = f"--{name.replace('_', '-')}"
     if first["type"] in _OUT_OF_BOUNDS:
         given = first["input"]
         shown = f"{given:g}" if isinstance(given, float) else reprlib.repr(given)
         return f"{flag} is {shown} but must be {_bounds(name)}"
     same = [other for other in others if other["loc"][0] == name]
+    if first["type"] in _OF_A_CLOSED_SET:
+        listed = " ".join(error["ctx"]["expected"] for error in [first, *same])
+        allowed = re.findall(r"'([^']+)'", listed)
+        return (
+            f"{flag} is {reprlib.repr(first['input'])} but must be one of {', '.join(allowed)}"
+            f"{did_you_mean(str(first['input']), allowed)}"
+        )
+    if kind := _KINDS.get(first["type"].partition("_")[0]):
+        return f"{flag} is {reprlib.repr(first['input'])} but must be {kind}"
     wrong = " or ".join(part["msg"].removeprefix("Value error, ") for part in [first, *same])
     return f"{flag} is {reprlib.repr(first['input'])}: {wrong}"
 
 
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "yes or no",
+    "string": "a text",
+    "path": "a path",
+}
+"""Start of the name of pydantic's error -> what was expected."""
+_OF_A_CLOSED_SET = ("enum", "literal_error")
 _OUT_OF_BOUNDS = ("greater_than", "greater_than_equal", "less_than_equal")
 
 
@@ -442,6 +467,10 @@ def _bounds(name: str) -> str:
         case {"exclusiveMinimum": low}:
             return f"more than {low:g}"
     raise AssertionError("only these bounds are used")
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    return "" if name in known else did_you_mean(name, known)
 
 
 def _listed(value: object) -> tuple[str, ...]:

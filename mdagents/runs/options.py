@@ -12,14 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 import configargparse
 
 import mdagents
 from exaid_core.policy import TriggerPolicy
-from infra.config import read_variables
+from infra.config import origin_of, read_variables
 from infra.errors import ConfigError
+from infra.files.command_line import Parser
+from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from mdagents.datasets.questions import OptionOrder
@@ -27,21 +29,34 @@ from mdagents.display import DISPLAYS
 from mdagents.runs.config import ADAPTIVE, EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
 from mdagents.settings import Difficulty, Method, Preset
 
+SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
+"""Variables that `env_flag` reads for the constants of `main.py`."""
+
 EXAID_POLICIES = (*(policy.value for policy in TriggerPolicy), EXAID_OFF)
 
 _PLAIN = (str, int, float, Path)
 _ENV_PREFIX = "MDAGENTS_"
+_RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
+_NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_SHARED_DATA")
+"""Variables with that prefix that others read: `infra.config`, and the tests and benchmarks."""
 _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "
     "flag > environment > file. --num_samples is read like --num-samples."
 )
 
 
-class _Parser(configargparse.ArgumentParser):  # type: ignore[misc]
-    """Raises a ConfigError where argparse would print its usage and exit."""
+class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
+    """Also says of a wrong value that it comes from a variable or a file."""
 
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{' '.join(message.split())} (see {self.prog} --help)")
+    def place_of(self, flag: str) -> str:
+        name = flag.lstrip("-")
+        variable = _variable(name)
+        for source, settings in self.get_source_to_settings_dict().items():
+            if source == "environment_variables" and variable in settings:
+                return f"{variable} {origin_of(variable)}"
+            if source.startswith("config_file|") and name in settings:
+                return f"{flag} in {source.partition('|')[2]}"
+        return flag
 
 
 class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
@@ -53,9 +68,13 @@ class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
         try:
             content = yaml.load(stream, Loader=yaml.BaseLoader)  # BaseLoader makes text only
         except yaml.YAMLError as error:
-            raise configargparse.ConfigFileParserException(f"not YAML: {error}") from error
+            raise configargparse.ConfigFileParserException(
+                f"{stream.name} is not YAML: {error}"
+            ) from error
         if not isinstance(content, dict):
-            raise configargparse.ConfigFileParserException("not a list of `flag: value`")
+            raise configargparse.ConfigFileParserException(
+                f"{stream.name} is not a list of `flag: value`"
+            )
         return {str(name).replace("_", "-"): _text(value) for name, value in content.items()}
 
 
@@ -123,10 +142,22 @@ def read_options(
     parser = make_parser(program)
     parser.set_defaults(**(kept or {}))
     arguments = [_with_dashes(argument) for argument in argv]
-    file = variables.get(f"{_ENV_PREFIX}RUN_CONFIG")
+    file = variables.get(_RUN_CONFIG)
     if file and not any(argument.startswith("--run-config") for argument in arguments):
         arguments = ["--run-config", file, *arguments]
-    return parser.parse_args(arguments, env_vars=dict(variables))  # type: ignore[no-any-return]
+    options = parser.parse_args(arguments, env_vars=dict(variables))
+    _check_names(variables, options)
+    return options
+
+
+def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> None:
+    """Refuse a mistyped variable, which would leave the run as it is without a word."""
+    flags = {_RUN_CONFIG, *map(_variable, vars(options))}
+    for name in variables:
+        if name.startswith(_ENV_PREFIX) and name not in {*_NOT_FLAGS, *flags}:
+            bare, *known = (n.removeprefix(_ENV_PREFIX) for n in (name, *sorted(flags)))
+            meant = did_you_mean(bare, known).replace("'", f"'{_ENV_PREFIX}", 1) or "; unset it"
+            raise ConfigError(f"{name} {origin_of(name)} is no setting of this program{meant}")
 
 
 def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:
@@ -144,6 +175,10 @@ def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunCon
     return RunConfig(**said)
 
 
+def _variable(flag: str) -> str:
+    return f"{_ENV_PREFIX}{flag.replace('-', '_').upper()}"
+
+
 def _with_dashes(argument: str) -> str:
     if not argument.startswith("--"):
         return argument
@@ -153,7 +188,7 @@ def _with_dashes(argument: str) -> str:
 
 def make_parser(program: str = "python main.py") -> _Parser:
     """Make the parser of `main.py`, which is that of `mdagents run`, too."""
-    parser = _Parser(
+    parser = _Parser(  # type: ignore[call-arg]  # those of configargparse, which has no types
         prog=program,
         description="Answers multiple-choice medical questions with teams of LLM agents.",
         epilog=_EPILOG,
@@ -185,8 +220,10 @@ def _values(closed_set: type[StrEnum]) -> list[str]:
 
 def _add_data_flags(group: Any) -> None:
     add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
-    add("--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl file")
-    add("--split", metavar="NAME", help="file in that folder, without .jsonl")
+    add(
+        "--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl, .json or .csv file"
+    )
+    add("--split", metavar="NAME", help="file in that folder, without its ending")
     add("--data-dir", metavar="DIR", help="where the data sets are")
     count("--num-samples", help="answer the first N questions [all]")
     add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")

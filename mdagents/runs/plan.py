@@ -17,12 +17,12 @@ from infra.errors import ConfigError
 from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
-from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
+from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.datasets.exemplars import exemplars_hash
-from mdagents.records.folder import earlier_run
+from mdagents.records.folder import earlier_run, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.config import RunConfig
+from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import choose_models
 from mdagents.runs.solver import Solver
 from mdagents.settings import Method, Status, TeamRole
@@ -120,7 +120,7 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
         by_id = {entry.id: entry for entry in entries}
         missing = [id_ for id_ in selection.ids if id_ not in by_id]
         if missing:
-            raise ConfigError(f"{dataset.path} has no question with id {', '.join(missing)}")
+            raise ConfigError(no_question(dataset, missing))
         entries = [by_id[id_] for id_ in dict.fromkeys(selection.ids)]
     if selection.shuffle_seed is not None:
         random.Random(selection.shuffle_seed).shuffle(entries)
@@ -144,16 +144,19 @@ def make_manifest(
     exemplars = exemplars_hash(dataset.path) if config.method is Method.FEW_SHOT else ""
     config_hash = config.identity(endpoints, items_hash, exemplars)
     team = specs[TeamRole.DECISION.value]
-    return RunManifest(
-        version=mdagents.__version__,
-        name=run_name(
+    name, earlier_name = (
+        run_name(
             Path(team.name).stem if team.provider is Provider.LOCAL else team.name,
             dataset.name,
-            config.difficulty,
-            "" if config.method is Method.MDAGENTS else config.method.value,
+            how,
             len(entries),
             config_hash[:8] if config.changes_from_default() else "",
-        ),
+        )
+        for how in _how_answered(config)
+    )
+    return RunManifest(
+        version=mdagents.__version__,
+        name=name_to_use(config.output_dir, name, earlier_name, config_hash, fresh=config.fresh),
         config_hash=config_hash,
         config=_effective(config),
         options=config.flags()
@@ -175,6 +178,13 @@ def make_manifest(
         package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp"),
         invocations=[Invocation(started_at=clock.timestamp())],
     )
+
+
+def _how_answered(config: RunConfig) -> tuple[str, str]:
+    """Return (what a run's name says today, what it said in earlier versions)."""
+    if config.method is Method.MDAGENTS:
+        return config.difficulty, config.difficulty
+    return config.method.value, f"{ADAPTIVE}_{config.method}"
 
 
 def _effective(config: RunConfig) -> dict[str, object]:

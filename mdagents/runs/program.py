@@ -8,17 +8,18 @@ import gc
 import json
 import shlex
 import signal
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from infra.clock import Clock
-from infra.config import parse_environment, read_variables
+from infra.config import CHOICES, parse_environment, read_variables, set_by_process
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result, reaches_any_screen
 from mdagents.records.manifest import read_manifest
-from mdagents.runs.options import read_config, read_options
+from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.runner import Outcome
 from mdagents.runs.session import RunResult, run
 from mdagents.scoring.report import make_report, render_report
@@ -29,6 +30,10 @@ FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""
 
 
+_NOT_AGAIN = ("MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
+"""Variables that a command which goes on must not or need not set."""
+
+
 @dataclass(frozen=True, slots=True)
 class Called:
     """How the user calls the programs, for help and advice."""
@@ -37,7 +42,14 @@ class Called:
     score: str
 
 
-FROM_A_CLONE = Called("python main.py", "python evaluate_text_output.py")
+def _from_a_clone(program: str) -> Called:
+    """Name the programs of a clone as the user did, from whichever folder."""
+    path = Path(program)
+    folder = path.parent if path.name == "main.py" else Path()
+    names = (folder / name for name in ("main.py", "evaluate_text_output.py"))
+    return Called(*(f"python {shlex.quote(str(name))}" for name in names))
+
+
 INSTALLED = Called("mdagents run", "mdagents score")
 
 
@@ -47,7 +59,7 @@ def main(
     *,
     skip: Collection[str],
     show_interaction_table: bool,
-    called: Called = FROM_A_CLONE,
+    called: Called | None = None,
 ) -> int:
     """Run a benchmark.
 
@@ -55,14 +67,14 @@ def main(
         argv: The command line without the program's name.
         skip: Levels that are left out whatever the command line says: the constants of `main.py`.
         show_interaction_table: The same for `--show-interaction-table`.
-        called: How the user calls it.
+        called: How the user calls it; None: as the program of a clone that runs.
 
     Returns:
         The exit status.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so main.py sets it while it loads
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    program = _Program(argv, called)
+    program = _Program(argv, called or _from_a_clone(sys.argv[0]))
     try:
         return program.run(skip, show_interaction_table=show_interaction_table)
     except ConfigError as error:
@@ -126,6 +138,10 @@ class _Program:
         options = self._read()
         if options.resume is None:
             return options
+        if options.fresh:
+            raise ConfigError(
+                "--resume goes on with a run and --fresh starts it anew; leave one of them out"
+            )
         named = Path(options.resume.removesuffix(".json"))
         name = named.name
         # NAME is a run below --output-dir, FOLDER/NAME the one in that folder.
@@ -199,11 +215,18 @@ class _Program:
         way_on = "" if isinstance(error, NothingRecorded) else f"; {self.go_on}"
         return f"stopped: {error}{way_on}"
 
+    def _set_for_this_start(self) -> Mapping[str, str]:
+        """Return the variables that the same run needs again: not those of `.env`, and no key."""
+        names = [name for name in self._variables if name.startswith("MDAGENTS_")]
+        said = set_by_process([*SWITCHES, *sorted(names), *CHOICES])
+        return {name: value for name, value in said.items() if name not in _NOT_AGAIN}
+
     @property
     def go_on(self) -> str:
         """The command that continues the run."""
         flags = shlex.join(flag for flag in self._argv if flag != "--fresh")
-        return f"to go on: {self._called.run} {flags}".rstrip()
+        variables = "".join(f"{n}={shlex.quote(v)} " for n, v in self._set_for_this_start().items())
+        return f"to go on: {variables}{self._called.run} {flags}".rstrip()
 
 
 def _of_exaid(result: RunResult) -> list[str]:

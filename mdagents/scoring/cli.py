@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import NoReturn
 
 from infra.errors import ConfigError
+from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_result
 from infra.files.spreadsheet import text_cell
 from mdagents.scoring.report import make_report, render_report
@@ -61,16 +61,9 @@ def main(
     return 0
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises a ConfigError where argparse would print its usage and exit."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see {self.prog} --help)")
-
-
 def make_parser(program: str) -> argparse.ArgumentParser:
     """Make the parser of the program, under the name that the user called."""
-    parser = _Parser(
+    parser = Parser(
         prog=program,
         description="Scores runs from their files alone: no network, no key.",
     )

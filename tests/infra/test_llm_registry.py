@@ -9,7 +9,14 @@ import pytest
 from infra.config import Environment, LLMRole, Provider, parse_environment
 from infra.errors import ConfigError
 from infra.ledger import Ledger
-from infra.llm_registry import ModelChooser, ModelRegistry, ModelSpec, Runtime, get_llm
+from infra.llm_registry import (
+    ModelChooser,
+    ModelRegistry,
+    ModelSpec,
+    Runtime,
+    check_reachable,
+    get_llm,
+)
 from infra.model_configs import load_model_configs
 
 
@@ -34,6 +41,31 @@ def chooser(base_url: str = "", **variables: str) -> ModelChooser:
 )
 def test_a_name_finds_its_provider(text: str, expected: str) -> None:
     assert str(chooser().parse(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({}, r"or choose the model 'local', which needs none$"),
+        ({"GROQ_API_KEY": "k"}, r"choose a model of groq \(there is a key\), or the model 'local'"),
+    ],
+)
+def test_a_missing_key_says_what_would_work(variables: dict[str, str], message: str) -> None:
+    environment = parse_environment(variables)
+    with pytest.raises(ConfigError, match=message):
+        check_reachable(ModelSpec(Provider.OPENAI, "gpt-4o"), environment, load_model_configs())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gtp-4o-mini", "gpt-4o-mini"), ("gemni-2.5-flash", "gemini-2.5-flash"),
+     ("opnai/gpt-4o", "openai/gpt-4o"), ("mystery", None)],
+)  # fmt: skip
+def test_a_mistyped_model_brings_the_right_one(name: str, meant: str | None) -> None:
+    ending = "" if meant is None else f"; did you mean '{meant}'?"
+    with pytest.raises(ConfigError) as caught:
+        chooser().parse(name)
+    assert str(caught.value).endswith(f"(--model-base-url){ending}")
 
 
 def test_an_unknown_name_says_what_to_write() -> None:

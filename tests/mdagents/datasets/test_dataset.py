@@ -187,3 +187,52 @@ def test_the_sample_is_there_for_who_has_no_data_and_names_none() -> None:
     )
     with pytest.raises(ConfigError, match="has no split 'train'"):
         open_dataset("medqa", Path("data"), "train")
+
+
+def test_names_may_be_written_in_any_case(tmp_path: Path) -> None:
+    write(tmp_path / "medmcqa" / "test.jsonl", GOOD)
+    write(tmp_path / "MyOwn" / "test.jsonl", GOOD)
+    assert open_dataset("MedMCQA", tmp_path).name == "medmcqa"
+    assert open_dataset("myown", tmp_path).name == "MyOwn"
+    assert open_dataset("MedQA", Path("data")).name == "medqa-sample"
+    with pytest.raises(ConfigError, match=r"data set 'pubmedqa' is not in .* yet"):
+        open_dataset("PubMedQA", tmp_path)
+
+
+def test_the_sample_has_a_name_of_its_own_everywhere(tmp_path: Path) -> None:
+    write(Path("data/medqa/test.jsonl"), GOOD)
+    assert len(open_dataset("medqa", Path("data")).index) == 1
+    for data_dir in (Path("data"), tmp_path / "none"):
+        assert open_dataset("medqa-sample", data_dir).name == "medqa-sample"
+        assert open_dataset("MedQA-Sample", data_dir, "train").name == "medqa-sample-train"
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "message"),
+    [
+        ("medaq", "test", r"no data set 'medaq' in .*; did you mean 'medqa'\?$"),
+        ("mmlu_pro", "test", r"; did you mean 'mmlu-pro'\?$"),
+        ("medqa_hard", "test", r"; did you mean 'medagentsbench/medqa_hard'\?$"),
+        ("alfa", "test", r"\(there: alpha\).*; did you mean 'alpha'\?$"),
+        ("zzz", "test", r"or another --data-dir$"),
+        (
+            "alpha",
+            "tset",
+            r"\(there: test, train\); see --split; did you mean 'test'\?$",
+        ),
+        ("medqa", "trian", r"no split 'trian' in .*; did you mean 'train'\?$"),
+    ],
+)
+def test_a_mistyped_name_brings_the_right_one(
+    tmp_path: Path, name: str, split: str, message: str
+) -> None:
+    write(tmp_path / "alpha" / "test.jsonl", GOOD)
+    write(tmp_path / "alpha" / "train.jsonl", GOOD)
+    with pytest.raises(ConfigError, match=message):
+        open_dataset(name, tmp_path, split)
+
+
+def test_a_run_is_no_data_set() -> None:
+    write(Path("output/run/samples.jsonl"), GOOD)
+    with pytest.raises(ConfigError, match="output/run is a run, not a data set"):
+        open_dataset("output/run", Path("data"))

@@ -115,7 +115,7 @@ def test_options_that_repeat_are_kept() -> None:
         (AFRIMEDQA | {"correct_answer": "option5"}, "is 'E', and that option is empty or n/a"),
         (AFRIMEDQA | {"answer_options": "{"}, "line 4: field 'answer_options' is not JSON"),
         (AFRIMEDQA | {"answer_options": "[]"}, "but must be one of its options"),
-        (MEDXPERTQA | {"label": ["A", "B"]}, "line 4: field 'answer_idx' is ['A', 'B']"),
+        (MEDXPERTQA | {"label": ["A", "B"]}, "line 4: field 'label' is ['A', 'B']"),
         (HLE | {"answer": "E"}, "line 4: field 'answer_idx' is 'E' but must be one of A, B, C, D"),
         (PUBMEDQA | {"final_decision": "perhaps"}, "line 4: field 'answer_idx' is None"),
         (PUBMEDQA | {"CONTEXTS": "text"}, "line 4: field 'question' must be a text"),
@@ -123,10 +123,10 @@ def test_options_that_repeat_are_kept() -> None:
         (MMLU | {"answer": True}, "line 4: field 'answer_idx' is True"),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),
         (MMLU | {"choices": ["one", "", "n/a"]}, "line 4: field 'options' must have 2 to 10"),
-        (MMLU_PRO | {"answer": "J"}, "line 4: field 'answer_idx' is 'J'"),
+        (MMLU_PRO | {"answer": "J"}, "line 4: field 'answer' is 'J'"),
         (MMLU_PRO | {"options": "A, B"}, "line 4: field 'options' must be an object"),
         (BIGBIO | {"answer": "one"}, "line 4: field 'answer' differs from the text of option E"),
-        (MEDXPERTQA | {"label": "K"}, "line 4: field 'answer_idx' is 'K'"),
+        (MEDXPERTQA | {"label": "K"}, "line 4: field 'label' is 'K'"),
     ],
 )
 def test_what_is_wrong_is_named(record: dict[str, Any], message: str) -> None:

@@ -343,7 +343,7 @@ def test_exaid_is_off_where_nobody_talks_to_anybody(provider: FakeProvider, run:
         output = ("--output-dir", method)
         assert run("--num-samples", "2", "--method", method, *output)[0] == 0
         (written,) = Path(method).glob("*.json")
-        assert written.name == f"gpt-4o-mini_sample_adaptive_{method}_2samples.json"
+        assert written.name == f"gpt-4o-mini_sample_{method}_2samples.json"
     assert all(OF_EXAID not in call.text for call in provider.calls)
     assert run("--num-samples", "2", "--method", "cot_sc", "--exaid", "turn_end")[0] == 0
     assert any(OF_EXAID in call.text for call in provider.calls), "it was asked for"

@@ -173,7 +173,7 @@ def test_the_interaction_table_is_printed(provider: FakeProvider, run: Run) -> N
 
 WRONG_USE = [
     (["--num-samples", "0"], "--num-samples is 0 but must be at least 1"),
-    (["--num-samples", "x"], "invalid int value: 'x'"),
+    (["--num-samples", "x"], "--num-samples is 'x' but must be a whole number"),
     (["--limit", "5-2"], "--limit is '5-2'"),
     (["--limit", "40-50"], "has only 30 questions"),
     (["--limit", "2", "--num-samples", "2"], "say the same thing"),
@@ -184,7 +184,7 @@ WRONG_USE = [
     (["--model", "gemini-2.5-flash"], "no key for google"),
     (["--model", "local/none.gguf"], "no GGUF file none.gguf"),
     (["--model-role", "experts=gpt-4o"], "write ROLE=MODEL with a role of router"),
-    (["--difficulty", "hard"], "invalid choice: 'hard'"),
+    (["--difficulty", "hard"], "--difficulty is 'hard' but must be one of adaptive, basic"),
     (["--num-experts", "11"], "--num-experts is 11 but must be 1 to 10"),
     (["--num-rounds", "0"], "--num-rounds is 0 but must be 1 to 10"),
     (["--max-connections", "0"], "--max-connections is 0"),
@@ -202,8 +202,23 @@ WRONG_USE = [
     (["--resume"], "there is no unfinished run in output"),
     (["--model-base-url", "not-a-url"], "must begin with http:// or https://"),
     (["--model-base-url", "http://u:pw@h/v1"], "must hold no password"),
-    (["--bogus"], "unrecognized arguments: --bogus"),
+    (["--bogus"], "there is no flag --bogus"),
     (["--run-config", "none.yaml"], "none.yaml"),
+    (["--dificulty", "basic"], "there is no flag --dificulty; did you mean '--difficulty'?"),
+    (["--exaid", "of"], "--exaid is 'of' but must be one of full_exaid, "),
+    (["--exaid", "of"], "; did you mean 'off'?"),
+    (["--skip", "basci"], "; did you mean 'basic'?"),
+    (["--words", "opinon=50"], "; did you mean 'opinion'?"),
+    (["--model-role", "exprt=gpt-4o"], "; did you mean 'expert'?"),
+    (["--model", "gtp-4o-mini"], "; did you mean 'gpt-4o-mini'?"),
+    (["--model", "opnai/gpt-4o"], "; did you mean 'openai/gpt-4o'?"),
+    (["--model", "openai/"], "the model 'openai/' has no name after its provider"),
+    (["--dataset", "medaq"], "; did you mean 'medqa'?"),
+    (["--dataset", "medqa", "--split", "tset"], "no split 'tset' in "),
+    (["--sample-id", "sample-01"], "no question with id sample-01; did you mean 'sample-001'?"),
+    (["--fresh", "--resume"], "--resume goes on with a run and --fresh starts it anew; leave one"),
+    (["--fresh", "--resume", "x"], "--resume goes on with a run and --fresh starts it anew"),
+    (["--model-base-url", "http://h/v1/chat/completions"], "must end before /chat/completions"),
 ]
 
 
@@ -219,6 +234,151 @@ def test_wrong_use_is_one_line_and_writes_nothing(
     assert message in err
     assert not Path("output").exists()
     assert provider.calls == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "MDAGENTS_NUM_SAMPELS",
+            "3",
+            "MDAGENTS_NUM_SAMPELS {place} is no setting of this program; "
+            "did you mean 'MDAGENTS_NUM_SAMPLES'?",
+        ),
+        ("MDAGENTS_ZZZ", "3", "MDAGENTS_ZZZ {place} is no setting of this program; unset it"),
+        (
+            "MDAGENTS_DIFFICULTY",
+            "advnced",
+            "MDAGENTS_DIFFICULTY {place} is 'advnced' but must be one of adaptive, basic, "
+            "intermediate, advanced; did you mean 'advanced'?",
+        ),
+        (
+            "MDAGENTS_NUM_SAMPLES",
+            "x",
+            "MDAGENTS_NUM_SAMPLES {place} is 'x' but must be a whole number",
+        ),
+    ],
+)
+@pytest.mark.parametrize("place", ["in the environment", "in .env"])
+def test_a_wrong_variable_is_named_with_its_place(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str, place: str
+) -> None:
+    if place == "in .env":
+        Path(".env").write_text(f"{name}={value}\n")
+    else:
+        monkeypatch.setenv(name, value)
+    assert run() == (2, "", f"error: {message.format(place=place)}\n")
+    assert not Path("output").exists()
+
+
+def test_variables_that_others_read_are_no_mistake(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MDAGENTS_CACHE_DIR", "cache")
+    monkeypatch.setenv("MDAGENTS_SHARED_DATA", "data")
+    assert run("--num-samples", "1", "--difficulty", "basic")[0] == 0
+
+
+def test_a_mistyped_name_in_a_file_is_named_with_the_file(run: Run) -> None:
+    Path("run.yaml").write_text("num-sampels: 3\n")
+    _, _, err = run("--run-config", "run.yaml")
+    assert "no flag --num-sampels in run.yaml; did you mean '--num-samples'?" in err
+    Path("run.yaml").write_text("difficulty: hard\n")
+    _, _, err = run("--run-config", "run.yaml")
+    assert "--difficulty in run.yaml is 'hard' but must be one of adaptive, basic" in err
+
+
+def test_a_line_of_env_that_is_none_is_named(run: Run) -> None:
+    Path(".env").write_text("# keys\nGOOGLE_API_KEY=k\nOPENAI_API_KEY k\n")
+    assert run() == (
+        2, "", "error: .env line 3 is not NAME=VALUE; correct it or begin it with #\n"
+    )  # fmt: skip
+
+
+KEY = "sk-secretsecretsecret"
+
+
+@pytest.mark.parametrize("place", ["in the environment", "in .env", "in ../.env"])
+def test_a_wrong_key_says_where_it_came_from(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    if place == "in the environment":
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    else:
+        monkeypatch.delenv("OPENAI_API_KEY")
+        Path(".env").write_text(f"OPENAI_API_KEY={KEY}\n")
+    if place == "in ../.env":
+        Path("below").mkdir()
+        monkeypatch.chdir("below")
+    provider.fail_next("401", times=9)
+    status, _, err = run("--num-samples", "1")
+    last = err.splitlines()[-1]
+    assert status == 1
+    assert f"(the key is OPENAI_API_KEY {place}); to go on: " in last
+    assert KEY not in err
+
+
+def test_a_server_that_wants_a_key_says_that_none_was_sent(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    provider.fail_next("401", times=9)
+    status, _, err = run("--num-samples", "1", "--model", "gpt-4o-mini")
+    assert (status, "(no key was sent: OPENAI_API_KEY is not set)" in err) == (1, True)
+
+
+@pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk-a sk-b", "“sk-abcdefgh”"])
+def test_a_key_that_can_be_none_is_not_sent(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    status, _, err = run("--num-samples", "1")
+    assert status == 2
+    assert err.startswith("error: OPENAI_API_KEY in the environment holds a character that no key")
+    assert "sk-" not in err
+    assert provider.calls == []
+
+
+def test_a_base_url_without_v1_says_so(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = provider.openai_base_url.removesuffix("/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    status, _, err = run("--num-samples", "1")
+    assert status == 1
+    assert f"(the base URL {url} has no /v1 at its end; most servers need it)" in err
+
+
+def test_a_model_that_the_endpoint_does_not_know_is_compared_with_known_ones(
+    provider: FakeProvider, run: Run
+) -> None:
+    provider.fail_next("404_model", times=9)
+    status, _, err = run("--num-samples", "1", "--model", "gpt-4o-mimi")
+    assert (status, "(did you mean 'openai/gpt-4o-mini'?)" in err) == (1, True)
+
+
+def test_the_command_that_goes_on_sets_the_same_variables(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKIP_ADVANCED", "1")
+    monkeypatch.setenv("MDAGENTS_FRESH", "1")
+    monkeypatch.setenv("MDAGENTS_NUM_SAMPLES", "2")
+    Path(".env").write_text("MDAGENTS_SEED=4\n")
+    provider.fail_next("401", times=9)
+    _, _, err = run("--preset", "classic")
+    went = err.splitlines()[-1].partition("to go on: ")[2]
+    assert went.startswith(
+        "SKIP_ADVANCED=1 MDAGENTS_EXAID=off MDAGENTS_NUM_SAMPLES=2 "
+        f"OPENAI_BASE_URL={provider.openai_base_url} python main.py "
+    )
+    assert went.endswith("--preset classic")
+    assert "test-key" not in err
+
+
+def test_from_another_folder_the_command_that_goes_on_works_there(provider: FakeProvider) -> None:
+    provider.fail_next("401", times=9)
+    _, err = program(provider, "--num-samples", "1").communicate(timeout=30)
+    assert f" python {REPOSITORY}/main.py --dataset" in err.partition("to go on: ")[2]
 
 
 def test_an_output_folder_that_cannot_be_written(provider: FakeProvider, run: Run) -> None:

@@ -237,7 +237,7 @@ def test_without_any_run(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--nonsense"], "unrecognized arguments: --nonsense (see "),
+        (["--nonsense"], "there is no flag --nonsense (see "),
         (["--common"], "--common belongs to --compare"),
         (["--compare", "output/run.json"], "--compare needs two runs or more"),
         (["--compare", "output/run.json", "output/run"], "output/run cannot be read"),

@@ -271,7 +271,7 @@ def test_a_run(provider: FakeProvider, run: Run, method: Method) -> None:
     assert record["calls"] == calls
     assert record["response"]["final_answer"].startswith(f"{record['predicted']}) ")
     (folder,) = (file.parent for file in Path("output").glob("*/run.json"))
-    assert folder.name.startswith(f"gpt-4o-mini_sample_adaptive_{method}_1samples")
+    assert folder.name.startswith(f"gpt-4o-mini_sample_{method}_1samples")
     assert f"baseline   {method}" in err
     with gzip.open(next((folder / "traces").iterdir()), "rt") as trace:
         assert f"Answer: {record['predicted']}" in trace.read()

@@ -1,0 +1,8 @@
+"""`python -m mdagents` is the command `mdagents`."""
+
+import sys
+
+from mdagents.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""Questions of a user's own: options in a list or in columns, the right one by letter or text.
+
+The number of the right option is read only from a field whose name says where it counts from. Any
+other is refused, also where most authors would count from 0: a wrong gold is worse than a refusal.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from infra.errors import ConfigError
+from mdagents.datasets.questions import LETTERS
+
+Record = Mapping[str, Any]
+
+COUNTED = {"answerindex": 0, "answernumber": 1}
+"""Field with the number of the right option -> what it calls the first one."""
+
+ANSWERS = ("answeridx", *COUNTED, "answer")
+"""Fields with the right option, which must agree; names as `plain` returns them."""
+
+OTHER_ANSWERS = (
+    "correctanswer",
+    "correctoption",
+    "correct",
+    "answerkey",
+    "label",
+    "gold",
+    "target",
+)
+"""Fields with the right option where none of `ANSWERS` is there; the first one counts."""
+
+_COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
+_MARKED = re.compile(r"\(?([A-Za-z])[).:]?")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
+
+
+def plain(name: str) -> str:
+    """Return the name of a field without case, spaces and punctuation: `Option A` is `optiona`."""
+    return re.sub(r"[\W_]", "", name.lower())
+
+
+def has_answer(record: Record) -> bool:
+    """Return whether a field of a record has the name of one with the right option."""
+    return not {*ANSWERS, *OTHER_ANSWERS}.isdisjoint(map(plain, record))
+
+
+def in_own_form(record: Record, where: str) -> Record:
+    """Return `question`, `options` (letter -> text) and `answer_idx` (letter) as far as they exist.
+
+    Args:
+        record: One record, with names of fields in any case.
+        where: File and line, for the error.
+
+    Raises:
+        ConfigError: It does not say for certain which option is right; names the field.
+    """
+    options = _options(record, where)
+    read: dict[str, Any] = {"options": options}
+    asked = [text for name, text in record.items() if plain(name) == "question"]
+    if asked and "question" not in record:
+        read["question"] = asked[0]
+    if isinstance(options, dict) and len(options) > 1:
+        read |= _right(record, options, where)
+    return read
+
+
+def lettered(texts: object) -> object:
+    """Return letter -> text of a list; anything else as it is."""
+    if isinstance(texts, list) and len(texts) <= len(LETTERS):
+        return dict(zip(LETTERS, texts, strict=False))
+    return texts
+
+
+def by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
+    """Return letter -> text of options that are objects with both."""
+    objects = [option for option in options if isinstance(option, dict)]
+    return {str(option.get(name)): option.get(text) for option in objects}
+
+
+def _options(record: Record, where: str) -> object:
+    for name, options in record.items():
+        if plain(name) in ("options", "choices"):
+            if isinstance(options, list) and all(isinstance(option, dict) for option in options):
+                return by_name(options, "key", "value")
+            return lettered(options)
+    columns: dict[str, object] = {}
+    for name, text in record.items():
+        if column := _COLUMN.fullmatch(plain(name)):
+            letter = column[1].upper()
+            if letter in columns:
+                raise ConfigError(f"{where}: field '{name}' is a second one for option {letter}")
+            columns[letter] = text
+    return dict(sorted(columns.items())) or None
+
+
+def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
+    given = {
+        name: value
+        for name, value in record.items()
+        if plain(name) in (*ANSWERS, *OTHER_ANSWERS) and value not in (None, "")
+    }
+    agreeing = [name for name in given if plain(name) in ANSWERS]
+    names = agreeing or sorted(given, key=lambda name: OTHER_ANSWERS.index(plain(name)))[:1]
+    firm = [name for name in names if plain(name) != "answer"] or names
+    letters = {name: _letter(name, given[name], options, where) for name in firm}
+    read: dict[str, Any] = {}
+    if letters:
+        read["answer_idx"] = next(iter(letters.values()))
+    for name in names:
+        # Beside another field, `answer` says the same again. A text that is none of the options is
+        # left there, for whoever compares it with the right one.
+        meant = _meant(given[name], options)
+        if name in firm or not meant.isdisjoint(letters.values()):
+            read |= {"answer": None} if plain(name) == "answer" else {}
+        elif _MARKED.fullmatch(str(given[name]).strip()):
+            letters[name] = _letter(name, given[name], options, where)
+    if len({*letters.values()}) > 1:
+        said = " and ".join(f"field '{name}' is option {of}" for name, of in letters.items())
+        raise ConfigError(f"{where}: {said}; one of them is wrong")
+    return read
+
+
+def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> str:
+    """Return the letter of the option that a field calls right."""
+    field = f"{where}: field '{name}' is {reprlib.repr(value)}"
+    text = "" if isinstance(value, bool) else " ".join(str(value).split())
+    first = COUNTED.get(plain(name))
+    if _NUMBER.fullmatch(text):
+        if first is None:
+            raise ConfigError(
+                f"{field}, which may count the options from 0 or from 1: write the letter, or call "
+                "the field answer_index if its first option is 0, answer_number if it is 1"
+            )
+        place = float(text) - first
+        if not 0 <= place < len(options):
+            raise ConfigError(f"{field} but must be {first} to {len(options) - 1 + first}")
+        return list(options)[int(place)]
+    if first is not None or not isinstance(value, str):
+        raise ConfigError(
+            f"{field} but must be {'a letter' if first is None else 'a whole number'}"
+        )
+    mark = _MARKED.fullmatch(text)
+    if plain(name) == "answeridx" and mark and mark[1].upper() in options:
+        return mark[1].upper()
+    meant = _meant(value, options)
+    if len(meant) > 1:
+        letters = " or ".join(sorted(meant))
+        raise ConfigError(f"{field}, which may be {letters}: write the letter into answer_idx")
+    if not meant:
+        text = "" if plain(name) == "answeridx" else ", or the text of one option"
+        raise ConfigError(f"{field} but must be one of {', '.join(options)}{text}")
+    return meant.pop()
+
+
+def _meant(value: object, options: Mapping[str, Any]) -> set[str]:
+    """Return the letters of the options that a letter or a text may mean."""
+    if not isinstance(value, str):
+        return set()
+    text = " ".join(value.split())
+    meant = {letter for letter, option in options.items() if _same(option, text)}
+    if (mark := _MARKED.fullmatch(text)) and mark[1].upper() in options:
+        meant.add(mark[1].upper())
+    return meant
+
+
+def _same(option: object, text: str) -> bool:
+    return isinstance(option, str) and " ".join(option.split()).casefold() == text.casefold()

@@ -1,0 +1,120 @@
+"""The records of a file of questions: a JSON object a line, one JSON list, or a table (CSV)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from infra.errors import ConfigError
+from infra.files.json_text import load_json
+
+ENDINGS = (".jsonl", ".json", ".csv")
+"""Of files of questions."""
+
+_DELIMITERS = ",;\t"
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (offset in bytes, line number from 1, line) of a file.
+
+    Those of a list or a table are made: JSON, whose offset is its place in the file, from 0.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    if has_lines(path):
+        yield from _lines(path)
+        return
+    records = table_rows(path) if path.suffix == ".csv" else _elements(path)
+    for place, (number, record) in enumerate(records):
+        text = json.dumps(record, ensure_ascii=False)
+        yield place, number, text.encode(errors="surrogatepass") + b"\n"
+
+
+def place(path: Path, number: int) -> str:
+    """Return what an error calls a record, by the number that `read_lines` gives it."""
+    return f"{path} {'record' if path.suffix == '.json' else 'line'} {number}"
+
+
+def has_lines(path: Path) -> bool:
+    """Return whether each line of a file is a record, which can be read alone.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    if path.suffix != ".json":
+        return path.suffix != ".csv"
+    with _reading(path), path.open("rb") as file:
+        start = file.read(_START).removeprefix(b"\xef\xbb\xbf")
+    return not start.lstrip().startswith(b"[")
+
+
+_START = 4096  # bytes, in which more than white space is expected
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    offset = 0
+    with _reading(path), path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            yield offset, number, line
+            offset += len(line)
+
+
+def _elements(path: Path) -> Iterator[tuple[int, object]]:
+    with _reading(path):
+        raw = path.read_bytes()
+    yield from enumerate(load_json(raw, str(path)), start=1)
+
+
+def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, column -> text) of a table with a header; columns without a name go.
+
+    Cells are separated by what is most frequent in the header: a comma, a semicolon or a tab.
+
+    Raises:
+        ConfigError: It is not such a file.
+    """
+    with table(path) as file:
+        header = file.readline()
+        file.seek(0)
+        rows = csv.DictReader(file, delimiter=max(_DELIMITERS, key=header.count))
+        names = [name for name in rows.fieldnames or () if name]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ConfigError(f"{path} has two columns '{twice}'; leave one of them out")
+        number = rows.line_num + 1
+        for row in rows:
+            if any(row.pop(None, ())):
+                raise ConfigError(
+                    f"{path} line {number} has more cells than there are columns; put a text with "
+                    "the separator in it between quotation marks"
+                )
+            yield number, {name: text for name, text in row.items() if name and text is not None}
+            number = rows.line_num + 1
+
+
+@contextmanager
+def table(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Open a table.
+
+    Raises:
+        ConfigError: It cannot be read as one.
+    """
+    with _reading(path), path.open(encoding="utf-8-sig", newline="") as file:
+        try:
+            yield file
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+        except csv.Error as error:
+            raise ConfigError(f"{path} cannot be read as a table: {error}") from None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error

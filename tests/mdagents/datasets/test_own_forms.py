@@ -1,0 +1,214 @@
+"""Questions of a user's own: read for certain, or refused by the name of their own field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import ConfigError
+from mdagents.datasets.dataset import Dataset, open_dataset
+from mdagents.datasets.question_records import parse_question
+
+LISTED = ["Retinol", "Thiamine", "Ascorbic acid", "Calciferol"]
+LETTERED = dict(zip("ABCD", LISTED, strict=True))
+
+
+def gold(**fields: Any) -> str:
+    options = {} if {"options", "choices", "A"} & fields.keys() else {"options": LISTED}
+    return parse_question({"question": "Which?", **options, **fields}, "x.jsonl line 3", 3).gold
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"answer": "C"},
+        {"answer": "c"},
+        {"answer": " (C) "},
+        {"answer": "C."},
+        {"answer": "Ascorbic acid"},
+        {"answer": "ascorbic  ACID"},
+        {"Answer": "C"},
+        {"correct_answer": "Ascorbic acid"},
+        {"Correct Option": "C"},
+        {"correct": "C"},
+        {"label": "C"},
+        {"gold": "C"},
+        {"answerKey": "C"},
+        {"target": "Ascorbic acid"},
+        {"answer_idx": "C"},
+        {"answer_index": 2},
+        {"answerIndex": 2},
+        {"answer_index": "2"},
+        {"answer_number": 3},
+        {"answer_index": 2, "answer": "Ascorbic acid"},
+        {"answer_index": 2, "answer": "C", "answer_number": 3.0},
+        {"answer_idx": "C", "answer": "ascorbic acid"},
+        {"answer_idx": "C", "label": 7},
+        {"options": LETTERED, "answer": "C"},
+        {"options": LETTERED, "answer": "Ascorbic acid"},
+        {"choices": LISTED, "answer": "C"},
+        {"A": "Retinol", "B": "Thiamine", "C": "Ascorbic acid", "answer": "C"},
+        {"options": ["1", "2", "3"], "answer_idx": "C"},
+        {"options": ["O", "A", "B", "AB"], "answer": "AB"},
+        {"options": ["O", "AB", "B", "A"], "answer_idx": "C", "answer": "B"},
+    ],
+)
+def test_the_right_option_by_letter_by_text_or_by_a_place_that_says_where_it_counts_from(
+    fields: dict[str, Any],
+) -> None:
+    if fields.get("options") == ["O", "A", "B", "AB"]:
+        assert gold(**fields) == "D"
+    else:
+        assert gold(**fields) == "C"
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, 3, 4, "1", " 2 ", 1.0, "1.0"])
+@pytest.mark.parametrize(
+    "field", ["answer", "answer_idx", "correct_answer", "correct", "label", "gold", "Answer"]
+)
+@pytest.mark.parametrize("options", [LISTED, LETTERED, ["1", "2", "3", "4"]])
+def test_a_number_alone_is_never_guessed(field: str, value: object, options: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        gold(options=options, **{field: value})
+    assert str(caught.value) == (
+        f"x.jsonl line 3: field '{field}' is {value!r}, which may count the options from 0 or from "
+        "1: write the letter, or call the field answer_index if its first option is 0, "
+        "answer_number if it is 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"answer_index": 4}, "field 'answer_index' is 4 but must be 0 to 3"),
+        ({"answer_index": -1}, "field 'answer_index' is -1 but must be 0 to 3"),
+        ({"answer_number": 0}, "field 'answer_number' is 0 but must be 1 to 4"),
+        ({"answer_index": "C"}, "field 'answer_index' is 'C' but must be a whole number"),
+        ({"answer_index": True}, "field 'answer_index' is True but must be a whole number"),
+        ({"answer_index": 1.5}, "field 'answer_index' is 1.5 but must be a whole number"),
+        ({"answer": True}, "field 'answer' is True but must be a letter"),
+        ({"answer": ["C"]}, "field 'answer' is ['C'] but must be a letter"),
+        ({"label": "Z"}, "field 'label' is 'Z' but must be one of A, B, C, D, or the text of one"),
+        ({"gold": "Ascorbic"}, "field 'gold' is 'Ascorbic' but must be one of A, B, C, D, or"),
+        (
+            {"answer_index": 2, "answer": "B"},
+            "field 'answer_index' is option C and field 'answer' is option B; one of them is wrong",
+        ),
+        (
+            {"answer_index": 2, "answer": "Thiamine"},
+            "field 'answer' differs from the text of option C",
+        ),
+        ({"answer_index": 2, "answer": "Zinc"}, "field 'answer' differs from the text of option C"),
+        (
+            {"options": LETTERED, "answer_idx": "C", "answer_index": 1},
+            "field 'answer_idx' is option C and field 'answer_index' is option B; one of them is",
+        ),
+        ({"choices": LISTED, "answer": 1}, "field 'answer' is 1, which may count the options from"),
+        ({"answer_index": 1, "answer_number": 1}, "field 'answer_number' is option A; one of"),
+        (
+            {"options": ["O", "A", "B", "AB"], "answer": "B"},
+            "field 'answer' is 'B', which may be B or C: write the letter into answer_idx",
+        ),
+        ({"options": ["x", "y", "x"], "answer": "x"}, "field 'answer' is 'x', which may be A or C"),
+        ({"A": "x", "option_a": "y", "B": "z", "answer": "A"}, "'option_a' is a second one for"),
+        ({"options": "A) x B) y", "answer": "A"}, "field 'options' must be an object with letters"),
+        ({"options": None, "answer": "A"}, "there are no options: give a field 'options'"),
+        (
+            {},
+            "no field says which option is right, such as answer_idx with its letter; there ",
+        ),
+    ],
+)
+def test_what_is_not_certain_is_refused_by_its_own_name(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        gold(**fields)
+    assert str(caught.value).startswith("x.jsonl line 3: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def table(text: str, name: str = "mine.csv", encoding: str = "utf-8") -> Dataset:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding=encoding)
+    return open_dataset(name, Path("data"))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "id,question,A,B,C,answer",
+        "ID,Question,Option A,Option B,Option C,Correct Answer",
+        "id,question,opa,opb,opc,answer",
+        "id,question,option_a,option_b,option_c,label",
+    ],
+)
+def test_a_table_of_questions(header: str) -> None:
+    row = '{id},"Which, of\nthese?","Iron, as salt",Zinc,Gold,{answer}\n'
+    rows = row.format(id="q1", answer="C") + row.format(id="q2", answer='"Iron, as salt"')
+    dataset = table(f"{header}\n{rows}", encoding="utf-8-sig")
+    first, second = (dataset.load(entry) for entry in dataset.index)
+    assert (dataset.name, first.text, first.gold) == ("mine", "Which, of\nthese?", "C")
+    assert first.options == {"A": "Iron, as salt", "B": "Zinc", "C": "Gold"}
+    assert second.gold == "A"
+    assert [entry.line for entry in dataset.index] == [2, 4]
+
+
+def test_a_table_with_semicolons_and_an_option_less() -> None:
+    dataset = table("question;A;B;C;answer\nWhich?;0,5 mg;1 mg;;0,5 mg\n")
+    question = dataset.load(dataset.index[0])
+    assert (question.options, question.gold) == ({"A": "0,5 mg", "B": "1 mg"}, "A")
+
+
+def test_a_table_in_a_folder_is_a_data_set() -> None:
+    table("question,A,B,answer\nWhich?,x,y,B\n", "data/mine/test.csv")
+    assert open_dataset("mine", Path("data")).path == Path("data/mine/test.csv")
+
+
+def test_a_json_list_is_a_file_of_questions() -> None:
+    record = {"question": "Which?", "options": LISTED, "answer_index": 2}
+    content = json.dumps([record, record | {"answer_index": 0}], indent=1)
+    dataset = table(content, "mine.json")
+    assert [dataset.load(entry).gold for entry in dataset.index] == ["C", "A"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.csv", "question,A,B,answer\nWhich?,x,y,1\n", "m.csv line 2: field 'answer' is '1', w"),
+        ("m.csv", "question,A,B\nWhich?,x,y\n", "m.csv line 2: no field says which option"),
+        ("m.csv", "stem,A,B,answer\nW?,x,y,A\n", "a text that is not empty; there are 'stem', 'A'"),
+        ("m.csv", "question,A,B,answer\nW?,x,y,z,A\n", "m.csv line 2 has more cells than there"),
+        ("m.csv", "question,A,A,answer\nW?,x,y,A\n", "m.csv has two columns 'A'"),
+        ("m.csv", "", "m.csv has no questions in it"),
+        ("m.json", "[]", "m.json has no questions in it"),
+        ("m.json", "[1]", "m.json record 1: a question must be a JSON object"),
+        ("m.json", "[{]", "m.json is not JSON"),
+        (
+            "m.jsonl",
+            "[\n",
+            "m.jsonl line 1 is not JSON: Expecting value at column 1; a JSON list m",
+        ),
+        ("m.jsonl", "question,A,B\n", "at column 1; a table must be named .csv"),
+        (
+            "m.xlsx",
+            "PK",
+            "m.xlsx cannot be read: the name of a data set file ends in .jsonl, .json",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line(name: str, content: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        table(content, name)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_another_encoding_is_one_line() -> None:
+    with pytest.raises(ConfigError, match=r"mine\.csv is not UTF-8 text; save it as UTF-8"):
+        table("question,A,B,answer\nWhich?,é,y,B\n", encoding="latin-1")
