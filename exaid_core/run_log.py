@@ -46,7 +46,7 @@ _TRIGGERS = {
 }
 
 
-_SELDOM = ("clipped", "alerts", "alert_missing", "remarks")
+_SELDOM = ("emptied_fields", "clipped", "alerts", "alert_missing", "remarks")
 """Fields of a summary that a record has only if they say something."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import Template
 from types import MappingProxyType
 
@@ -87,9 +87,16 @@ def flags(summary: AgentSummary) -> list[str]:
     if summary.dissent_missing:
         found.append("the agents disagree, and this does not say so")
     if summary.truncated_fields:
-        cut = ", ".join(LABELS.get(name, name) for name in summary.truncated_fields)
-        found.append(f"cut: {cut}")
+        found.append(f"cut: {_labels(summary.truncated_fields)}")
+    if summary.emptied_fields:
+        found.append(f"left out, since no agent said it: {_labels(summary.emptied_fields)}")
     return [line for flag in (*found, *summary.remarks) if (line := one_line(flag))]
+
+
+def _labels(fields: Sequence[str]) -> str:
+    if len(fields) == len(LABELS):
+        return "all fields"
+    return ", ".join(LABELS.get(name, name) for name in fields)
 
 
 def _text(value: object) -> str:

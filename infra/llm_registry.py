@@ -262,9 +262,14 @@ class ModelRegistry:
     def _build(self, spec: ModelSpec) -> ChatModel:
         runtime = self._runtime
         info = runtime.configs.info(spec.provider, spec.name)
-        is_local = spec.provider is Provider.LOCAL
+        structured = partial(
+            Structured,
+            native=info.native_schema,
+            is_local=spec.provider is Provider.LOCAL,
+            only_chooses=info.only_chooses,
+        )
         if runtime.replies is None:
-            return Structured(self._live(spec, info), native=info.native_schema, is_local=is_local)
+            return structured(self._live(spec, info))
         is_replay = runtime.cache_mode is CacheMode.ONLY
         cache = Cache(
             None if is_replay else self._live(spec, info),
@@ -276,7 +281,7 @@ class ModelRegistry:
             price=info.price,
             clock=runtime.clock,
         )
-        return Structured(cache, native=info.native_schema, is_local=is_local)
+        return structured(cache)
 
     def _live(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
         """Build the model behind its endpoint."""

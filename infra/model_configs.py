@@ -30,6 +30,8 @@ class ModelInfo:
     """Whether to try the endpoint's schema support before the prompt."""
     reasoning_headroom: int = 0
     """Tokens added to a reply's limit because hidden reasoning counts against it."""
+    only_chooses: bool = False
+    """Whether it is too small to write a summary, and chooses sentences of others for it."""
 
 
 @dataclass(frozen=True, slots=True)

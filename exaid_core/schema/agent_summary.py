@@ -115,6 +115,9 @@ class AgentSummary(_SixFields):
     """Sequence numbers of the segments that are summarised: see `seq_ranges`."""
     truncated_fields: tuple[str, ...] = ()
     """Names of the fields that were cut to their limit."""
+    emptied_fields: tuple[str, ...] = ()
+    """Names of the fields that hold the placeholder because what the model wrote repeated its
+    prompt or another field, or was nothing that an agent said."""
     unsupported_terms: tuple[str, ...] = ()
     """Numbers, doses and drugs of the summary that do not occur in what it summarises."""
     dissent_missing: bool = False

@@ -6,16 +6,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from exaid_core.echoes import empty_fields
 from exaid_core.model_call import Caller, added
 from exaid_core.prompts import PROMPTS
 from exaid_core.schema.agent_summary import (
     LIMITS,
+    PLACEHOLDER,
     AgentSummary,
     SummaryDraft,
     excess,
     says_nothing,
 )
 from exaid_core.segments import Said, block
+from exaid_core.summarizer_agent.choices import form_of_choices
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
 from infra.chat import ChatMessage, ChatModel
 from infra.config import LLMRole
@@ -77,6 +80,7 @@ class SummarizerAgent:
         timeout: float | None = None,
     ) -> None:
         model = get_llm(LLMRole.SUMMARIZER) if llm is None else llm
+        self._only_chooses = getattr(model, "only_chooses", False)
         self._caller = Caller(model, LLMRole.SUMMARIZER, case_id, monotonic, timeout)
 
     async def summarize(
@@ -100,10 +104,12 @@ class SummarizerAgent:
     async def write(self, history: Sequence[str], latest: str, said: Sequence[Said]) -> Written:
         """Summarise what agents said. A field that is too long is repaired by one call, then cut.
 
-        A reply that says nothing in any field is no summary.
+        A field that reports nothing of it (see `empty_fields`) becomes the placeholder. A reply
+        that says nothing in any field is no summary.
         """
         messages = _prompt(history, latest, said)
-        asked = await self._caller.ask(messages, SummaryDraft)
+        form = form_of_choices(said) if self._only_chooses else SummaryDraft
+        asked = await self._caller.ask(messages, form)
         usage, latency = asked.usage, asked.latency_ms
         user = messages[-1].content
         draft = asked.reply
@@ -114,14 +120,25 @@ class SummarizerAgent:
                 too_long.values()
             ):
                 draft = again.reply
+        emptied: tuple[str, ...] = ()
+        if draft is not None:
+            texts = [*history, latest, *(f"{one.agent_id}\n{one.text}" for one in said)]
+            emptied = empty_fields(
+                {name: getattr(draft, name) for name in LIMITS},
+                said="\n".join(texts),
+                prompt=messages[0].content,
+            )
+            draft = draft.model_copy(update=dict.fromkeys(emptied, PLACEHOLDER))
         is_empty = draft is not None and says_nothing(draft)
         if draft is None or is_empty:
             kind = SummaryFailure.UNEXPECTED_ERROR
             if asked.is_malformed or is_empty:
                 kind = SummaryFailure.SCHEMA_VALIDATION_ERROR
             error = asked.error or "the summary says nothing"
+            if emptied:
+                error = "the summary says nothing that an agent said"
             return Written(None, error, kind, user, usage, latency, asked.is_too_long, asked.cause)
-        summary = AgentSummary.from_draft(draft)
+        summary = AgentSummary.from_draft(draft).model_copy(update={"emptied_fields": emptied})
         cut = SummaryFailure.LENGTH_LIMIT_VIOLATION if summary.truncated_fields else None
         return Written(summary, "", cut, user, usage, latency)
 
@@ -134,7 +151,7 @@ def _prompt(history: Sequence[str], latest: str, said: Iterable[Said]) -> tuple[
         new=block(said),
     )
     return (
-        ChatMessage("system", PROMPTS.render("summary_system", **LIMITS)),
+        ChatMessage("system", PROMPTS.render("summary_system")),
         ChatMessage("user", user),
     )
 

@@ -8,8 +8,8 @@ Decided here, because the format leaves it open:
 - `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, as the cost metrics
   need them.
 - Additions, all optional: `buffer_decision.covered`, `buffer_decision.trigger` and, in
-  `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing`, `remarks`, `part` and
-  `covered`.
+  `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing`, `emptied_fields`,
+  `remarks`, `part` and `covered`.
 """
 
 from __future__ import annotations
@@ -345,6 +345,8 @@ class SummaryEvent(_CaseRecord):
     """Which call about the text that was due at once it was, from 0; null for the first."""
     covered: tuple[Count, ...] | None = None
     """`flush_index` of all flushes that were due at once, where that is more than it has."""
+    emptied_fields: tuple[str, ...] | None = None
+    """Names of the fields that reported nothing and hold the placeholder; null without."""
     remarks: tuple[Text, ...] | None = None
     """What validators of the caller found; null without."""
     new_buffer_text_hash: Hash | None = None

@@ -1,0 +1,86 @@
+"""The form of a summary for a model that is too small to write one: it chooses.
+
+For each field it chooses among the sentences of the agents that are of the field's kind, so that a
+summary holds nothing that nobody said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+from pydantic import create_model
+
+from exaid_core.channel import one_line
+from exaid_core.dissent import stated_answer
+from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
+from exaid_core.segments import Said
+from exaid_core.shorten import shorten
+from exaid_core.words import count_words, sentence_ends
+
+_FEWEST_WORDS = 4
+"""Of a sentence that says something by itself."""
+_MOST = 12
+"""Sentences of a kind, the newest: a choice among more takes a small model longer."""
+
+_CUES: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        "recommendation_next_step": re.compile(
+            r"\b(should|must|needs? to|recommend\w*|start|stop|give|given|add\w*|administer\w*"
+            r"|consider\w*|investigate|evaluat\w*|monitor\w*|check|treat|perform|consult\w*)\b",
+            re.IGNORECASE,
+        ),
+        "differential_rationale": re.compile(
+            r"\b(because|due to|suggests?|indicates?|diagnos\w*|likely|rather than|caused?|fits?"
+            r"|options?|consistent with|points? to|rules? out|explains?)\b",
+            re.IGNORECASE,
+        ),
+        "key_findings": re.compile(
+            r"\d|\b(presents?|has|had|shows?|history|blood pressure|pulse|pain|fever|normal)\b",
+            re.IGNORECASE,
+        ),
+    }
+)
+"""Field -> what a sentence of its kind has, in English; the first that fits. A sentence without any
+of them, or in another language, is about status and action."""
+
+
+def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
+    """Return the form of a summary of `said` whose fields are choices among its sentences."""
+    kinds: dict[str, list[str]] = {name: [] for name in LIMITS}
+    for agent, sentence in _sentences(said):
+        kind = next((n for n, cue in _CUES.items() if cue.search(sentence)), "status_action")
+        kinds[kind].append(sentence)
+        kinds["agent_contributions"].append(f"{agent}: {sentence}")
+    answers = {one.agent_id: letter for one in said if (letter := stated_answer(one.text))}
+    if answers:
+        held = "; ".join(f"{agent} holds {letter}" for agent, letter in answers.items())
+        kinds["uncertainty_confidence"].append(held)
+    fields: dict[str, Any] = {
+        name: (_choice(kinds[name], limit), ...) for name, limit in LIMITS.items()
+    }
+    return create_model("SummaryDraft", __base__=SummaryDraft, **fields)
+
+
+def _choice(texts: Sequence[str], limit: int) -> Any:
+    choices = dict.fromkeys(shorten(text, limit) for text in texts[-_MOST:])
+    return Literal[tuple(choices or (PLACEHOLDER,))]
+
+
+def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str]]:
+    """Yield (agent id, sentence), each sentence once."""
+    seen: set[str] = set()
+    for one in said:
+        for line in one.text.split("\n"):
+            start = 0
+            for end in sentence_ends(line):
+                sentence, start = one_line(line[start:end]), end
+                if (
+                    sentence not in seen
+                    and count_words(sentence) >= _FEWEST_WORDS
+                    and stated_answer(sentence) is None
+                ):
+                    seen.add(sentence)
+                    yield one.agent_id, sentence
