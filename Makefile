@@ -10,7 +10,7 @@ help: ## show this help
 
 run: ## set up, then answer questions with the embedded model, all three teams
 	@$(PYTHON) scripts/set_up.py
-	@$(BIN)/python scripts/show_all_teams.py
+	@$(BIN)/python scripts/first_run.py
 
 test: ## set up, then run all checks and tests
 	@$(PYTHON) scripts/set_up.py --dev

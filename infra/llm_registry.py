@@ -266,7 +266,7 @@ class ModelRegistry:
             Structured,
             native=info.native_schema,
             is_local=spec.provider is Provider.LOCAL,
-            only_chooses=info.only_chooses,
+            is_small=info.is_small,
         )
         if runtime.replies is None:
             return structured(self._live(spec, info))
@@ -382,7 +382,8 @@ class ModelRegistry:
             keep_alive=0,  # after a streamed reply llama.cpp closes the connection without notice
         )
         self._openai[server.base_url] = client
-        return OpenAIChat(client, server.model_name, info, schema_fields=grammar)
+        fields = partial(grammar, is_small=info.is_small)
+        return OpenAIChat(client, server.model_name, info, schema_fields=fields)
 
     def _weights(self, spec: ModelSpec) -> Path:
         if not _is_embedded(spec, self._runtime.configs):

@@ -30,8 +30,9 @@ class ModelInfo:
     """Whether to try the endpoint's schema support before the prompt."""
     reasoning_headroom: int = 0
     """Tokens added to a reply's limit because hidden reasoning counts against it."""
-    only_chooses: bool = False
-    """Whether it is too small to write a summary, and chooses sentences of others for it."""
+    is_small: bool = False
+    """Whether it is too small to write unaided: its grammar holds free text to prose, and for a
+    summary it chooses sentences of the agents."""
 
 
 @dataclass(frozen=True, slots=True)

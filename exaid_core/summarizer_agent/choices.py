@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import create_model
+from pydantic import Field, JsonValue, create_model
 
 from exaid_core.channel import one_line
 from exaid_core.dissent import stated_answer
@@ -48,7 +48,10 @@ of them, or in another language, is about status and action."""
 
 
 def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
-    """Return the form of a summary of `said` whose fields are choices among its sentences."""
+    """Return the form of a summary of `said` whose fields are choices among its sentences.
+
+    The choices are in its schema; a reply from elsewhere, as from the cache, is not held to them.
+    """
     kinds: dict[str, list[str]] = {name: [] for name in LIMITS}
     for agent, sentence in _sentences(said):
         kind = next((n for n, cue in _CUES.items() if cue.search(sentence)), "status_action")
@@ -59,14 +62,14 @@ def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
         held = "; ".join(f"{agent} holds {letter}" for agent, letter in answers.items())
         kinds["uncertainty_confidence"].append(held)
     fields: dict[str, Any] = {
-        name: (_choice(kinds[name], limit), ...) for name, limit in LIMITS.items()
+        name: (str, Field(PLACEHOLDER, json_schema_extra={"enum": _choices(kinds[name], limit)}))
+        for name, limit in LIMITS.items()
     }
     return create_model("SummaryDraft", __base__=SummaryDraft, **fields)
 
 
-def _choice(texts: Sequence[str], limit: int) -> Any:
-    choices = dict.fromkeys(shorten(text, limit) for text in texts[-_MOST:])
-    return Literal[tuple(choices or (PLACEHOLDER,))]
+def _choices(texts: Sequence[str], limit: int) -> list[JsonValue]:
+    return list(dict.fromkeys(shorten(text, limit) for text in texts[-_MOST:])) or [PLACEHOLDER]
 
 
 def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str]]:

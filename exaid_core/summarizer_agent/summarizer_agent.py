@@ -80,7 +80,7 @@ class SummarizerAgent:
         timeout: float | None = None,
     ) -> None:
         model = get_llm(LLMRole.SUMMARIZER) if llm is None else llm
-        self._only_chooses = getattr(model, "only_chooses", False)
+        self._is_small = getattr(model, "is_small", False)
         self._caller = Caller(model, LLMRole.SUMMARIZER, case_id, monotonic, timeout)
 
     async def summarize(
@@ -108,7 +108,7 @@ class SummarizerAgent:
         that says nothing in any field is no summary.
         """
         messages = _prompt(history, latest, said)
-        form = form_of_choices(said) if self._only_chooses else SummaryDraft
+        form = form_of_choices(said) if self._is_small else SummaryDraft
         asked = await self._caller.ask(messages, form)
         usage, latency = asked.usage, asked.latency_ms
         user = messages[-1].content
@@ -151,7 +151,7 @@ def _prompt(history: Sequence[str], latest: str, said: Iterable[Said]) -> tuple[
         new=block(said),
     )
     return (
-        ChatMessage("system", PROMPTS.render("summary_system")),
+        ChatMessage("system", PROMPTS.render("summary_system", **LIMITS)),
         ChatMessage("user", user),
     )
 

@@ -26,7 +26,7 @@ class Structured:
         native: Whether to try the endpoint's own schema support first. Once an endpoint refuses it,
             the schema goes into the prompt from then on.
         is_local: Whether the model runs on this machine, so that it takes the time it needs.
-        only_chooses: See `ModelInfo.only_chooses`.
+        is_small: See `ModelInfo.is_small`.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class Structured:
         *,
         native: bool = True,
         is_local: bool = False,
-        only_chooses: bool = False,
+        is_small: bool = False,
     ) -> None:
         self._inner = inner
         self._native = native
         self.is_local = is_local
-        self.only_chooses = only_chooses
+        self.is_small = is_small
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; with a schema the reply has `parsed` and usage of both asks.

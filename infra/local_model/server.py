@@ -144,35 +144,39 @@ PROSE = rf"^({_CAPITAL}({_NEXT})*( {_MEASURED})?[.]?|{_OTHER_SCRIPT})$"
 of fields (`reasoning_1_2_3`) nor go on with digits, nor change from one script to another."""
 
 
-def json_schema_grammar(schema: Mapping[str, Any]) -> str:
+def json_schema_grammar(schema: Mapping[str, Any], *, is_small: bool = False) -> str:
     """Return a grammar (llguidance) that holds a model to `schema`, in its property order.
 
-    It allows no white space, a free text is `PROSE`, and a number between bounds becomes a choice
-    of 21 steps: a small model would go on with blanks or with digits until its limit.
+    It allows no white space, and a number between bounds becomes a choice of 21 steps: a small
+    model would go on with blanks or with digits until its limit.
 
     The server silently answers without a grammar when it does not know a keyword: so such a keyword
     (`uniqueItems`, `not`, a `format` of its own) is ignored, and `oneOf` read as `anyOf`.
+
+    Args:
+        schema: With the keywords that llguidance knows.
+        is_small: Whether a free text must be `PROSE`.
     """
     # Imported here: it loads llama.cpp, which only a process with a local model needs.
     import xllamacpp
 
     guidance = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
-    grammar: str = xllamacpp.json_schema_to_grammar({**_narrowed(schema), "x-guidance": guidance})
+    narrowed = {**_narrowed(schema, is_small), "x-guidance": guidance}
+    grammar: str = xllamacpp.json_schema_to_grammar(narrowed)
     return grammar
 
 
-def _narrowed(node: Any) -> Any:
-    """Hold numbers to steps and free texts to prose."""
+def _narrowed(node: Any, is_small: bool) -> Any:
     if isinstance(node, list):
-        return [_narrowed(item) for item in node]
+        return [_narrowed(item, is_small) for item in node]
     if not isinstance(node, Mapping):
         return node
     if node.get("type") == "number" and {"minimum", "maximum"} <= node.keys():
         low, high = node["minimum"], node["maximum"]
         return {"enum": [round(low + (high - low) * step / 20, 6) for step in range(21)]}
-    if node.get("type") == "string" and node.keys().isdisjoint(_HOLDS_A_TEXT):
+    if is_small and node.get("type") == "string" and node.keys().isdisjoint(_HOLDS_A_TEXT):
         return {**node, "pattern": PROSE}
-    return {key: _narrowed(value) for key, value in node.items()}
+    return {key: _narrowed(value, is_small) for key, value in node.items()}
 
 
 _HOLDS_A_TEXT = frozenset({"enum", "const", "pattern", "format"})

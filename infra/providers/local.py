@@ -85,9 +85,9 @@ class LocalChat:
 
 
 @lru_cache(maxsize=512)
-def grammar(schema: type[BaseModel]) -> Mapping[str, object]:
-    """Return body fields that hold the model to `schema`, without white space."""
-    return {"grammar": json_schema_grammar(reply_schema(schema))}
+def grammar(schema: type[BaseModel], *, is_small: bool = False) -> Mapping[str, object]:
+    """Return body fields that hold a model to `schema`; see `ModelInfo.is_small`."""
+    return {"grammar": json_schema_grammar(reply_schema(schema), is_small=is_small)}
 
 
 def _with_room(request: ChatRequest) -> ChatRequest:

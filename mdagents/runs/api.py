@@ -97,7 +97,7 @@ async def answer(
         )
         await registry.prepare()
         ledger.open_case(case.id)
-        solved = await solver.solve(case, clock)
+        solved = await solver.solve(case, clock, config.forced_level(0))
     finally:
         await registry.aclose()
     return make_record(

@@ -48,6 +48,7 @@ from mdagents.settings import (
 )
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"
+LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))
 EXAID_OFF: Literal["off"] = "off"
 MODEL_ROLES = (*(role.value for role in TeamRole), *sorted(EXAID_ROLES))
 WORD_LIMITS = (
@@ -81,6 +82,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=SMALLEST_COUNT, le=LARGEST_COUNT)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
+LevelChoice = Difficulty | Literal["adaptive"]
 
 
 class RunConfig(BaseModel):
@@ -127,7 +129,9 @@ class RunConfig(BaseModel):
     model_role: Mapping[str, str] = {}
     """Role -> model; also as a list of `role=model`."""
 
-    difficulty: Difficulty | Literal["adaptive"] = ADAPTIVE
+    difficulty: LevelChoice | tuple[LevelChoice, ...] = ADAPTIVE
+    """`adaptive`: a router rates each question. Several, also as one text `basic,advanced`: the
+    questions go to these levels in turn."""
     method: Method = Method.MDAGENTS
     preset: Preset = Preset.ULTIMATE
     num_experts: Count | None = None
@@ -140,7 +144,8 @@ class RunConfig(BaseModel):
     decision_temperature: Temperature = 0.0
     expert_temperature: Temperature = 0.7
     exaid: TriggerPolicy | Literal["off"] | None = Field(default=None, validate_default=True)
-    """None: the default of the method, which is off where agents do not communicate."""
+    """None: off where agents do not communicate, `turn_end` with the preset `small`, else
+    `full_exaid`."""
     exaid_wait: NotNegative = 600.0
     """Seconds that EXAID may take after the last answer."""
 
@@ -205,6 +210,18 @@ class RunConfig(BaseModel):
                 )
         return tuple(sorted({Difficulty(name) for name in names}))
 
+    @field_validator("difficulty", mode="before")
+    @classmethod
+    def _levels_in_turn(cls, value: object) -> object:
+        names = [name.lower() for name in _listed(value)]
+        for name in names or [""]:
+            if name not in LEVEL_CHOICES:
+                raise ConfigError(
+                    f"--difficulty is '{name}' but must be one of {', '.join(LEVEL_CHOICES)}, or "
+                    f"several with commas{did_you_mean(name, LEVEL_CHOICES)}"
+                )
+        return tuple(names) if len(names) > 1 else names[0]
+
     @field_validator("model_role", mode="before")
     @classmethod
     def _roles(cls, value: object) -> object:
@@ -237,7 +254,11 @@ class RunConfig(BaseModel):
     def _usual_exaid(cls, value: object, info: ValidationInfo) -> object:
         if value is not None:
             return value
-        return EXAID_OFF if info.data.get("method") in ALONE else TriggerPolicy.FULL_EXAID
+        if info.data.get("method") in ALONE:
+            return EXAID_OFF
+        if info.data.get("preset") is Preset.SMALL:
+            return TriggerPolicy.TURN_END
+        return TriggerPolicy.FULL_EXAID
 
     @field_validator("model_base_url")
     @classmethod
@@ -256,7 +277,7 @@ class RunConfig(BaseModel):
         if self.method is not Method.MDAGENTS:
             does_not = f"--method {self.method} does not route its questions"
             if self.difficulty != ADAPTIVE:
-                raise ConfigError(f"{does_not}; leave --difficulty {self.difficulty} out")
+                raise ConfigError(f"{does_not}; leave --difficulty {','.join(self.levels)} out")
             if self.skip:
                 raise ConfigError(
                     f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
@@ -313,9 +334,18 @@ class RunConfig(BaseModel):
         return RetryPolicy(max_retries=self.max_retries, timeout=self.timeout)
 
     @property
-    def forced_level(self) -> Difficulty | None:
-        """The level to which all questions go; None: a router rates each."""
-        return self.difficulty if isinstance(self.difficulty, Difficulty) else None
+    def levels(self) -> tuple[LevelChoice, ...]:
+        """The levels to which the questions go in turn."""
+        return self.difficulty if isinstance(self.difficulty, tuple) else (self.difficulty,)
+
+    def forced_level(self, index: int) -> Difficulty | None:
+        """Return the level to which a question goes; None: a router rates it.
+
+        Args:
+            index: Of the question among those of the run, from 0.
+        """
+        level = self.levels[index % len(self.levels)]
+        return level if isinstance(level, Difficulty) else None
 
     @property
     def exaid_policy(self) -> TriggerPolicy | None:
@@ -332,7 +362,9 @@ class RunConfig(BaseModel):
 
     def changes_from_default(self) -> dict[str, object]:
         """Return result-changing settings that differ from the default, for banner and run name."""
-        usual = RunConfig(method=self.method).flags()
+        usual = RunConfig(method=self.method, preset=self.preset).flags() | {
+            "preset": RunConfig.model_fields["preset"].default.value
+        }
         return {
             name: value
             for name, value in self.flags().items()
@@ -495,4 +527,6 @@ def _pairs(value: object) -> list[tuple[str, str, str]]:
 def _as_flag(value: object) -> object:
     if isinstance(value, Mapping):
         return [f"{name}={of}" for name, of in value.items()]
+    if isinstance(value, tuple):
+        return ",".join(value)
     return value.value if isinstance(value, StrEnum) else value

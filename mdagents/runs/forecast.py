@@ -33,7 +33,7 @@ from mdagents.datasets.questions import present
 from mdagents.records.calls import read_calls
 from mdagents.records.jsonl import whole_lines
 from mdagents.records.sample import EXAID_ROLES
-from mdagents.runs.config import RunConfig
+from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import choose_models
 from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
@@ -226,9 +226,10 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     specs = choose_models(config, environment)
     models = {role: str(spec) for role, spec in specs.items()}
     history = read_history(config.output_dir, models, config.method)
-    levels: list[Level] = [config.forced_level]
-    if config.method is Method.MDAGENTS and config.forced_level is None:
-        levels = list(Difficulty)
+    levels: list[Level] = [None]
+    if config.method is Method.MDAGENTS:
+        is_routed = ADAPTIVE in config.levels
+        levels = [level for level in Difficulty if is_routed or level in config.levels]
     quiet, lively = (
         {
             level: asyncio.run(_sketch(config, dataset, entries, specs, history, level, talkative))
@@ -257,7 +258,7 @@ async def _sketch(
     level: Difficulty | None,
     talkative: bool,
 ) -> _Estimate:
-    """Return the mean of one question that goes to `level`, with the router's call if there is one.
+    """Return the mean of one question that goes to `level`, with the router's call if any has one.
 
     A baseline has no level.
     """
@@ -272,7 +273,7 @@ async def _sketch(
         bus = TraceBus()
         case = Case(f"case-{entry.id}", question, team, config.team, config.seed, bus)
         exaid = _exaid(config, models, bus, coalesce=not talkative)
-        chosen = await solver.route(case)
+        chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
         if level not in config.skip:
             await solver.at(replace(chosen, difficulty=level))(case, question, config.team)
         if exaid is not None:

@@ -64,7 +64,7 @@ class Limited:
     def __init__(self, inner: ChatModel, check: Callable[[], None]) -> None:
         self._inner = inner
         self._check = check
-        self.only_chooses = getattr(inner, "only_chooses", False)
+        self.is_small = getattr(inner, "is_small", False)
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`.

@@ -26,7 +26,7 @@ from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
-from mdagents.runs.config import ADAPTIVE, EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
+from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
 from mdagents.settings import Difficulty, Method, Preset
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
@@ -248,8 +248,9 @@ def _add_model_flags(group: Any) -> None:
 def _add_team_flags(group: Any) -> None:
     add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
     temperature = partial(group.add_argument, metavar="T", type=float)
-    add("--difficulty", choices=[ADAPTIVE, *_values(Difficulty)],
-        help="adaptive: a router rates each question; else one team answers all")  # fmt: skip
+    add("--difficulty", metavar="LEVEL,…",
+        help="adaptive: a router rates each question; basic, intermediate or advanced: that team "
+        "answers; several: in turn")  # fmt: skip
     add("--method", choices=_values(Method), help="the teams, or a baseline")
     add("--preset", choices=_values(Preset), help="numbers of the teams")
     count("--num-experts", help="experts of basic and intermediate [3; classic 3, 5]")
@@ -265,7 +266,7 @@ def _add_team_flags(group: Any) -> None:
     temperature("--expert-temperature", help="all other turns")
     add("--exaid", metavar="POLICY", choices=EXAID_POLICIES,
         help="live summaries: " + ", ".join(EXAID_POLICIES)
-        + " [full_exaid; off where nobody talks to anybody]")  # fmt: skip
+        + " [full_exaid; turn_end with --preset small; off where nobody talks to anybody]")  # fmt: skip
     add("--exaid-wait", metavar="S", type=float,
         help="seconds that summaries may take after the last answer")  # fmt: skip
     add("--show-interaction-table", action="store_true", help="print who wrote to whom")

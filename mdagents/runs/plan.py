@@ -25,7 +25,7 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import choose_models
 from mdagents.runs.solver import Solver
-from mdagents.settings import Method, Status, TeamRole
+from mdagents.settings import Difficulty, Method, Status, TeamRole
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "
@@ -40,6 +40,8 @@ class Item:
     entry: IndexEntry
     epoch: int = 1
     """Counted from 1."""
+    level: Difficulty | None = None
+    """The level to which it goes; None: a router rates it, or a baseline answers it."""
 
     @property
     def key(self) -> ItemKey:
@@ -100,7 +102,11 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
         config,
         dataset,
         Solver(config, dataset),
-        [Item(entry, epoch) for epoch in range(1, config.epochs + 1) for entry in entries],
+        [
+            Item(entry, epoch, config.forced_level(index))
+            for epoch in range(1, config.epochs + 1)
+            for index, entry in enumerate(entries)
+        ],
         specs,
         manifest,
         earlier,
@@ -183,7 +189,7 @@ def make_manifest(
 def _how_answered(config: RunConfig) -> tuple[str, str]:
     """Return (what a run's name says today, what it said in earlier versions)."""
     if config.method is Method.MDAGENTS:
-        return config.difficulty, config.difficulty
+        return ("-".join(config.levels),) * 2
     return config.method.value, f"{ADAPTIVE}_{config.method}"
 
 

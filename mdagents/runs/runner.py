@@ -268,7 +268,7 @@ class Runner:
         )
         self._ledger.open_case(case.id)
         try:
-            solved = await self._plan.solver.solve(case, self._clock)
+            solved = await self._plan.solver.solve(case, self._clock, item.level)
         except BaseException:
             await self._close(case.id, observers)
             raise

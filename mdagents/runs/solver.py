@@ -20,8 +20,8 @@ from mdagents.agents.case import Case
 from mdagents.agents.feed import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import open_exemplars
-from mdagents.runs.config import RunConfig
-from mdagents.settings import ALONE, Method, RoutedBy, TeamRole
+from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.settings import ALONE, Difficulty, Method, RoutedBy, TeamRole
 from mdagents.teams import TEAMS, Decision, Solve
 from mdagents.teams.baselines import cot, cot_sc, few_shot, majority_vote, zero_shot
 from mdagents.teams.router import Route, route
@@ -41,7 +41,7 @@ def roles_at_work(config: RunConfig) -> tuple[TeamRole, ...]:
         return (TeamRole.DECISION,)
     if config.method is Method.MAJORITY_VOTE:
         return TeamRole.RECRUITER, TeamRole.EXPERT
-    is_routed = config.forced_level is None
+    is_routed = ADAPTIVE in config.levels
     return tuple(role for role in TeamRole if is_routed or role is not TeamRole.ROUTER)
 
 
@@ -70,7 +70,6 @@ class Solver:
 
     def __init__(self, config: RunConfig, dataset: Dataset | None = None) -> None:
         self._config = config
-        self._difficulty = config.forced_level
         self._baseline: Solve | None = None
         if config.method is Method.FEW_SHOT:
             if dataset is None:
@@ -80,12 +79,13 @@ class Solver:
         elif config.method is not Method.MDAGENTS:
             self._baseline = BASELINES[config.method]
 
-    async def solve(self, case: Case, clock: Clock) -> Solved:
+    async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:
         """Route and answer a question; an error of a model call becomes part of the result.
 
         Args:
             case: What to answer.
             clock: For the wall time.
+            level: The level to which it goes; None: a router rates it. A baseline has none.
 
         Raises:
             EndpointDown: A model cannot reply.
@@ -97,7 +97,7 @@ class Solver:
         case.tell(Started(case.question))
         try:
             async with _time_limit(self._config.limits.sample_seconds):
-                route = await self.route(case)
+                route = await self.route(case, level)
                 case.tell(Routed(route.difficulty, route.routed_by, route.reasoning))
                 if route.difficulty not in self._config.skip:
                     decision = await self.at(route)(case, case.question, self._config.team)
@@ -106,16 +106,16 @@ class Solver:
         case.tell(Ended(decision.letter if decision else None, str(error) if error else None))
         return Solved(route, decision, error, clock.monotonic() - started)
 
-    async def route(self, case: Case) -> Route:
-        """Return where the question goes, by asking the router unless it is fixed.
+    async def route(self, case: Case, level: Difficulty | None) -> Route:
+        """Return where the question goes, by asking the router unless the level is given.
 
         Raises:
             ProviderError: The router's endpoint gave no usable reply.
         """
         if self._baseline is not None:
             return Route(None, RoutedBy.METHOD)
-        if self._difficulty is not None:
-            return Route(self._difficulty, RoutedBy.FORCED)
+        if level is not None:
+            return Route(level, RoutedBy.FORCED)
         return await route(case)
 
     def at(self, route: Route) -> Solve:

@@ -44,7 +44,8 @@ async def told(case: Case, **config: Any) -> list[Event]:
     events: list[Event] = []
     case.tell = events.append
     case.bus.subscribe(events.append)
-    await Solver(RunConfig(model="gpt-4o-mini", **config)).solve(case, Clock())
+    settings = RunConfig(model="gpt-4o-mini", **config)
+    await Solver(settings).solve(case, Clock(), settings.forced_level(0))
     return events
 
 

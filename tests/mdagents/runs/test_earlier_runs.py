@@ -22,12 +22,17 @@ PORT = 18713
 WITH_THEIR_PROMPTS = """\
 import runpy, sys
 from pathlib import Path
-from exaid_core.prompts import PROMPTS
+from exaid_core import prompts as of_exaid
+from infra.model_configs import load_model_configs
+from mdagents.agents import prompts as of_teams
 _, folder, *sys.argv = sys.argv
-PROMPTS.__init__(Path(folder))
+of_exaid.PROMPTS.__init__(Path(folder) / "exaid_prompts")
+of_teams.PROMPTS.__init__(Path(folder) / "team_prompts")
+load_model_configs().models.pop("local/smollm2-135m-instruct")
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-"""Runs a program with EXAID's prompts of that time: prompts, too, are part of a run's identity."""
+"""Runs a program with the prompts of that time, which are part of a run's identity, and with the
+embedded model treated as any local one, as it was then."""
 
 
 def unpack(name: str) -> None:
@@ -38,7 +43,7 @@ def unpack(name: str) -> None:
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [
-            *(sys.executable, "-c", WITH_THEIR_PROMPTS, str(RUNS / "exaid_prompts")),
+            *(sys.executable, "-c", WITH_THEIR_PROMPTS, str(RUNS)),
             *(str(REPOSITORY / program), *arguments),
         ],
         env=bare_environment(
@@ -64,7 +69,13 @@ def only(pattern: str) -> Path:
     return path
 
 
-SINCE_THEN = {"clipped": False, "alerts": [], "alert_missing": False, "remarks": []}
+SINCE_THEN = {
+    "emptied_fields": [],
+    "clipped": False,
+    "alerts": [],
+    "alert_missing": False,
+    "remarks": [],
+}
 """Fields that summaries have had since the runs were made, and what they were."""
 
 
@@ -106,23 +117,32 @@ def test_a_run_that_was_killed_half_way_is_continued(arguments: tuple[str, ...])
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("name", "arguments", "changed"),
     [
-        ("baseline", ("--num-samples", "6", "--method", "cot_sc")),
-        ("embedded", ("--model", "local", "--num-samples", "1", "--difficulty", "basic")),
+        ("baseline", ("--num-samples", "6", "--method", "cot_sc"), ()),
+        (
+            "embedded",
+            ("--model", "local", "--num-samples", "1", "--difficulty", "basic"),
+            # The first of its summaries repeats itself, which is left out by now, and later prompts
+            # of EXAID hold that summary.
+            ("exaid", "watched"),
+        ),
     ],
 )
-def test_a_finished_run_is_replayed_and_scored(name: str, arguments: tuple[str, ...]) -> None:
+def test_a_finished_run_is_replayed_and_scored(
+    name: str, arguments: tuple[str, ...], changed: tuple[str, ...]
+) -> None:
     unpack(name)
     before, array, table = manifest(), only("output/*.json"), only("evaluation/*.csv")
-    expected = records(array, without=("wall_seconds",))
+    expected = records(array, without=("wall_seconds", *changed))
     scores = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
     main("--cache", "only", "--fresh", *arguments)
-    assert records(array, without=("wall_seconds",)) == expected
+    assert records(array, without=("wall_seconds", *changed)) == expected
     after = manifest()
     assert after["config_hash"] == before["config_hash"]
     assert after["spent"]["calls"] == 0
-    assert after["spent"]["cached_calls"] == before["spent"]["calls"]
+    if not changed:
+        assert after["spent"]["cached_calls"] == before["spent"]["calls"]
     python("evaluate_text_output.py", "--input", str(array))
     again = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
     timed = again[0].index("wall_seconds")
