@@ -88,7 +88,7 @@ def flags(summary: AgentSummary) -> list[str]:
         found.append("the agents disagree, and this does not say so")
     if summary.truncated_fields:
         cut = ", ".join(LABELS.get(name, name) for name in summary.truncated_fields)
-        found.append(f"cut: {cut}")
+        found.append(f"cut: {cut if LABELS.keys() - summary.truncated_fields else 'all fields'}")
     return [line for flag in (*found, *summary.remarks) if (line := one_line(flag))]
 
 

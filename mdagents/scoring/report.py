@@ -347,7 +347,8 @@ def _what_is_too_few(report: Report) -> list[str]:
             for name, figures in (("kappa", report.agreement), ("calibration", report.calibration))
             if any(0 < of_level.n < SMALLEST_FOR_COEFFICIENTS for of_level in figures.values())
         ]
-    left_out = [f"percentages (from {SMALLEST_FOR_RATES})"] if rates else []
+    with_interval = f"percentages with their 95 % interval (from {SMALLEST_FOR_RATES})"
+    left_out = [with_interval] if rates else []
     if coefficients:
         left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
     return [f"too few questions{where} for: {', '.join(left_out)}"] if left_out else []
