@@ -26,14 +26,14 @@ def with_help(page: str) -> str:
 
 
 def help_of(program: str) -> str:
-    """Return what `python PROGRAM.py --help`, or `mdagents … --help`, prints on 100 columns."""
+    """Return what `python PROGRAM.py --help`, or `mdagents … --help`, prints on 80 columns."""
     command = program.split()
     if command[0] == "mdagents":
         command = ["-m", "mdagents.cli", *command[1:]]
     done = subprocess.run(
         [sys.executable, *command, "--help"],
         cwd=ROOT,
-        env={**os.environ, "COLUMNS": "100"},
+        env={**os.environ, "COLUMNS": "80"},
         capture_output=True,
         text=True,
         check=True,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import select
 import signal
 import sys
 import unicodedata
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TextIO
+from typing import IO, ParamSpec, TextIO
 
 from infra.errors import BenchError, StorageError
 
@@ -115,6 +116,17 @@ def print_line(line: str) -> None:
     """Print a line on stderr, if there is one."""
     if line:
         _write(f"{line}\n", sys.stderr)
+
+
+def takes_text(stream: IO[str] | None) -> bool:
+    """Return whether writing a few lines does not block; True where that cannot be determined.
+
+    A terminal blocks after Ctrl-S, a pipe while its reader (`less`) is busy and enough is unread.
+    """
+    try:
+        return stream is None or bool(select.select([], [stream], [], 0)[1])
+    except (OSError, ValueError):
+        return True
 
 
 def _write_result(text: str) -> None:

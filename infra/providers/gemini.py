@@ -18,6 +18,7 @@ from infra.providers.http_errors import (
     retry_after_seconds,
     seconds_of_duration,
     status_error,
+    without_key,
 )
 
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
@@ -208,7 +209,7 @@ def _provider_error(
     return status_error(
         "Gemini",
         error.code,
-        (error.message or "").replace(api_key, "***"),
+        without_key(error.message or "", api_key),
         code=f"{error.status or ''} {'insufficient_quota' if per_day else ''}",
         retry_after=delays[0] if delays else retry_after_seconds(headers),
         asked_with_schema=asked_with_schema,

@@ -35,6 +35,7 @@ _SCHEMA = (
     "schema",
 )
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
+_SHORTEST_KEY = 8  # characters
 _LONGEST_MESSAGE = 200  # characters
 
 
@@ -102,6 +103,12 @@ def one_line(message: str) -> str:
     """Return an endpoint's message on one line, shortened, with anything like a key masked."""
     masked = _KEY.sub(r"\1***", " ".join(message.split()))
     return masked if len(masked) <= _LONGEST_MESSAGE else masked[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def without_key(message: str, key: str) -> str:
+    """Return an endpoint's message with the key that was sent masked."""
+    # The key for a local server (`x`, `none`) is no secret, but often a word.
+    return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:

@@ -23,13 +23,17 @@ from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
-from infra.providers.http_errors import one_line, retry_after_seconds, status_error
+from infra.providers.http_errors import (
+    one_line,
+    retry_after_seconds,
+    status_error,
+    without_key,
+)
 
 OpenAIClient = AsyncOpenAI
 """The type that `make_client` returns; other modules need not import the SDK."""
 
 _PATH = "/chat/completions"
-_SHORTEST_KEY = 8  # characters
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _CONNECT_TIMEOUT = 10.0  # seconds
 _KEEP_ALIVE = 4.0  # seconds; vLLM and other servers on uvicorn hang up after 5
@@ -210,11 +214,6 @@ class OpenAIChat:
             model=model,
         )
 
-    def _without_key(self, message: str) -> str:
-        key = self._client.api_key
-        # The key for a local server (`x`, `none`) is no secret, but often a word.
-        return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
-
     def _refused_or_raise(
         self, error: openai.APIStatusError, *, asked_with_schema: bool
     ) -> ChatReply:
@@ -226,7 +225,9 @@ class OpenAIChat:
         raise status_error(
             self._host,
             error.status_code,
-            self._without_key(message if isinstance(message, str) else error.message),
+            without_key(
+                message if isinstance(message, str) else error.message, self._client.api_key
+            ),
             code=code,
             retry_after=retry_after_seconds(error.response.headers),
             asked_with_schema=asked_with_schema,

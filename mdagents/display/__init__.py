@@ -33,6 +33,10 @@ def make_display(kind: str, questions: int, *, with_summaries: bool = True) -> D
     """
     if kind == "none":
         return Display()
+    return Failsafe(_shown(kind, questions, with_summaries), instead=LogLines(questions))
+
+
+def _shown(kind: str, questions: int, with_summaries: bool) -> Display:
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if kind == "full" and is_terminal:
         from rich.console import Console  # 40 ms, only for the displays that need it
@@ -41,8 +45,7 @@ def make_display(kind: str, questions: int, *, with_summaries: bool = True) -> D
 
         console = Console(stderr=True)
         if console.is_interactive:  # neither a dumb terminal nor one without cursor control
-            view = TerminalView(questions, console, with_summaries=with_summaries)
-            return Failsafe(view, instead=LogLines(questions))
+            return TerminalView(questions, console, with_summaries=with_summaries)
     if kind == "plain" and is_terminal:
         return Bar(questions)
     return LogLines(questions)

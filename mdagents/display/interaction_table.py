@@ -13,11 +13,13 @@ from mdagents.teams.decision import Panelist
 def interaction_table(panel: Sequence[Panelist], messages: Sequence[DebateMessage]) -> str:
     """Return a square table; a cell gives the direction of all messages between two experts.
 
+    Columns have the numbers of the rows, so that ten experts fit 80 columns.
+
     `->`: the row's expert wrote to the column's, `<-`: the other way round, `<->`: both.
     """
     wrote = {(message.sender, message.recipient) for message in messages}
     names = [f"Agent {number} ({expert.emoji})" for number, expert in enumerate(panel, start=1)]
-    table = PrettyTable(["", *names])
+    table = PrettyTable(["", *(str(number) for number in range(1, len(names) + 1))])
     for name, row in zip(names, panel, strict=True):
         cells = [
             _arrow((row.agent, c.agent) in wrote, (c.agent, row.agent) in wrote) for c in panel

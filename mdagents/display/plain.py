@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import deque
 from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, NoReturn
 
 from exaid_core.channel import clean, one_line
-from infra.files.printing import print_line
+from infra.files.printing import print_line, takes_text
 from mdagents.agents.feed import Event, Recruited, Routed, Started, Summarised
 from mdagents.display.display import (
     Display,
@@ -40,7 +41,6 @@ EACH_STEP_UP_TO = 20
 EACH_SUMMARY_UP_TO = 100
 """Questions of a run up to which each summary is shown; with more, the last of each question."""
 
-_BETWEEN_LINES = 10.0  # seconds, between lines that tell what is left
 _SILENCE = 30.0  # seconds, after which a line says what is under way
 _OVER = 5.0  # seconds without a wait for a cause, after which it is over
 _LEAST_COST = 0.0001  # USD; less is not worth a word
@@ -51,8 +51,9 @@ _LONGEST = 100  # characters of a question or a reason in its line
 class LogLines(Display):
     """`--display log`, and `full` and `plain` without a terminal.
 
-    Each line about a question begins with its id. In a run of many questions only those lines
-    remain that tell a result: see `EACH_STEP_UP_TO` and `EACH_SUMMARY_UP_TO`.
+    Each line about a question begins with its id, or is indented below one that does. In a run of
+    many questions only those lines remain that tell a result: see `EACH_STEP_UP_TO` and
+    `EACH_SUMMARY_UP_TO`. While stderr takes nothing (a pager, Ctrl-S) the lines are kept.
     """
 
     def __init__(self, questions: int) -> None:
@@ -63,8 +64,13 @@ class LogLines(Display):
         self._now = 0.0  # seconds, on the clock of the run
         self._has_spoken = True
         self._spoke_at = 0.0
-        self._said_left_at = float("-inf")
+        self._has_said_left = False
+        self._unwritten: deque[str] = deque()
         self._causes: dict[str, _Cause] = {}
+
+    def __exit__(self, *exception: object) -> None:
+        while self._unwritten:
+            print_line(self._unwritten.popleft())
 
     def happened(self, item: ItemKey, event: Event) -> None:
         """See `Display`."""
@@ -97,7 +103,9 @@ class LogLines(Display):
             f"${cost:.4f}" if cost and cost >= _LEAST_COST else "",
             f"{record.wall_seconds:.1f} s",
         ]
-        so_far = [f"{totals.questions}/{self._questions} done", accuracy_so_far(totals)]
+        so_far = []
+        if self._questions > 1:
+            so_far = [f"{totals.questions}/{self._questions} done", accuracy_so_far(totals)]
         left = self._pace and self._pace.left(self._now, totals.questions, self._questions)
         if left:
             so_far.append(f"{left} left")
@@ -105,9 +113,9 @@ class LogLines(Display):
         result = result_in_words(record) + (f" (votes{votes[1:]})" if votes else "")
         parts = [result, ", ".join(filter(None, used)), ", ".join(so_far)]
         label = label_of((record.question_id, record.epoch))
-        self.say(f"{label} {'; '.join(parts)}")
+        self.say(f"{label} {'; '.join(filter(None, parts))}")
         if record.error:
-            self.say(f"{label}   {one_line(record.error)}")
+            self.say(f"   {one_line(record.error)}")
 
     def summarised(self, made: CaseSummaries) -> None:
         """See `Display`."""
@@ -137,18 +145,23 @@ class LogLines(Display):
         self._under_way.look(now)
         self._say_waits(snapshot)
         left = left_to_summarise(snapshot, self._questions)
-        if left and now - self._said_left_at >= _BETWEEN_LINES:
-            self.say(left)
-            self._said_left_at = now
-        if not self._has_spoken and now - self._spoke_at >= _SILENCE:
-            self.say(self._sign_of_life(snapshot))
+        is_silent = not self._has_spoken and now - self._spoke_at >= _SILENCE
+        if is_silent or (left and not self._has_said_left):
+            self.say(left or self._sign_of_life(snapshot))
+            self._has_said_left = bool(left)
         if self._has_spoken:
             self._spoke_at, self._has_spoken = now, False
+        self._write()
 
     def say(self, line: str) -> None:
         """See `Display`. A screen that is gone (a closed pipe) is not an error of the run."""
         self._has_spoken = True
-        print_line(clean(line))
+        self._unwritten.extend(clean(line).split("\n"))
+        self._write()
+
+    def _write(self) -> None:
+        while self._unwritten and takes_text(sys.stderr):
+            print_line(self._unwritten.popleft())
 
     def _say_waits(self, snapshot: Snapshot) -> None:
         """Say of each cause for which calls wait when that begins, each `_SILENCE`, and its end.

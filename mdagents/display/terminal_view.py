@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import select
 from collections import deque
 from dataclasses import replace
-from typing import IO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from exaid_core.channel import clean, one_line
+from infra.files.printing import takes_text
 from mdagents.agents.feed import Event, Summarised
 from mdagents.display.display import Display, Pace, Snapshot
 from mdagents.display.focus import Focus
@@ -38,7 +37,7 @@ class TerminalView(Display):
         with_summaries: Whether EXAID is on.
     """
 
-    period = 0.25
+    period = 0.5
 
     def __init__(self, questions: int, console: Console, *, with_summaries: bool = True) -> None:
         super().__init__()
@@ -111,7 +110,7 @@ class TerminalView(Display):
             finished=tuple(self._finished),
             with_summaries=self._with_summaries,
         )
-        if _takes_text(self._console.file):
+        if takes_text(self._console.file):
             self._draw(frame)
 
     def _draw(self, frame: Frame) -> None:
@@ -147,11 +146,3 @@ class TerminalView(Display):
         line = Text(f"{lines[0]}: {status}")
         line.truncate(self._console.width, overflow="ellipsis")
         return line
-
-
-def _takes_text(file: IO[str]) -> bool:
-    """Return whether writing does not block; True where that cannot be determined."""
-    try:
-        return bool(select.select([], [file], [], 0)[1])
-    except (OSError, ValueError):
-        return True

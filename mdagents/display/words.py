@@ -111,6 +111,6 @@ def by_role(text: str, roles: Mapping[str, str]) -> str:
 def summary_block(
     label: str, number: int, summary: AgentSummary, roles: Mapping[str, str]
 ) -> list[str]:
-    """Return the lines of a summary for a log, each of which begins with the question's label."""
+    """Return the lines of a summary, indented below one with the question's label."""
     lines = by_role(render_summary(summary), roles).split("\n")
-    return [f"{label} EXAID summary {number}", *(f"{label}   {line}" for line in lines)]
+    return [f"{label} EXAID summary {number}", *(f"   {line}" for line in lines)]

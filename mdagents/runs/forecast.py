@@ -165,17 +165,20 @@ class Forecast:
         cost = f"cost: {self.cost_of(n)}"
         if low.cost is not None and high.cost is not None:
             cost += f", {self.cost_of(1000)} per 1,000 questions"
-        source = "half of what is allowed (no earlier run of these models to learn from)"
+        runs = self.history.runs
+        source = "lengths: half of what is allowed (no earlier run of these models to learn from)"
+        if runs:
+            source = (
+                f"lengths and routing from {runs} earlier run{'s' * (runs > 1)} of these models"
+            )
         lines = [
             f"the whole run: {_range(low.calls, high.calls)} calls, "
-            f"{_range(low.input_tokens, high.input_tokens)} tokens in, "
-            f"{_range(low.output_tokens, high.output_tokens)} out",
-            f"EXAID's part: {_range(low.exaid_tokens, high.exaid_tokens)} tokens",
+            f"{_tokens(low.input_tokens, high.input_tokens)} tokens in, "
+            f"{_tokens(low.output_tokens, high.output_tokens)} out",
+            f"EXAID's part: {_tokens(low.exaid_tokens, high.exaid_tokens)} tokens",
             cost,
             self._wall_time(low, high),
-            f"reply lengths and routing from {self.history.runs} earlier runs of these models"
-            if self.history.runs
-            else f"reply lengths: {source}",
+            f"reply {source}",
         ]
         title = f"{self.dataset}: {n} questions to answer with {self.model}"
         return "\n".join([title, self._table(), *map(wrapped, lines)])
@@ -197,7 +200,7 @@ class Forecast:
                 [
                     (level or self.method).value,
                     _range(low.calls, high.calls),
-                    _range(*tokens),
+                    _tokens(*tokens),
                     _money(*costs),
                 ]
             )
@@ -343,6 +346,11 @@ def _expected(
 def _range(low: float, high: float) -> str:
     texts = [f"{value:,.0f}" for value in (low, high)]
     return texts[0] if texts[0] == texts[1] else f"{texts[0]} – {texts[1]}"
+
+
+def _tokens(low: float, high: float) -> str:
+    """Return a range with three digits: a forecast knows no more."""
+    return _range(float(f"{low:.3g}"), float(f"{high:.3g}"))
 
 
 def _money(low: float | None, high: float | None) -> str:

@@ -7,7 +7,7 @@ only lists the settings; `config` interprets and validates them.
 from __future__ import annotations
 
 import argparse
-import sys
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -22,6 +22,7 @@ from infra.config import origin_of, read_variables
 from infra.errors import ConfigError
 from infra.files.command_line import Parser
 from infra.files.did_you_mean import did_you_mean
+from infra.files.printing import print_line
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from mdagents.datasets.questions import OptionOrder
@@ -90,7 +91,7 @@ class _Formatter(argparse.HelpFormatter):
     """Shows the defaults that are of interest, in a narrow left column."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=100)
+        super().__init__(prog, max_help_position=30)
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         plain = action.help or ""
@@ -115,7 +116,7 @@ def env_flag(name: str) -> bool:
         if value not in _TRUE | _FALSE:
             raise ConfigError(f"{name} is '{value}' but must be yes or no")
     except ConfigError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_line(f"error: {error}")
         raise SystemExit(2) from None
     return value in _TRUE
 
@@ -147,6 +148,8 @@ def read_options(
         arguments = ["--run-config", file, *arguments]
     options = parser.parse_args(arguments, env_vars=dict(variables))
     _check_names(variables, options)
+    flags = [f"--{name.replace('_', '-')}" for name in vars(options)]
+    options.places = {flag: parser.place_of(flag) for flag in flags}
     return options
 
 
@@ -158,6 +161,24 @@ def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> N
             bare, *known = (n.removeprefix(_ENV_PREFIX) for n in (name, *sorted(flags)))
             meant = did_you_mean(bare, known).replace("'", f"'{_ENV_PREFIX}", 1) or "; unset it"
             raise ConfigError(f"{name} {origin_of(name)} is no setting of this program{meant}")
+        if meant := next((switch for switch in SWITCHES if _is_one_slip(name, switch)), ""):
+            raise ConfigError(
+                f"{name} {origin_of(name)} is no setting of this program; did you mean '{meant}'?"
+            )
+
+
+def _is_one_slip(given: str, meant: str) -> bool:
+    """Return whether a letter is missing, too many, another one, or changed places with the next.
+
+    Of variables without a prefix of ours nothing that is less alike can be called a mistake.
+    """
+    while given and given[0] == meant[:1]:
+        given, meant = given[1:], meant[1:]
+    return given != meant and (
+        given[1:] in (meant, meant[1:])
+        or given == meant[1:]
+        or (given[:2] == meant[1::-1] and given[2:] == meant[2:])
+    )
 
 
 def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:
@@ -168,11 +189,17 @@ def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunCon
         skip: Levels that the constants of `main.py` leave out, too.
 
     Raises:
-        ConfigError: A value is invalid, alone or together with another.
+        ConfigError: A value is invalid, alone or together with another. A flag that was set
+            elsewhere than on the command line is called by that place, where it is named first.
     """
     said = {name: getattr(options, name) for name in RunConfig.model_fields}
     said["skip"] = ",".join([options.skip, *skip])
-    return RunConfig(**said)
+    try:
+        return RunConfig(**said)
+    except ConfigError as error:
+        places = dict(options.places)
+        message = re.sub(r"--[a-z-]+", lambda flag: places.pop(flag[0], flag[0]), str(error))
+        raise ConfigError(message) from None
 
 
 def _variable(flag: str) -> str:
@@ -200,7 +227,7 @@ def make_parser(program: str = "python main.py") -> _Parser:
         config_file_parser_class=_RunConfigFile,
         args_for_setting_config_path=["--run-config"],
         config_arg_help_message="YAML file with any of these flags (num-samples: 20)",
-        usage="%(prog)s [--dataset NAME] [--difficulty LEVEL] [--model NAME] [flags]",
+        usage="%(prog)s [--dataset NAME] [--model NAME] [flags]",
     )
     parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")
     _add_data_flags(parser.add_argument_group("Questions"))

@@ -185,10 +185,17 @@ def render_report(report: Report) -> str:
 
 
 def report_tables(report: Report) -> list[Table]:
-    """Return figures by level: accuracy, cost and, where known, experts and their confidence."""
+    """Return figures by level: accuracy, cost and, where known, experts and their confidence.
+
+    A handful of questions that are all answered has one table, of what is right and what it took.
+    """
     groups = {**report.by_difficulty, ALL: report.overall}
     if list(groups.values()) == [report.overall] * 2:  # one level, which is all there is
         del groups[ALL]
+    is_handful = report.overall.questions < SMALLEST_FOR_RATES
+    if is_handful and report.status_counts.keys() == {Status.ANSWERED}:
+        cells = [[name, accuracy_cell(of), *cost_cells(of)] for name, of in groups.items()]
+        return [Table(["", "accuracy", *COST_COLUMNS], cells, has_total=len(groups) > 1)]
     return [
         *group_tables("", groups, has_total=len(groups) > 1),
         *_tables_of_experts(report, list(groups)),
@@ -251,19 +258,22 @@ def cost_cells(group: Group) -> list[str]:
 
 
 def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
-    """Return agreement and calibration where questions suffice, and decisions by the majority."""
+    """Return agreement, calibration and decisions by the majority, where questions suffice."""
     coefficients, decisions = [], []
     for name in names:
         panel, stated = report.agreement[name], report.calibration[name]
+        # Answers to one question in several epochs are no further questions.
+        questions = (report.by_difficulty | {ALL: report.overall})[name].questions
+        judged, rated = min(panel.n, questions), min(stated.n, questions)
         cells = [
-            _first_and_last(panel.first, panel.last, ".1%", panel.n),
-            _first_and_last(panel.first_kappa, panel.last_kappa, ".2f", panel.n),
-            coefficient(stated.expected_error, ".3f", stated.n),
-            coefficient(stated.brier, ".3f", stated.n),
+            _first_and_last(panel.first, panel.last, ".1%", judged),
+            _first_and_last(panel.first_kappa, panel.last_kappa, "z.2f", judged),
+            coefficient(stated.expected_error, ".3f", rated),
+            coefficient(stated.brier, ".3f", rated),
         ]
         if set(cells) != {UNKNOWN}:
             coefficients.append([name, *cells])
-        if panel.n:
+        if panel.n and report.overall.questions >= SMALLEST_FOR_COEFFICIENTS:
             right_of_wrong = f"{panel.rescued} of {panel.wrong_majority}"
             right_of_right = f"{panel.right_majority - panel.overturned} of {panel.right_majority}"
             right_of_none = f"{panel.no_majority_right} of {panel.no_majority}"
@@ -329,6 +339,7 @@ def _what_is_too_few(report: Report) -> list[str]:
     if report.overall.questions < SMALLEST_FOR_COEFFICIENTS:
         where = ""
         coefficients = ["kappa", "calibration", "accuracy by letter", "detectable difference"]
+        coefficients += ["what the panel added"] if report.agreement[ALL].n else []
     else:
         where = " at some levels"
         coefficients = [
@@ -336,7 +347,8 @@ def _what_is_too_few(report: Report) -> list[str]:
             for name, figures in (("kappa", report.agreement), ("calibration", report.calibration))
             if any(0 < of_level.n < SMALLEST_FOR_COEFFICIENTS for of_level in figures.values())
         ]
-    left_out = [f"percentages (from {SMALLEST_FOR_RATES})"] if rates else []
+    with_interval = f"percentages with their 95 % interval (from {SMALLEST_FOR_RATES})"
+    left_out = [with_interval] if rates else []
     if coefficients:
         left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
     return [f"too few questions{where} for: {', '.join(left_out)}"] if left_out else []

@@ -23,6 +23,9 @@ PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
 def test_the_help_in_the_docs_is_that_of_the_programs() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_help(page), "run: python scripts/update_docs.py"
+    blocks = re.findall(r"<!-- help of .*?-->\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert blocks
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -46,6 +46,12 @@ def test_six_labelled_lines_are_the_default() -> None:
     assert list(LABELS) == list(LIMITS)
 
 
+def test_when_every_field_is_cut_they_are_not_listed() -> None:
+    assert flags(SUMMARY.model_copy(update={"truncated_fields": tuple(LABELS)})) == [
+        "cut: all fields"
+    ]
+
+
 def test_the_box_of_the_older_form() -> None:
     assert render_summary(SUMMARY, BOX) == (
         "┌─ Agents: Orchestrator, CardiologyAgent, LaboratoryAgent\n"

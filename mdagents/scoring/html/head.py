@@ -72,9 +72,10 @@ def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
             outcome_chart({level: counted for level, counted in routed.items() if counted}),
         ),
     ]
-    if report.calibration[ALL].n >= SMALLEST_FOR_COEFFICIENTS:
+    has_enough = report.overall.questions >= SMALLEST_FOR_COEFFICIENTS
+    if has_enough and report.calibration[ALL].n >= SMALLEST_FOR_COEFFICIENTS:
         charts.append(Chart("Calibration", calibration_chart(report.calibration[ALL])))
-    if report.overall.questions >= SMALLEST_FOR_COEFFICIENTS:
+    if has_enough:
         charts.append(
             Chart(
                 "Position of the option",

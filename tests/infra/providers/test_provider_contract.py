@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
 
@@ -126,6 +127,23 @@ async def impatient(
     registry = ModelRegistry(make_runtime(retry=RetryPolicy(max_retries=0), attempt_timeout=0.3))
     yield registry.model(openai_spec if request.param == "openai" else gemini_spec)
     await registry.aclose()
+
+
+@pytest.mark.parametrize("family", [Provider.OPENAI, Provider.GOOGLE])
+async def test_a_key_of_one_word_is_no_secret_that_is_cut_out_of_messages(
+    provider: FakeProvider,
+    make_runtime: Callable[..., Runtime],
+    openai_spec: ModelSpec,
+    gemini_spec: ModelSpec,
+    family: Provider,
+) -> None:
+    runtime = make_runtime(retry=RetryPolicy(max_retries=0))
+    environment = Environment(keys=dict.fromkeys((Provider.OPENAI, Provider.GOOGLE), "key"))
+    spec = openai_spec if family is Provider.OPENAI else gemini_spec
+    provider.fail_next("api_key_invalid")
+    async with aclosing(ModelRegistry(replace(runtime, environment=environment))) as registry:
+        with pytest.raises(EndpointDown, match="API key"):
+            await registry.model(spec).generate(REQUEST)
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])

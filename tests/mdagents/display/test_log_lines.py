@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
-from exaid_core.schema.agent_summary import LIMITS
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.retry import Wait
 from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
-from mdagents.display import LogLines, Snapshot
+from mdagents.display import LogLines, Snapshot, make_display
 from mdagents.display.plain import EACH_STEP_UP_TO, EACH_SUMMARY_UP_TO
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.settings import Difficulty, RoutedBy
@@ -67,15 +70,15 @@ def test_a_question_is_told_from_its_start_to_what_exaid_made_of_it(said: Said) 
         "31 routed to intermediate by the router: Surgery, clotting and imaging meet.",
         "31 recruited: Cardiologist, Pulmonologist (reports to Cardiologist), Haematologist",
     ]
-    assert found[3:5] == ["31 EXAID summary 1", "31   unsupported: 7.5 · cut: Agents"]
+    assert found[3:5] == ["31 EXAID summary 1", "   unsupported: 7.5 · cut: Agents"]
     assert len(found[5:-2]) == len(LIMITS)
-    assert found[-3] == "31   Agents: Cardiologist: Wells score; Pulmonologist: hypoxaemia"
+    assert found[-3] == "   Agents: Cardiologist: Wells score; Pulmonologist: hypoxaemia"
     assert found[-2:] == [
         "31 C right (votes C 2, D 1); advanced, 9 calls, 14,210 tokens, 31.2 s; "
         "1/2 done, 1 of 1 right, 0:00:31 left",
         "31 EXAID made 0 summaries, 0 tokens",
     ]
-    assert all(line.startswith("31 ") for line in found)
+    assert all(line.startswith(("31 ", "   ")) for line in found)
 
 
 @pytest.mark.parametrize(
@@ -224,3 +227,42 @@ def test_summaries_of_an_earlier_start_are_told_and_nothing_is_under_way(said: S
     assert said.lines()[0] == "7 EXAID summary 1"
     lines.refresh(snapshot(31.0))
     assert said.lines() == ["0 questions and 5 calls under way"]
+
+
+def test_of_the_only_question_the_result_is_said_once(said: Said) -> None:
+    LogLines(1).finished(record("7", "C"), RunTotals(questions=1, correct=1))
+    assert said.lines() == ["7 C right; advanced, 9 calls, 14,210 tokens, 31.2 s"]
+
+
+def test_a_fault_of_the_log_costs_what_it_is_about_and_not_the_run(said: Said) -> None:
+    with make_display("log", 30) as lines:
+        for number in (1, 2):
+            tell(lines, "7", Summarised(number, cast(AgentSummary, "no summary at all")))
+            lines.finished(record("7", "C").model_copy(update={"calls": None}), RunTotals())
+            lines.finished(record(f"q{number}", "C"), RunTotals(questions=1, correct=1))
+    found = said.lines()
+    assert found[0].startswith("the display failed (AttributeError(")
+    assert [line.partition(";")[0] for line in found[1:] if "q" in line.partition(";")[0]] == [
+        "q1 C right",
+        "q2 C right",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its pipes cannot be asked")
+def test_a_reader_that_pauses_delays_no_question_and_loses_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)  # so that this test would fail, and not hang
+    with os.fdopen(reading, "rb", 0) as reader, os.fdopen(writing, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        lines = LogLines(30)
+        for number in range(3_000):  # far more than fits into a pipe
+            lines.say(f"line {number} {'.' * 80}")
+        read = b""
+        for second in range(99):
+            read += reader.read(100_000)
+            lines.refresh(snapshot(float(second) / 10))
+            if read.count(b"\n") == 3_000:
+                break
+    assert [line.split()[1] for line in read.decode().splitlines()] == [*map(str, range(3_000))]

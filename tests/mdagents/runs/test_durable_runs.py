@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -555,13 +556,14 @@ def test_a_forecast_makes_no_call_and_is_near_the_run(provider: FakeProvider, ru
     assert not Path("output").exists()
     assert "the whole run: 30 calls" in out
     assert "wall time: not known" in out
+    assert re.search(r"calls, \d+,\d00 tokens in", out), "a forecast has three digits"
     run(*BASIC)
     _, out, _ = run(*BASIC, "--dry-run")
     sent = int(out.split("30 calls, ")[1].split(" tokens in")[0].replace(",", ""))
     assert sent == pytest.approx(provider.totals.input, rel=0.25)
     received = int(out.split("tokens in, ")[1].split(" out")[0].replace(",", ""))
     assert received == pytest.approx(provider.totals.output, rel=0.05)
-    assert "from 1 earlier runs" in out
+    assert "from 1 earlier run of these models" in out
 
 
 @pytest.mark.parametrize(

@@ -257,6 +257,22 @@ def test_wrong_use_is_one_line_and_writes_nothing(
             "x",
             "MDAGENTS_NUM_SAMPLES {place} is 'x' but must be a whole number",
         ),
+        ("MDAGENTS_EPOCHS", "0", "MDAGENTS_EPOCHS {place} is 0 but must be at least 1"),
+        (
+            "MDAGENTS_SAMPLE_ID",
+            ",",
+            "MDAGENTS_SAMPLE_ID {place} has no id in it; write --sample-id 12,57",
+        ),
+        (
+            "SKIP_BASICS",
+            "1",
+            "SKIP_BASICS {place} is no setting of this program; did you mean 'SKIP_BASIC'?",
+        ),
+        (
+            "SKIP_ADVACNED",
+            "1",
+            "SKIP_ADVACNED {place} is no setting of this program; did you mean 'SKIP_ADVANCED'?",
+        ),
     ],
 )
 @pytest.mark.parametrize("place", ["in the environment", "in .env"])
@@ -276,6 +292,7 @@ def test_variables_that_others_read_are_no_mistake(
 ) -> None:
     monkeypatch.setenv("MDAGENTS_CACHE_DIR", "cache")
     monkeypatch.setenv("MDAGENTS_SHARED_DATA", "data")
+    monkeypatch.setenv("SKIP_BASELINE", "1")  # of another program: more than one slip away
     assert run("--num-samples", "1", "--difficulty", "basic")[0] == 0
 
 
@@ -283,6 +300,10 @@ def test_a_mistyped_name_in_a_file_is_named_with_the_file(run: Run) -> None:
     Path("run.yaml").write_text("num-sampels: 3\n")
     _, _, err = run("--run-config", "run.yaml")
     assert "no flag --num-sampels in run.yaml; did you mean '--num-samples'?" in err
+    Path("run.yaml").write_text("expert-temperature: 3\n")
+    assert run("--run-config", "run.yaml")[2] == (
+        "error: --expert-temperature in run.yaml is 3 but must be 0 to 2\n"
+    )
     Path("run.yaml").write_text("difficulty: hard\n")
     _, _, err = run("--run-config", "run.yaml")
     assert "--difficulty in run.yaml is 'hard' but must be one of adaptive, basic" in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,36 @@ def test_epochs_are_no_further_questions() -> None:
     text = report_of(records)
     assert "20 of 40 right" in text
     assert not [words for words in OF_MANY if words in text]
+
+
+def test_epochs_of_a_question_are_too_few_for_what_its_experts_say() -> None:
+    epochs = [
+        record | {"question_id": "1", "label": "A", "epoch": n}
+        for n, record in enumerate(questions(40), start=1)
+    ]
+    assert "experts agree" in report_of(questions(40)), "so many questions are enough"
+    assert not [words for words in (*OF_MANY, "experts agree") if words in report_of(epochs)]
+    assert main(["--input", str(write(epochs)), "--html"]) == 0
+    assert "Calibration<" not in Path("evaluation/run.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("n", "tables", "majorities"), [(9, 1, 0), (10, 3, 0), (30, 4, 1)])
+def test_a_handful_has_one_table_and_majorities_come_last(
+    n: int, tables: int, majorities: int
+) -> None:
+    text = report_of(questions(n))
+    assert len(re.findall(r"^\+[-+]+\+\n\| +\|.*[a-z]", text, re.MULTILINE)) == tables
+    assert text.count("where most experts") == majorities
+
+
+def test_a_kappa_just_below_zero_has_no_sign() -> None:
+    panels = ["ABCD", "AABC", "AABB", "AAA"]  # kappa is -0.0045
+    records = questions(32)
+    for n, record in enumerate(records):
+        record["opinions"] = opinions(panels[n % 4])
+    text = report_of(records)
+    assert "kappa" in text
+    assert "-0.00" not in text
 
 
 def test_a_comparison_of_a_handful_counts() -> None:

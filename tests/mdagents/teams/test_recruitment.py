@@ -7,13 +7,14 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.feed import DebateMessage
 from mdagents.agents.prompts import prompt_hashes, render
 from mdagents.datasets.questions import OptionOrder, present
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
-from mdagents.settings import TeamSettings
+from mdagents.settings import LARGEST_COUNT, TeamSettings
 from mdagents.teams.decision import Panelist
 from mdagents.teams.recruitment import (
     Profile,
@@ -128,4 +129,6 @@ def test_table_and_tree() -> None:
     assert "<->" not in table
     assert "round 1 turn 1: 1, round 1 turn 2: 1" in table
     assert hierarchy_tree(panel).splitlines() == ["S Surgeon", "└─ N Nurse"]
+    most = [Panelist(f"a{n}", "Nurse", "\U0001fa7a", None) for n in range(LARGEST_COUNT)]
+    assert max(map(cell_len, interaction_table(most, []).splitlines())) <= 80
     assert "<->" in interaction_table(panel, [*letters, DebateMessage(1, 2, "b", "a", "z")])
