@@ -31,8 +31,8 @@ class ModelInfo:
     reasoning_headroom: int = 0
     """Tokens added to a reply's limit because hidden reasoning counts against it."""
     is_small: bool = False
-    """Whether it is too small to write unaided: its grammar holds free text to prose, and for a
-    summary it chooses sentences of the agents."""
+    """Whether it is too small to write unaided: its grammar holds free text to prose, it is kept
+    from saying the same again, and for a summary it chooses sentences of the agents."""
 
 
 @dataclass(frozen=True, slots=True)

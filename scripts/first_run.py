@@ -1,65 +1,77 @@
-"""What `make run` shows: one question for each team on the embedded model, and what comes next."""
+"""What `make run` shows: the router, each team on the embedded model, and what comes next."""
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+import io
+import shlex
+import signal
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from infra.config import parse_environment
+from infra.files.printing import fails_in_one_line, print_result
+from mdagents.runs.config import RunConfig
+from mdagents.runs.forecast import forecast
+from mdagents.runs.program import Called
+from mdagents.runs.program import main as run
+from mdagents.scoring.cli import main as score
+
+CALLED = Called("python main.py", "python evaluate_text_output.py")
 RUN = (
-    *("main.py", "--model", "local", "--preset", "small", "--dataset", "medqa-sample"),
-    # The router is shown on the first question, which it sends to the basic team.
-    *("--num-samples", "3", "--difficulty", "adaptive,intermediate,advanced", "--fresh"),
+    *("--model", "local", "--preset", "small", "--dataset", "medqa-sample", "--fresh"),
+    # A router that is too small to judge would not show each team by itself.
+    *("--num-samples", "4", "--difficulty", "adaptive,basic,intermediate,advanced"),
 )
 NEXT_MODEL, QUESTIONS = "gemini-2.5-flash-lite", 100
 
 
+@fails_in_one_line
 def main() -> int:
     """Run, score and say what comes next; return the exit status of the first step that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output-dir", default="output", help="where the run goes [%(default)s]")
-    parser.add_argument(
-        "--evaluation-dir", default="evaluation", help="where the page goes [%(default)s]"
-    )
+    parser.add_argument("--output-dir", help="where the run goes [output]")
+    parser.add_argument("--evaluation-dir", help="where the page goes [evaluation]")
     options = parser.parse_args()
-    run = [*RUN, "--output-dir", options.output_dir]
-    print(f"$ python {' '.join(run)}", flush=True)
-    status = subprocess.run([sys.executable, *run], cwd=ROOT, check=False).returncode
+    output = ["--output-dir", options.output_dir] if options.output_dir else []
+    evaluation = ["--evaluation-dir", options.evaluation_dir] if options.evaluation_dir else []
+
+    flags = [*RUN, *output]
+    print_result(f"$ {CALLED.run} {shlex.join(flags)}")
+    status = run(flags, skip=(), show_interaction_table=False, called=CALLED)
     if status:
         return status
-    # Its table is that of the run once more.
-    score = ["evaluate_text_output.py", "--html", "--output-dir", options.output_dir]
-    score += ["--evaluation-dir", options.evaluation_dir]
-    scored = subprocess.run(
-        [sys.executable, *score], cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True
-    )
-    if scored.returncode:
-        return scored.returncode
-    print(f"\n$ python {' '.join(score)}")
-    print("\n".join(line for line in scored.stdout.split("\n") if line.startswith("written: ")))
-    print(_what_next(), flush=True)
+
+    flags = ["--html", *output, *evaluation]
+    scores = io.StringIO()
+    with redirect_stdout(scores):
+        status = score(flags)
+    if status:
+        return status
+    # Its tables are those of the run once more.
+    written = [line for line in scores.getvalue().split("\n") if line.startswith("written: ")]
+    print_result("\n".join(["", f"$ {CALLED.score} {shlex.join(flags)}", *written, what_next()]))
     return 0
 
 
-def _what_next() -> str:
+def what_next() -> str:
     """Return the commands for a model worth measuring, with what they cost."""
-    sys.path.insert(0, str(ROOT))
-    from infra.config import parse_environment
-    from mdagents.runs.config import RunConfig
-    from mdagents.runs.forecast import forecast
-
-    config = RunConfig(dataset="medqa-sample", model=NEXT_MODEL, num_samples=6)
+    config = RunConfig(dataset="medqa-sample", model=NEXT_MODEL)
     cost = forecast(config, parse_environment({})).cost_of(QUESTIONS)
     return f"""
-Open the page above in a browser: each question, who said what, and EXAID's summaries.
+Open the page above in a browser: each question, who said what, and EXAID's
+summaries.
 
-Next, with a model whose score means something (a key in .env, see .env.example):
+Next, with a model whose score means something (its key in .env: .env.example):
   .venv/bin/mdagents data download medqa
   .venv/bin/python main.py --model {NEXT_MODEL} --num-samples {QUESTIONS}
   .venv/bin/python evaluate_text_output.py --html
-{QUESTIONS} questions cost about {cost}, depending on how much the experts debate."""
+{QUESTIONS} questions cost {cost}, depending on how much the experts debate."""
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import BaseModel
 
@@ -21,6 +22,10 @@ CONTEXT = 4096
 """Tokens of one slot."""
 
 _DEATHS_ALLOWED = 1
+_WITHOUT_LOOPS: Mapping[str, object] = MappingProxyType(
+    {"repeat_penalty": 1.1, "repeat_last_n": 40}
+)
+"""Without it a small model says the same words again and again until its room is used up."""
 
 
 class LocalServer:
@@ -87,7 +92,8 @@ class LocalChat:
 @lru_cache(maxsize=512)
 def grammar(schema: type[BaseModel], *, is_small: bool = False) -> Mapping[str, object]:
     """Return body fields that hold a model to `schema`; see `ModelInfo.is_small`."""
-    return {"grammar": json_schema_grammar(reply_schema(schema), is_small=is_small)}
+    held = {"grammar": json_schema_grammar(reply_schema(schema), is_small=is_small)}
+    return {**held, **_WITHOUT_LOOPS} if is_small else held
 
 
 def _with_room(request: ChatRequest) -> ChatRequest:

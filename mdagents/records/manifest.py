@@ -32,6 +32,8 @@ class ExaidTotals(BaseModel):
     """Those that no summary covers."""
     flagged_terms: int = 0
     """Numbers, doses and drugs in summaries that occur in no agent's text."""
+    emptied_fields: int = 0
+    """Fields of summaries that repeated, or that reported nothing an agent had said."""
     left_out: dict[str, int] = {}
     """Why some of a question's text is in no summary -> questions."""
 
@@ -44,11 +46,15 @@ class ExaidTotals(BaseModel):
         self.alerts += made.alerts
         self.missed_alerts += made.watched.missed_alerts
         for summary in counting:
-            terms = summary.get("unsupported_terms")
-            self.flagged_terms += len(terms) if isinstance(terms, (list, tuple)) else 0
+            self.flagged_terms += _count(summary.get("unsupported_terms"))
+            self.emptied_fields += _count(summary.get("emptied_fields"))
         if made.watched.tail_loss or len(counting) < len(made.exaid.summaries):
             why = made.watched.error or "the summaries say nothing of it"
             self.left_out[why] = self.left_out.get(why, 0) + 1
+
+
+def _count(listed: object) -> int:
+    return len(listed) if isinstance(listed, (list, tuple)) else 0
 
 
 class RunTotals(BaseModel):

@@ -242,6 +242,9 @@ def _of_exaid(result: RunResult) -> list[str]:
         f"{totals.summaries} summaries, {tokens:,} tokens",
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
+    if totals.emptied_fields:
+        empty = "repeated, or said by nobody"
+        lines.append(f"         {totals.emptied_fields} fields left out: {empty}")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {questions} questions: {why}")
     return lines

@@ -268,7 +268,7 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
 
     say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
     say(f"models     {models}")
-    levels = " and ".join(config.levels) + " in turn" * (len(config.levels) > 1)
+    levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
     teams = f"teams      {levels}, preset {config.preset}"
     answers = teams if config.method is Method.MDAGENTS else f"baseline   {config.method}"
     say(f"{answers}, EXAID {config.exaid}")

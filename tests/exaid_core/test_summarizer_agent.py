@@ -31,9 +31,9 @@ MALFORMED = StructuredOutputError(
 SEGMENTS = [Segment("doctor", "Fever.", (1,), 0, 0), Segment("nurse", "38.9 °C.", (2,), 0, 1)]
 
 
-def words(characters: int) -> str:
+def words(characters: int, about: str = "cough") -> str:
     """A text of that length that can be cut between words."""
-    return ("fever and cough " * 20)[: characters - 1] + "."
+    return (f"fever and {about} " * 20)[: characters - 1] + "."
 
 
 async def written(*outcomes: Outcome) -> tuple[Written, FunctionModel]:
@@ -44,7 +44,9 @@ async def written(*outcomes: Outcome) -> tuple[Written, FunctionModel]:
 
 def draft(**lengths: int) -> SummaryDraft:
     """A draft whose fields are so much longer than their limits."""
-    return SummaryDraft(**{name: words(LIMITS[name] + over) for name, over in lengths.items()})
+    return SummaryDraft(
+        **{name: words(LIMITS[name] + over, about=name[:5]) for name, over in lengths.items()}
+    )
 
 
 # Limits
@@ -70,7 +72,7 @@ async def test_one_repair_names_the_excess(name: str) -> None:
     assert repair.messages[3].content.count("characters") == 1
     assert repair.schema is SummaryDraft
     assert result.summary is not None
-    assert getattr(result.summary, name) == words(LIMITS[name])
+    assert getattr(result.summary, name) == words(LIMITS[name], about=name[:5])
     assert (result.summary.truncated_fields, result.failure) == ((), None)
     assert result.usage.provider_prompt_tokens == 20
     assert result.usage.provider_completion_tokens == 10
@@ -91,7 +93,7 @@ async def test_what_is_still_too_long_is_cut(repair: int) -> None:
     assert result.summary.truncated_fields == ("key_findings",)
     assert result.summary.key_findings.endswith("…")
     assert len(result.summary.key_findings) <= LIMITS["key_findings"]
-    assert words(LIMITS["key_findings"]).startswith(result.summary.key_findings[:-1])
+    assert words(LIMITS["key_findings"], about="key_f").startswith(result.summary.key_findings[:-1])
     assert result.failure is SummaryFailure.LENGTH_LIMIT_VIOLATION
 
 
@@ -172,19 +174,23 @@ async def test_the_seeds_method_says_what_is_new() -> None:
     assert (labels.case_id, labels.phase, labels.role) == ("case-7", "exaid", LLMRole.SUMMARIZER)
 
 
-async def test_the_prompt_names_every_limit() -> None:
+async def test_the_prompt_shows_each_length_and_has_no_number_to_copy() -> None:
     _, write = await written(STABLE)
-    system = write.requests[0].messages[0].content
-    assert all(f"{name} {limit}" in system for name, limit in LIMITS.items())
-    assert PLACEHOLDER in system
+    told, brace, example = write.requests[0].messages[0].content.rpartition("{")
+    assert not re.search(r"\d", told)
+    assert PLACEHOLDER in told
+    assert "at most twice" in told
+    shown = SummaryDraft.model_validate_json(brace + example)
+    for name, limit in LIMITS.items():
+        assert 0.3 * limit < len(getattr(shown, name)) <= limit / 2 + 2, name
 
 
 async def test_the_prompt_says_once_what_each_field_is_for() -> None:
     _, write = await written(STABLE)
     system = write.requests[0].messages[0].content
-    uses = re.findall(r"^(\w+) \d+: (.+)$", system, re.MULTILINE)
+    uses = re.findall(r"^(\w+): (.+)$", system, re.MULTILINE)
     assert [name for name, _ in uses] == list(LIMITS)
-    assert all(system.count(name) == 1 for name in LIMITS)
+    assert all(system.count(name) == 2 for name in LIMITS), "once told, once shown"
     assert len(set(dict(uses).values())) == len(LIMITS)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 import httpx2
+import jsonschema_rs
 import pytest
 from openai import AsyncOpenAI, BadRequestError
 from pydantic import BaseModel, Field
@@ -126,6 +127,53 @@ def test_the_grammar_holds_the_model_to_the_schema(server: LlamaServer, seed: in
     assert 10 <= len(reply.reasoning) <= 80
     assert list(json.loads(text)) == ["reasoning", "experts", "answer", "confidence"]
     assert "\n" not in text
+
+
+def holds(value: str, *, is_small: bool = True, **keywords: object) -> bool:
+    """Whether the grammar lets the model write the value."""
+    schema = {"type": "string", **keywords}
+    grammar = json_schema_grammar(schema, is_small=is_small)
+    return jsonschema_rs.is_valid(json.loads(grammar.partition("%json ")[2]), value)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Glucagon",
+        "A 44-year-old man has hives; blood pressure 72/40 mm Hg, and a pulse of 58 beats.",
+        "Give adrenaline 0.5 mg into the muscle, then 5 mg of glucagon.",
+        "Crohn's disease (in the ileum) fits better than appendicitis.",
+        "The CT shows a mass of 2.5 cm, and TSH is 12 mU/L.",
+        "Über Nacht fiel das Hämoglobin auf 8.1 g/dL ab.",
+        "患者高热，颈项强直，立即使用头孢曲松。",
+        "أعطِ الأدرينالين الآن.",
+    ],
+)
+def test_a_small_model_may_write_prose(prose: str) -> None:
+    assert holds(prose)
+    assert holds(prose, maxLength=200, minLength=3)
+
+
+@pytest.mark.parametrize(
+    "no_prose",
+    [
+        "reasoning_1234_256_378",
+        "1 2 3 4 5 6 7 8",
+        '{"answer": "A"}',
+        "Give 1,2,3,4,5,6,7,8,9 mg",
+        "The name | the value",
+        "患者 <b>高热",
+        "",
+    ],
+)
+def test_and_neither_names_of_fields_nor_digits_without_end(no_prose: str) -> None:
+    assert not holds(no_prose)
+    assert holds(no_prose, is_small=False), "a larger model is free"
+
+
+def test_what_has_a_form_of_its_own_keeps_it() -> None:
+    assert holds("a_b", enum=["a_b"])
+    assert holds("2026-11-22", pattern="^[0-9-]+$")
 
 
 def test_it_stops_quickly(gguf: Path) -> None:

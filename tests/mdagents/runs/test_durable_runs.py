@@ -319,7 +319,7 @@ def test_a_finished_run_is_replayed_without_network_or_key(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider.fail_next("cut_off", match="Your role: arbitrator")
-    provider.fail_next("invalid_schema", match="Your role: recruiter")
+    provider.fail_next("invalid_schema", match="Your task: choose exactly")
     run("--num-samples", "3", "--model", "openai/gpt-4o-mini")
     expected = [timeless(record) for record in records()]
     calls = len(provider.calls)

@@ -57,7 +57,7 @@ PLAN = {
 async def test_the_review_team_reads_the_reports_of_the_others(
     provider: FakeProvider, solve: Solve
 ) -> None:
-    provider.when("Your role: recruiter", PLAN)
+    provider.when("Your task: organise exactly", PLAN)
     decision = await solve(ADVANCED, team_size=2)
     reviewers = [call.text for call in provider.calls if " the Review, " in call.text]
     others = [r for r in decision.teams if r.kind != "final_review"]
@@ -72,7 +72,7 @@ async def test_the_review_team_reads_the_reports_of_the_others(
 
 
 async def test_only_the_review_team_is_told_to_review(provider: FakeProvider, solve: Solve) -> None:
-    provider.when("Your role: recruiter", PLAN)
+    provider.when("Your task: organise exactly", PLAN)
     await solve(ADVANCED, team_size=2)
     team = [
         call.text for call in provider.calls if re.search("You (lead|assist in) the", call.text)
@@ -111,7 +111,7 @@ async def test_nothing_is_said_twice_in_the_advanced_team(
             for kind in ("initial", "final_review")
         ]
     }
-    provider.when("Your role: recruiter", plan)
+    provider.when("Your task: organise exactly", plan)
     provider.when('"dissent"', {"dissent": "none"})
     await solve(ADVANCED, teams=2, team_size=2)
     prompts = [call.text for call in provider.calls]
@@ -132,7 +132,7 @@ async def test_tokens_of_the_advanced_team(provider: FakeProvider, solve: Solve)
 async def test_the_lead_delegates_and_hears_the_assistants(
     provider: FakeProvider, solve: Solve
 ) -> None:
-    provider.when("Your role: recruiter", PLAN)
+    provider.when("Your task: organise exactly", PLAN)
     decision = await solve(ADVANCED, team_size=2)
     first = decision.teams[0]
     assert first.members[0] == "iat-1-physician-first-2", "the lead comes first"
@@ -160,7 +160,7 @@ async def test_missing_kinds_and_leads_are_filled_by_rule_without_a_call(
             for number in (1, 2, 3)
         ]
     }
-    provider.when("Your role: recruiter", plan)
+    provider.when("Your task: organise exactly", plan)
     decision = await solve(ADVANCED)
     assert len(provider.calls) == 14
     assert [team.kind for team in decision.teams] == ["initial", "specialist", "final_review"]
@@ -174,7 +174,7 @@ async def test_missing_kinds_and_leads_are_filled_by_rule_without_a_call(
 async def test_turns_that_fail_in_a_team_do_not_stop_it(
     provider: FakeProvider, solve: Solve, case: Case
 ) -> None:
-    provider.when("Your role: recruiter", PLAN)
+    provider.when("Your task: organise exactly", PLAN)
     provider.fail_next("context_length", match="assist in the First")
     provider.fail_next(
         "context_length", match=lambda r: "lead the Hearts" in r.text and "assistants:" in r.text
@@ -188,7 +188,7 @@ async def test_turns_that_fail_in_a_team_do_not_stop_it(
 async def test_a_team_whose_lead_fails_is_left_out(
     provider: FakeProvider, solve: Solve, case: Case
 ) -> None:
-    provider.when("Your role: recruiter", PLAN)
+    provider.when("Your task: organise exactly", PLAN)
     provider.fail_next(
         "context_length", match=lambda r: "lead the Hearts" in r.text and "conclusion" in r.text
     )

@@ -75,7 +75,7 @@ async def test_without_any_expert_there_is_no_answer(provider: FakeProvider, sol
 async def test_a_recruiter_that_fails_twice_is_replaced_by_the_fallback(
     provider: FakeProvider, solve: Solve, case: Case
 ) -> None:
-    provider.fail_next("invalid_schema", times=2, match="Your role: recruiter")
+    provider.fail_next("invalid_schema", times=2, match="Your task: choose exactly")
     decision = await solve(BASIC)
     roles = [opinion.role for opinion in decision.opinions]
     assert roles == ["General Internist", "Emergency Physician", "Family Physician"]
@@ -90,7 +90,7 @@ async def test_roles_named_twice_are_numbered_and_hyphens_survive(
         {"role": "Cardiologist", "expertise": "Knows hearts."},
         {"role": "cardiologist", "expertise": "Knows them too."},
     ]
-    provider.when("Your role: recruiter", {"experts": experts})
+    provider.when("Your task: choose exactly", {"experts": experts})
     decision = await solve(BASIC)
     assert [opinion.role for opinion in decision.opinions] == [
         "Obstetrician-Gynecologist",

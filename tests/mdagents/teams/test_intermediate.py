@@ -275,7 +275,7 @@ async def test_the_moderator_is_told_what_experts_still_disagree_about(
 ) -> None:
     held = {"Dentist": "B", "Surgeon": "C", "Nurse": "C"}
     experts = [{"role": role, "expertise": "Much.", "reports_to": None} for role in held]
-    provider.when("Your role: recruiter", {"experts": experts})
+    provider.when("Your task: choose exactly", {"experts": experts})
     write(provider, 1, "round 1, turn 1", "It is thiamine. Think of beriberi.", to=2)
     write(provider, 1, "round 1, turn 2", "Beriberi it is.", to=2)
     write(provider, 2, "round 1, turn 2", "We agree.", to=3)
@@ -369,7 +369,7 @@ async def test_the_hierarchy_reaches_persona_and_record(
         },
         {"role": "Nurse", "expertise": "Care.", "reports_to": "Cardiologist"},
     ]
-    provider.when("Your role: recruiter", {"experts": experts})
+    provider.when("Your task: choose exactly", {"experts": experts})
     silence(provider)
     decision = await solve(INTERMEDIATE)
     above = {panelist.role: panelist.reports_to for panelist in decision.panel}

@@ -1,0 +1,96 @@
+"""Summaries of a model that is too small to write: it chooses among what agents said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
+from exaid_core.segments import Said
+from exaid_core.summarizer_agent.choices import form_of_choices
+from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent
+from infra.chat import ChatReply, ChatRequest, StopReason, TokenUsage
+from infra.json_schema import reply_schema
+from tests.support.function_model import FunctionModel
+
+
+class SmallModel(FunctionModel):
+    """As a model whose entry in `model_configs.yaml` says so."""
+
+    is_small = True
+
+
+SAID = [
+    Said(
+        "surgeon", "The appendix has a diameter of 11 mm. Acute appendicitis is likely.\nAnswer: C"
+    ),
+    Said("internist", "Antibiotics should be started before surgery. I agree with him.\nAnswer: B"),
+]
+
+
+def choices(said: list[Said]) -> dict[str, list[str]]:
+    """Field -> what the grammar lets the model write."""
+    properties: dict[str, Any] = reply_schema(form_of_choices(said))["properties"]
+    return {name: field["enum"] for name, field in properties.items()}
+
+
+def test_each_field_is_a_choice_of_sentences_of_its_kind() -> None:
+    assert choices(SAID) == {
+        "status_action": ["I agree with him."],
+        "key_findings": ["The appendix has a diameter of 11 mm."],
+        "differential_rationale": ["Acute appendicitis is likely."],
+        "uncertainty_confidence": ["surgeon holds C; internist holds B"],
+        "recommendation_next_step": ["Antibiotics should be started before surgery."],
+        "agent_contributions": [
+            "surgeon: The appendix has a diameter of 11 mm.",
+            "surgeon: Acute appendicitis is likely.",
+            "internist: Antibiotics should be started before surgery.",
+            "internist: I agree with him.",
+        ],
+    }
+
+
+def test_of_what_nobody_said_there_is_the_placeholder_alone() -> None:
+    found = choices([Said("router", "Because of the rare disease that he has.")])
+    assert found["recommendation_next_step"] == [PLACEHOLDER]
+    assert found["uncertainty_confidence"] == [PLACEHOLDER]
+
+
+def test_an_answer_is_told_as_held_and_not_as_a_sentence() -> None:
+    found = choices([Said("surgeon", "Answer: C")])
+    assert found["uncertainty_confidence"] == ["surgeon holds C"]
+    assert all(found[name] == [PLACEHOLDER] for name in LIMITS if name != "uncertainty_confidence")
+
+
+@given(st.lists(st.builds(Said, st.text(max_size=20), st.text(max_size=2_000)), max_size=6))
+def test_each_choice_keeps_to_its_limit_whatever_is_said(said: list[Said]) -> None:
+    for name, allowed in choices(said).items():
+        assert allowed
+        assert all(0 < len(choice) <= LIMITS[name] for choice in allowed)
+        assert len(set(allowed)) == len(allowed)
+
+
+async def test_only_a_small_model_is_held_to_them() -> None:
+    forms = []
+
+    def answer(request: ChatRequest) -> ChatReply:
+        assert request.schema is not None
+        forms.append(request.schema)
+        allowed = reply_schema(request.schema)["properties"]
+        fields = {name: field.get("enum", ["The appendix."])[0] for name, field in allowed.items()}
+        parsed = request.schema(**fields)
+        text = json.dumps(fields)
+        return ChatReply(text, TokenUsage(10, 5), StopReason.STOP, "function", parsed)
+
+    summaries = [
+        (await SummarizerAgent(model, monotonic=lambda: 0.0).write([], "", SAID)).summary
+        for model in (FunctionModel(answer), SmallModel(answer))
+    ]
+    assert forms[0] is SummaryDraft
+    assert forms[1] is not SummaryDraft
+    assert summaries[1] is not None
+    assert summaries[1].uncertainty_confidence == "surgeon holds C; internist holds B"
+    assert summaries[1].emptied_fields == ()

@@ -1,0 +1,132 @@
+"""Fields that report nothing, and fields that do, in several languages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exaid_core.echoes import empty_fields
+from exaid_core.prompts import PROMPTS
+from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
+from exaid_core.segments import Segment
+from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent
+from exaid_core.templates import flags
+from exaid_core.trace.run_records import SummaryFailure
+from tests.exaid_core.models import model
+
+PROMPT = PROMPTS.render("summary_system", **LIMITS)
+EXAMPLE = json.loads(PROMPT[PROMPT.rindex("{") :])
+SAID = (
+    "Cardiologist\nHigh-sensitivity troponin is 480 ng/L and rising; ST depression in V4 to V6. "
+    "I would give aspirin 300 mg and fondaparinux 2.5 mg now. Answer: B"
+)
+TROPONIN = "Rising troponin (480 ng/L) with ST depression in V4 to V6."
+ASPIRIN = "Aspirin 300 mg and fondaparinux 2.5 mg now."
+
+
+def empty(said: str = SAID, **fields: str) -> tuple[str, ...]:
+    return empty_fields(fields, said, PROMPT)
+
+
+def test_what_agents_said_stays() -> None:
+    assert empty(key_findings=TROPONIN, recommendation_next_step=ASPIRIN) == ()
+    assert empty(status_action="Hypotensive", said="She is in hypotension.") == ()
+    assert empty(key_findings=PLACEHOLDER, status_action=PLACEHOLDER) == ()
+
+
+@pytest.mark.parametrize("name", EXAMPLE)
+def test_the_example_of_the_prompt_is_no_finding(name: str) -> None:
+    assert empty(**{name: EXAMPLE[name]}) == (name,)
+
+
+def test_the_example_is_a_finding_where_an_agent_said_so() -> None:
+    said = "\n".join(["Neurologist", *EXAMPLE.values()])
+    assert empty(said=said, **EXAMPLE) == ()
+
+
+def test_an_instruction_is_no_finding() -> None:
+    told = "emergency first, else what changed; action now"
+    assert told in PROMPT
+    assert empty(status_action=told) == ("status_action",)
+
+
+def test_a_field_that_repeats_another_is_emptied_once() -> None:
+    assert empty(key_findings=TROPONIN, differential_rationale=TROPONIN.upper()) == (
+        "differential_rationale",
+    )
+    part = "ST depression in V4 to V6"
+    assert empty(key_findings=TROPONIN, differential_rationale=part) == ("differential_rationale",)
+    assert empty(key_findings=TROPONIN, differential_rationale="480 ng/L") == ()
+
+
+def test_what_nobody_said_is_no_finding() -> None:
+    assert empty(
+        key_findings="Bilateral wheeze with a prolonged expiration, and he smokes.",
+        recommendation_next_step=ASPIRIN,
+    ) == ("key_findings",)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Troponina en ascenso; se administra un antiagregante y un anticoagulante de inmediato.",
+        "心肌肌钙蛋白升高，立即给予抗血小板药物。",
+        "ارتفاع التروبونين مع انخفاض ST، يعطى مضاد الصفيحات الآن.",
+    ],
+)
+def test_a_summary_in_another_language_is_left_as_it_is(summary: str) -> None:
+    assert empty(key_findings=summary) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "kept", "made_up"),
+    [
+        (
+            "El paciente tiene fiebre alta y rigidez de nuca; propongo ceftriaxona de inmediato.",
+            "Fiebre alta y rigidez de nuca en el paciente.",
+            "Fractura de cadera con el tobillo inflamado tras la caída y de larga evolución.",
+        ),
+        (
+            "患者高热伴颈项强直，建议立即使用头孢曲松，等待脑脊液培养结果。",
+            "患者高热，颈项强直，立即使用头孢曲松。",
+            "左侧股骨骨折术后伤口愈合良好可出院随访。",
+        ),
+    ],
+)
+def test_other_languages_than_english_are_judged_within_themselves(
+    said: str, kept: str, made_up: str
+) -> None:
+    assert empty(said=said, key_findings=kept) == ()
+    found = empty(said=said, key_findings=kept, differential_rationale=made_up)
+    assert found == ("differential_rationale",)
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.text(max_size=80))
+def test_whatever_is_written_only_its_fields_are_named(texts: list[str], said: str) -> None:
+    fields = {f"field_{n}": text for n, text in enumerate(texts)}
+    found = empty_fields(fields, said, PROMPT)
+    assert found == tuple(name for name in fields if name in found)
+
+
+async def test_the_field_becomes_the_placeholder_and_is_named() -> None:
+    written = SummaryDraft(
+        key_findings=TROPONIN, recommendation_next_step=ASPIRIN, status_action=TROPONIN
+    )
+    agent = SummarizerAgent(model(written), monotonic=lambda: 0.0)
+    result = await agent.write([], "", [Segment("cardiologist", SAID, (1,), 0, 0)])
+    assert result.summary is not None
+    assert result.failure is None
+    assert result.summary.key_findings == PLACEHOLDER
+    assert result.summary.status_action == TROPONIN
+    assert result.summary.emptied_fields == ("key_findings",)
+    assert flags(result.summary) == ["left out, as repeated or said by nobody: Key findings"]
+
+
+async def test_a_summary_of_nothing_that_was_said_is_none() -> None:
+    agent = SummarizerAgent(model(SummaryDraft(**EXAMPLE)), monotonic=lambda: 0.0)
+    result = await agent.write([], "", [Segment("cardiologist", SAID, (1,), 0, 0)])
+    assert (result.summary, result.failure) == (None, SummaryFailure.SCHEMA_VALIDATION_ERROR)
+    assert result.error == "the summary says nothing that an agent said"

@@ -1,0 +1,75 @@
+"""What a new user sees who types `make run`."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import first_run
+from tests.conftest import CACHE_DIR, REPOSITORY
+from tests.support.environment import bare_environment
+
+FOLDERS = ("--output-dir", "output", "--evaluation-dir", "evaluation")
+
+
+def start() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(REPOSITORY / "scripts" / "first_run.py"), *FOLDERS],
+        env=bare_environment(MDAGENTS_CACHE_DIR=str(CACHE_DIR)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.embedded
+def test_the_first_run_shows_the_router_each_team_summaries_and_a_page() -> None:
+    with start() as process:
+        out, _ = process.communicate()
+    assert process.returncode == 0, out
+    assert re.search(r"^sample-001 routed to \w+ by the router: \w", out, re.MULTILINE)
+    for number, level in enumerate(("basic", "intermediate", "advanced"), start=2):
+        assert f"sample-00{number} goes to {level}, as --difficulty says" in out
+    assert "status: answered 4" in out
+    blocks = re.findall(r"^sample-\d+ EXAID summary \d+\n((?:   .+\n)+)", out, re.MULTILINE)
+    assert len(blocks) >= 4
+    for block in blocks:
+        lines = [line.strip() for line in block.rstrip().split("\n")]
+        told = [line for line in lines if not line.endswith(": None reported.")]
+        assert len(lines) >= 6
+        assert len(told) >= 2, block
+    assert "too few questions for: percentages" in out
+    assert len(re.findall("these questions were written for this project", out)) == 1
+    paths = re.findall(r"^written: (\S+)$", out, re.MULTILINE)
+    assert [Path(path).suffix for path in paths] == [".csv", ".json", ".html"]
+    assert all(Path(path).stat().st_size > 0 for path in paths)
+    assert out.rstrip().endswith(first_run.what_next().rstrip())
+
+
+@pytest.mark.long
+@pytest.mark.embedded
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_first_run_that_is_stopped_says_how_to_go_on(stop: signal.Signals) -> None:
+    with start() as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if " started: " in line:
+                break
+        process.send_signal(stop)
+        out, _ = process.communicate()
+    assert process.returncode == 128 + stop
+    assert "Traceback" not in out
+    assert re.search("to go on: .*python main.py --model local --preset small", out)
+    assert not Path("evaluation").exists()
+
+
+def test_the_next_commands_say_what_they_cost() -> None:
+    text = first_run.what_next()
+    assert re.search(r"^100 questions cost 0\.\d\d – \d\.\d\d USD, ", text, re.MULTILINE)
+    assert max(map(len, text.split("\n"))) <= 80
