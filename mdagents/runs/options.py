@@ -280,11 +280,11 @@ def _add_team_flags(group: Any) -> None:
         "answers; several: in turn")  # fmt: skip
     add("--method", choices=_values(Method), help="the teams, or a baseline")
     add("--preset", choices=_values(Preset), help="numbers of the teams")
-    count("--num-experts", help="experts of basic and intermediate [3; classic 3, 5]")
-    count("--num-rounds", help="rounds of the debate [3; classic 5]")
-    count("--num-turns", help="turns of a round [3; classic 5]")
-    count("--num-teams", help="teams of advanced [3; classic 2]")
-    count("--team-size", help="clinicians of a team [3; classic 2]")
+    count("--num-experts", help="experts of basic and intermediate [3; classic 3, 5; small 2]")
+    count("--num-rounds", help="rounds of the debate [3; classic 5; small 1]")
+    count("--num-turns", help="turns of a round [3; classic 5; small 1]")
+    count("--num-teams", help="teams of advanced [3; classic 2; small 2]")
+    count("--team-size", help="clinicians of a team [3; classic 2; small 2]")
     add("--words", metavar="NAME=N", action="append", default=[],
         help=f"another word limit; repeatable ({', '.join(WORD_LIMITS)})")  # fmt: skip
     temperature(

@@ -244,7 +244,7 @@ def _of_exaid(result: RunResult) -> list[str]:
     ]
     if totals.emptied_fields:
         empty = "repeated, or said by nobody"
-        lines.append(f"         {totals.emptied_fields} fields left out: {empty}")
+        lines.append(f"         {totals.emptied_fields} fields emptied: {empty}")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {questions} questions: {why}")
     return lines

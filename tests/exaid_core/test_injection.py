@@ -165,7 +165,7 @@ async def test_a_model_that_repeats_an_attack_hands_it_on_as_one_short_line(atta
     judge = model(NO_ALARM)
     write = model(echo)
     exaid = make_exaid(judge, write)
-    summary = await exaid.received_trace("nurse", ALARM)
+    summary = await exaid.received_trace("nurse", f"{ALARM} {attack}")
     assert summary is not None
     assert_bounded(summary)
     again = await exaid.received_trace("nurse", "Still in cardiac arrest.")

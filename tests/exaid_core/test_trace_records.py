@@ -228,6 +228,7 @@ OPTIONAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "clipped": True,
             "alerts": ["cardiac arrest"],
             "alert_missing": True,
+            "emptied_fields": ["agent_contributions"],
             "part": 1,
             "covered": [0, 2],
             "remarks": ["no next step"],

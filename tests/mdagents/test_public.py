@@ -212,7 +212,10 @@ def test_a_wrong_key_is_raised_and_the_same_call_goes_on(provider: FakeProvider)
             {"method": "cots"},
             "--method is 'cots' but must be one of mdagents, zero_shot.*; did you mean 'cot'",
         ),
-        ({"difficulty": "hard"}, "--difficulty is 'hard' but must be one of basic, .*, adaptive$"),
+        (
+            {"difficulty": "hard"},
+            "--difficulty is 'hard' but must be one of adaptive, .*, advanced, or several",
+        ),
         ({"num_samples": "x"}, "--num-samples is 'x' but must be a whole number"),
         ({"num_sample": 3}, "there is no setting num_sample; .*; did you mean 'num_samples'"),
         ({"skip": 5}, "--skip is 5: give a text with commas, or a list"),

@@ -24,6 +24,7 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.display import LogLines
+from mdagents.display.failsafe import Failsafe
 from mdagents.display.words import phase_in_words
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
@@ -169,11 +170,11 @@ def test_an_observer_that_fails_changes_no_answer_and_is_noted(
     before = records(Path("before"))
     asked = []
 
-    def fail(self: LogLines, item: ItemKey, event: Event) -> None:
+    def fail(self: Failsafe, item: ItemKey, event: Event) -> None:
         asked.append(item)
         raise ValueError("a fault\nof two lines")
 
-    monkeypatch.setattr(LogLines, "happened", fail)
+    monkeypatch.setattr(Failsafe, "happened", fail)
     status, _, err = run(*arguments, "--output-dir", "after")
     assert (status, "Traceback" in err) == (0, False)
     after = [record for record in records(Path("after")) if record["watched"].pop("error")]

@@ -250,7 +250,7 @@ def test_wrong_use_is_one_line_and_writes_nothing(
             "MDAGENTS_DIFFICULTY",
             "advnced",
             "MDAGENTS_DIFFICULTY {place} is 'advnced' but must be one of adaptive, basic, "
-            "intermediate, advanced; did you mean 'advanced'?",
+            "intermediate, advanced, or several with commas; did you mean 'advanced'?",
         ),
         (
             "MDAGENTS_NUM_SAMPLES",

@@ -91,7 +91,7 @@ def test_the_words_of_a_chain_of_thought(provider: FakeProvider, run: Run, metho
 
 def words_allowed(call: ServedCall) -> int:
     """Words of reasoning that a prompt allows; the endpoint gets room for them."""
-    words = re.search(r'"reasoning": your steps, at most (\d+) words', call.text)
+    words = re.search(r'"reasoning", your steps, of at most (\d+) words', call.text)
     assert words is not None
     room = token_limit(replies.opinion("ABCD", int(words[1])))
     assert room in (call.body.get("max_tokens"), call.body.get("max_completion_tokens"))
