@@ -17,11 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from exaid_core.channel import one_line
-from exaid_core.schema.agent_summary import PLACEHOLDER, AgentSummary
+from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.templates import LABELS, flags
 from mdagents.display.display import Pace, Snapshot, accuracy_so_far, left_to_summarise
 from mdagents.display.under_way import OpenQuestion
-from mdagents.display.words import STATUSES, by_role, label_of, result_in_words
+from mdagents.display.words import STATUSES, by_role, by_worth, label_of, result_in_words
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 
@@ -36,16 +36,6 @@ _KEPT_FREE = 2  # lines of the terminal, for what scrolls by
 _FEWEST_ROWS = 2  # of the log and of the other questions, when there is little room
 _GAP = "  "
 _NOTICE = "bold yellow"
-
-_BY_WORTH = (
-    "status_action",
-    "recommendation_next_step",
-    "key_findings",
-    "uncertainty_confidence",
-    "differential_rationale",
-    "agent_contributions",
-)
-"""The fields of a summary, in the order in which they get a line where not all do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +187,10 @@ def _summary(question: OpenQuestion, console: Console, width: int, room: int) ->
     if wrong := flags(summary):
         heading.append(" · ").append(" · ".join(wrong), _NOTICE)
     fields = {name: _field(name, question, summary, console, width) for name in LABELS}
-    by_worth = sorted(_BY_WORTH, key=lambda name: getattr(summary, name) == PLACEHOLDER)
     shown = dict.fromkeys(fields, 0)
     left = room - 1
     for number in range(max(map(len, fields.values()))):  # a line of each, then a second …
-        for name in by_worth:
+        for name in by_worth(summary):
             if left > 0 and number < len(fields[name]):
                 shown[name] += 1
                 left -= 1

@@ -16,7 +16,7 @@ from mdagents.display.display import Display, Pace, Snapshot
 from mdagents.display.focus import Focus
 from mdagents.display.frame import LOW, Frame
 from mdagents.display.under_way import OpenQuestion, UnderWay
-from mdagents.display.words import by_role, summary_block
+from mdagents.display.words import by_role, by_worth, summary_block
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import SampleRecord
 from mdagents.records.summaries import ItemKey
@@ -142,7 +142,7 @@ class TerminalView(Display):
         lines = summary_block(question.label, made.number, made.summary, question.roles)
         if self._console.height >= LOW:
             return Text("\n".join(lines), overflow="fold")
-        status = by_role(one_line(made.summary.status_action), question.roles)
-        line = Text(f"{lines[0]}: {status}")
+        most = getattr(made.summary, by_worth(made.summary)[0])
+        line = Text(f"{lines[0]}: {by_role(one_line(most), question.roles)}")
         line.truncate(self._console.width, overflow="ellipsis")
         return line

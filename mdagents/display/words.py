@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from exaid_core.channel import one_line
-from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.schema.agent_summary import PLACEHOLDER, AgentSummary
 from exaid_core.templates import render_summary
 from mdagents.agents.feed import Member, Routed
 from mdagents.records.sample import SampleRecord
@@ -37,6 +37,15 @@ PHASES: Mapping[str, str] = {
     "synthesise": "the lead concludes",
 }
 """Step of the protocol -> what happens in it."""
+
+_BY_WORTH = (
+    "status_action",
+    "recommendation_next_step",
+    "key_findings",
+    "uncertainty_confidence",
+    "differential_rationale",
+    "agent_contributions",
+)
 
 _OF_A_ROUND = re.compile(r"round-(\d+)-(?:turn-(\d+)|update)")
 _OF_A_TEAM = re.compile(r"(iat|frdt|mdt(\d+))-(\w+)")
@@ -106,6 +115,11 @@ def by_role(text: str, roles: Mapping[str, str]) -> str:
         return text
     ids = "|".join(re.escape(agent) for agent in sorted(roles, key=len, reverse=True))
     return re.sub(rf"(?<![\w-])(?:{ids})(?![\w-])", lambda found: roles[found[0]], text)
+
+
+def by_worth(summary: AgentSummary) -> list[str]:
+    """Return the fields in the order in which they get room: those that say nothing come last."""
+    return sorted(_BY_WORTH, key=lambda name: getattr(summary, name) == PLACEHOLDER)
 
 
 def summary_block(

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from exaid_core.schema.agent_summary import LIMITS, AgentSummary
+from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
 from exaid_core.templates import LABELS
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.retry import Wait
@@ -197,6 +197,19 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
     ]
     assert lines[end + 6].split()[:5] == ["sample_36", "advanced", "API", "error", "31.2"]
     assert "500 from api.openai.com" in lines[end + 6]
+
+
+def test_a_summary_in_one_line_says_something() -> None:
+    terminal = Terminal(width=80, height=24)
+    with TerminalView(100, terminal) as view:
+        view.refresh(snapshot(0.0, RunTotals(questions=0)))
+        view.refresh(snapshot(1.0))
+        without_status = KETOACIDOSIS.model_copy(update={"status_action": PLACEHOLDER})
+        tell(view, "q1", Started(ASKED), Summarised(1, without_status), Ended("B", None))
+        tell(view, "q2", Started(ASKED), Summarised(1, EMBOLISM))
+        view.refresh(snapshot(30.0))
+    line = next(line for line in terminal.seen() if line.startswith("q1 EXAID summary 1: "))
+    assert line.removeprefix("q1 EXAID summary 1: ")[:20] in KETOACIDOSIS.recommendation_next_step
 
 
 def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
