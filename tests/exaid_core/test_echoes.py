@@ -22,7 +22,7 @@ from exaid_core.trace.run_records import SummaryFailure
 from tests.conftest import SHARED
 from tests.exaid_core.models import model
 
-PROMPT = PROMPTS.render("summary_system", **LIMITS)
+PROMPT = PROMPTS.render("summary_system")
 PUBLISHED = sorted((SHARED / "published_exaid" / "runs").glob("*/*.gz"))
 EXAMPLE = json.loads(PROMPT[PROMPT.rindex("{") :])
 SAID = (
