@@ -117,7 +117,7 @@ class AgentSummary(_SixFields):
     """Names of the fields that were cut to their limit."""
     emptied_fields: tuple[str, ...] = ()
     """Names of the fields that hold the placeholder because what the model wrote repeated its
-    prompt or another field, or was nothing that an agent said."""
+    prompt or two other fields, or was nothing that an agent said."""
     unsupported_terms: tuple[str, ...] = ()
     """Numbers, doses and drugs of the summary that do not occur in what it summarises."""
     dissent_missing: bool = False

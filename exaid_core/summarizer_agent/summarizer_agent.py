@@ -151,7 +151,7 @@ def _prompt(history: Sequence[str], latest: str, said: Iterable[Said]) -> tuple[
         new=block(said),
     )
     return (
-        ChatMessage("system", PROMPTS.render("summary_system", **LIMITS)),
+        ChatMessage("system", PROMPTS.render("summary_system")),
         ChatMessage("user", user),
     )
 

@@ -150,6 +150,8 @@ class Forecast:
     """Level that a question may go to -> its estimate when nobody debates."""
     lively: Mapping[Level, _Estimate]
     """The same when all debate throughout."""
+    shares: Mapping[Level, float]
+    """Level that questions are sent to -> share of them; None: routed, or a baseline."""
     history: History
     calls_at_once: int
 
@@ -185,8 +187,8 @@ class Forecast:
 
     def _range_of(self, questions: int) -> tuple[_Estimate, _Estimate]:
         """Return what so many questions take at least and at most."""
-        least = _expected(self.quiet, self.history, min)
-        most = _expected(self.lively, self.history, max)
+        least = _expected(self.quiet, self.shares, self.history, min)
+        most = _expected(self.lively, self.shares, self.history, max)
         return _Estimate().plus(least, questions), _Estimate().plus(most, questions)
 
     def _table(self) -> str:
@@ -229,6 +231,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     specs = choose_models(config, environment)
     models = {role: str(spec) for role, spec in specs.items()}
     history = read_history(config.output_dir, models, config.method)
+    sent_to = Counter(map(config.forced_level, range(len(entries))))
     levels: list[Level] = [None]
     if config.method is Method.MDAGENTS:
         is_routed = ADAPTIVE in config.levels
@@ -247,6 +250,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
         questions=len(entries) * config.epochs,
         quiet=quiet,
         lively=lively,
+        shares={level: count / len(entries) for level, count in sent_to.items()},
         history=history,
         calls_at_once=config.max_connections or 16,
     )
@@ -328,8 +332,19 @@ def read_history(output_dir: Path, models: Mapping[str, str], method: Method) ->
 
 
 def _expected(
-    by_level: Mapping[Difficulty | None, _Estimate], history: History, bound: Any
+    by_level: Mapping[Level, _Estimate], shares: Mapping[Level, float], history: History, bound: Any
 ) -> _Estimate:
+    """Return the mean of a question, of which some are routed and others sent to a level."""
+    total = _Estimate()
+    for level, share in shares.items():
+        if level is None:
+            total = total.plus(_routed(by_level, history, bound), share)
+        else:
+            total = total.plus(by_level[level], share)
+    return total
+
+
+def _routed(by_level: Mapping[Level, _Estimate], history: History, bound: Any) -> _Estimate:
     """Return the mean of a question by the routing so far; else the cheapest or costliest level."""
     routed = sum(history.routing.get(level or "", 0) for level in by_level)
     if len(by_level) > 1 and routed:

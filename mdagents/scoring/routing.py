@@ -82,10 +82,15 @@ def make_router_report(
 
 
 def _role(rows: Sequence[ScoredRow]) -> str:
-    """Return `router`, the level that a run was forced to, or an empty text for any other run."""
+    """Return `router`, the level that a run was forced to, or an empty text for any other run.
+
+    A run whose router rated only some of its questions is another one.
+    """
     levels = {row.difficulty for row in rows if row.difficulty}
     by = {row.routed_by for row in rows if row.routed_by}
-    if by & {RoutedBy.ROUTER, RoutedBy.FALLBACK} or (not by and len(levels) > 1):
+    if by & {RoutedBy.ROUTER, RoutedBy.FALLBACK}:
+        return ROUTER if RoutedBy.FORCED not in by else ""
+    if not by and len(levels) > 1:
         return ROUTER
     return levels.pop() if by <= {RoutedBy.FORCED} and len(levels) == 1 else ""
 

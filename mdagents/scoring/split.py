@@ -10,6 +10,7 @@ from infra.files.printing import fails_in_one_line
 from mdagents.data_tools.subset import data_parser, open_named, write_questions
 from mdagents.datasets.dataset import is_shipped
 from mdagents.scoring.rows import newest_output, read_output
+from mdagents.settings import RoutedBy
 
 
 @fails_in_one_line
@@ -31,7 +32,10 @@ def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
 
     run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
     dataset = open_named(options)
-    level_of = {row.question_id: row.difficulty for row in read_output(run).rows}
+    rated = [row for row in read_output(run).rows if row.routed_by != RoutedBy.FORCED]
+    if not rated:
+        raise ConfigError(f"no router rated a question of {run}")
+    level_of = {row.question_id: row.difficulty for row in rated}
     known = {entry.id for entry in dataset.index}
     missing = [id_ for id_ in level_of if id_ not in known]
     if missing:

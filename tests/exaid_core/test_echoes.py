@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import unicodedata
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -15,9 +19,11 @@ from exaid_core.segments import Segment
 from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent
 from exaid_core.templates import flags
 from exaid_core.trace.run_records import SummaryFailure
+from tests.conftest import SHARED
 from tests.exaid_core.models import model
 
-PROMPT = PROMPTS.render("summary_system", **LIMITS)
+PROMPT = PROMPTS.render("summary_system")
+PUBLISHED = sorted((SHARED / "published_exaid" / "runs").glob("*/*.gz"))
 EXAMPLE = json.loads(PROMPT[PROMPT.rindex("{") :])
 SAID = (
     "Cardiologist\nHigh-sensitivity troponin is 480 ng/L and rising; ST depression in V4 to V6. "
@@ -53,13 +59,53 @@ def test_an_instruction_is_no_finding() -> None:
     assert empty(status_action=told) == ("status_action",)
 
 
-def test_a_field_that_repeats_another_is_emptied_once() -> None:
-    assert empty(key_findings=TROPONIN, differential_rationale=TROPONIN.upper()) == (
-        "differential_rationale",
-    )
-    part = "ST depression in V4 to V6"
-    assert empty(key_findings=TROPONIN, differential_rationale=part) == ("differential_rationale",)
-    assert empty(key_findings=TROPONIN, differential_rationale="480 ng/L") == ()
+def test_what_two_fields_say_is_no_third_finding() -> None:
+    assert empty(
+        status_action=TROPONIN,
+        key_findings=TROPONIN,
+        differential_rationale=TROPONIN.upper(),
+        recommendation_next_step="ST depression in V4 to V6",
+        agent_contributions="480 ng/L",
+    ) == ("differential_rationale", "recommendation_next_step")
+
+
+def test_the_names_and_hints_of_fields_are_no_findings() -> None:
+    said = f"{SAID} Who added what is the most urgent, first and leading finding of the key facts."
+    told = {name: PROMPT.split(f"{name}: ")[1].split("\n")[0] for name in LIMITS}
+    assert empty(said=said, **told) == tuple(LIMITS)
+    assert empty(key_findings="Key findings", status_action=ASPIRIN) == ("key_findings",)
+
+
+def said_in(language: str) -> str:
+    file = Path(__file__).parent / "languages" / f"{language}.json"
+    return "\n".join(turn["text"] for turn in json.loads(file.read_text("utf-8")))
+
+
+TRUE: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("true_fields.json").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("pair", TRUE, ids=[f"{n}-{one['why']}" for n, one in enumerate(TRUE)])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_what_is_true_stays_in_whatever_words(
+    pair: dict[str, Any], form: Literal["NFC", "NFD"]
+) -> None:
+    fields = {name: unicodedata.normalize(form, text) for name, text in pair["fields"].items()}
+    assert empty(said=pair.get("said") or said_in(pair["language"]), **fields) == ()
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="needs the shared data")
+def test_no_field_of_the_published_summaries_is_emptied() -> None:
+    judged = 0
+    for path in PUBLISHED:
+        with gzip.open(path, "rt", encoding="utf-8") as records:
+            for record in map(json.loads, records):
+                if record["record_type"] == "summary_event":
+                    fields = {name: record["summary_content"][name] for name in LIMITS}
+                    assert empty(said=record["summarizer_input_text"], **fields) == ()
+                    judged += 1
+    assert judged > 200
 
 
 def test_what_nobody_said_is_no_finding() -> None:
@@ -113,7 +159,9 @@ def test_whatever_is_written_only_its_fields_are_named(texts: list[str], said: s
 
 async def test_the_field_becomes_the_placeholder_and_is_named() -> None:
     written = SummaryDraft(
-        key_findings=TROPONIN, recommendation_next_step=ASPIRIN, status_action=TROPONIN
+        key_findings=EXAMPLE["key_findings"],
+        recommendation_next_step=ASPIRIN,
+        status_action=TROPONIN,
     )
     agent = SummarizerAgent(model(written), monotonic=lambda: 0.0)
     result = await agent.write([], "", [Segment("cardiologist", SAID, (1,), 0, 0)])

@@ -22,10 +22,11 @@ def _dataset() -> None:
     (folder / "test.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
 
 
-def write_run(levels: dict[str, str]) -> None:
+def write_run(levels: dict[str, str], **changes: str) -> None:
     records = [
         {"question_id": id_, "label": "A", "options": LINE["options"], "response": "A"}
         | {"difficulty": level}
+        | changes
         for id_, level in levels.items()
     ]
     Path("output").mkdir()
@@ -40,6 +41,18 @@ def test_split_by_routed_level_keeps_the_ids(capsys: pytest.CaptureFixture[str])
     advanced = open_dataset("mine", Path("data"), "test_advanced")
     assert [entry.id for entry in basic.index] == ["one", "three"]
     assert [entry.id for entry in advanced.index] == ["sample_2"]
+
+
+def test_split_leaves_out_what_no_router_rated(capsys: pytest.CaptureFixture[str]) -> None:
+    write_run({"one": "basic", "sample_2": "basic"}, routed_by="forced")
+    assert split_main(["--dataset", "mine"]) == 2
+    assert "no router rated a question of output/run.json" in capsys.readouterr().err
+    records = json.loads(Path("output/run.json").read_text())
+    Path("output/run.json").write_text(
+        json.dumps([records[0] | {"routed_by": "router"}, records[1]])
+    )
+    assert split_main(["--dataset", "mine"]) == 0
+    assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == ["one"]
 
 
 def test_a_run_of_another_data_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,3 +101,24 @@ def test_the_smallest_teams_still_are_teams(provider: FakeProvider, run: Run) ->
     assert len(basic["opinions"]) == 2
     assert len(intermediate["panel"]) == 2
     assert [len(team["members"]) for team in advanced["teams"]] == [2, 2]
+
+
+def calls_in(forecast: str, before: str) -> list[float]:
+    """The numbers of calls, from the least to the most, in the line that has `before`."""
+    line = next(line for line in forecast.split("\n") if before in line)
+    cell = line.split("|")[2] if "|" in line else line.partition(":")[2].partition("calls")[0]
+    return [float(number) for number in cell.replace(",", "").split("–")]
+
+
+def test_the_forecast_counts_each_level_as_often_as_it_has_its_turn(
+    provider: FakeProvider, run: Run
+) -> None:
+    provider.when("triage officer", lambda _: {"difficulty": "advanced"})
+    assert run("--num-samples", "2")[0] == 0  # what a router did is no guide to levels in turn
+    out = run("--num-samples", "4", "--difficulty", "basic,basic,basic,advanced", "--dry-run")[1]
+    per_question = [calls_in(out, f"| {level}") for level in ("basic", "advanced")]
+    least, most = (
+        3 * basic[i] + advanced[i] for i in (0, -1) for basic, advanced in [per_question]
+    )
+    whole = calls_in(out, "the whole run")
+    assert [whole[0], whole[-1]] == [pytest.approx(least, abs=2), pytest.approx(most, abs=2)]

@@ -343,8 +343,9 @@ def test_what_models_were_asked_is_checked() -> None:
         [ROUTED, FORCED[0], FORCED[0]],
         [ROUTED, ROUTED, FORCED[0], FORCED[1]],
         [ROUTED, FORCED[0], answers("AABBAB", difficulty=None, routed_by="method")],
+        [[*ROUTED[:3], *FORCED[2][3:]], *FORCED],
     ],
-    ids=["one level", "no router", "a level twice", "two routers", "a baseline"],
+    ids=["one level", "no router", "a level twice", "two routers", "a baseline", "routed in turn"],
 )
 def test_no_router_report_where_it_would_be_ambiguous(runs: list[list[dict[str, Any]]]) -> None:
     assert compared(*runs).router is None
