@@ -89,7 +89,7 @@ class LocalChat:
         return await model.generate(_with_room(request), on_text)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def grammar(schema: type[BaseModel], *, is_small: bool = False) -> Mapping[str, object]:
     """Return body fields that hold a model to `schema`; see `ModelInfo.is_small`."""
     held = {"grammar": json_schema_grammar(reply_schema(schema), is_small=is_small)}
