@@ -95,6 +95,9 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
         install = [str(folder / "bin" / "uv"), "pip", "install", "--python", python]
         if steps.unfinished.startswith("2/3"):
             install.append("--reinstall")  # the last one may be there in part
+        if dev:
+            # All of them: compiled by the tests, a warning of theirs would be an error.
+            install.append("--compile-bytecode")
         steps.run(
             f"2/3 packages: those of {wanted}",
             [*pip, "install", "--no-input", "--only-binary=:all:", UV],
