@@ -1,0 +1,103 @@
+"""The lines of `live.jsonl`: one happening each, in the order in which they happened.
+
+    {"n": 17, "at": 1763840000123, "item": ["12", 1], "kind": "routed", "what": {…}}
+
+`n` counts the lines of a run from 1 and never twice the same, also over several starts, so that a
+reader knows where it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from mdagents.agents.feed import (
+    DebateMessage,
+    Ended,
+    Recruited,
+    Routed,
+    Started,
+    Summarised,
+    TurnBegan,
+    TurnEnded,
+)
+from mdagents.display.display import Snapshot
+from mdagents.records.summaries import ItemKey
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What an agent said since the line before about its turn."""
+
+    agent: str
+    """`agent_id`"""
+    turn: int
+    """Within the case, from 1."""
+    text: str
+
+
+Happening = (
+    Started
+    | Routed
+    | Recruited
+    | TurnBegan
+    | Words
+    | TurnEnded
+    | DebateMessage
+    | Summarised
+    | Ended
+    | Snapshot
+)
+
+_KINDS: Mapping[str, type] = MappingProxyType(
+    {
+        "started": Started,
+        "routed": Routed,
+        "recruited": Recruited,
+        "turn_began": TurnBegan,
+        "words": Words,
+        "turn_ended": TurnEnded,
+        "message": DebateMessage,
+        "summarised": Summarised,
+        "ended": Ended,
+        "snapshot": Snapshot,
+    }
+)
+_KIND_OF = {kind: name for name, kind in _KINDS.items()}
+_ADAPTERS: Mapping[str, TypeAdapter[Any]] = {name: TypeAdapter(k) for name, k in _KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLine:
+    """One line of the feed."""
+
+    n: int
+    """Its number."""
+    at: int
+    """When, in ms since 1970 UTC."""
+    item: ItemKey | None
+    """The question that it is about; None for the whole run."""
+    what: Happening
+
+    def encoded(self) -> bytes:
+        """Return the line as it is written, with its line break."""
+        kind = _KIND_OF[type(self.what)]
+        line: dict[str, object] = {"n": self.n, "at": self.at, "item": self.item, "kind": kind}
+        line["what"] = _ADAPTERS[kind].dump_python(self.what, mode="json")
+        return json.dumps(line).encode() + b"\n"  # ASCII: half a character cannot be written else
+
+
+def decoded(line: bytes) -> FeedLine | None:
+    """Return what a line says; None for a kind of another version, or a damaged line."""
+    try:
+        read = json.loads(line)
+        kind, item = read["kind"], read["item"]
+        what = _ADAPTERS[kind].validate_python(read["what"])
+        return FeedLine(int(read["n"]), int(read["at"]), item and (item[0], item[1]), what)
+    except (ValueError, KeyError, TypeError, IndexError, ValidationError):
+        return None

@@ -1,0 +1,144 @@
+"""Writes the live feed of a run, so that no question waits for it and no error of it is theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from exaid_core.trace.events import TraceEvent
+from mdagents.agents.feed import Ended, Event
+from mdagents.display.display import Display, Snapshot
+from mdagents.live.lines import FeedLine, Happening, Words
+from mdagents.live.reader import FeedReader
+from mdagents.records.jsonl import LineLog
+from mdagents.records.summaries import ItemKey
+
+_BETWEEN_WRITES = 0.2  # seconds
+_LARGEST = 20_000_000  # bytes, from which on the oldest decided questions are left out
+_KEPT = 0.5  # of that, by what is kept
+
+
+class LiveFeed(Display):
+    """A display that writes `live.jsonl`: nothing is written before `keep_writing` runs.
+
+    An error of writing ends the feed and nothing else.
+
+    Args:
+        path: The file; what an earlier start wrote is gone on with.
+        now_ms: The time, in ms since 1970 UTC.
+        largest: Bytes from which on the oldest decided questions are left out.
+    """
+
+    def __init__(self, path: Path, now_ms: Callable[[], int], *, largest: int = _LARGEST) -> None:
+        super().__init__()
+        self.path = path
+        self._now_ms = now_ms
+        self._largest = largest
+        self._log: LineLog | None = None
+        self._size = 0
+        self._n = 0
+        self._lines: list[tuple[ItemKey | None, bytes]] = []  # not yet written
+        self._said: dict[tuple[ItemKey, int, str], list[str]] = {}  # not yet a line
+        self._extents: list[tuple[ItemKey | None, int, int]] = []  # (of, start, end), in the file
+        self._decided: dict[ItemKey, None] = {}  # in the order in which they were
+
+    def __enter__(self) -> LiveFeed:
+        with self._harmless():
+            self._n = max((line.n for line in FeedReader(self.path).read()), default=0)
+            self._log = LineLog(self.path, sync=False)
+            self._size = self.path.stat().st_size
+            self._extents = [(None, 0, self._size)]  # of earlier starts: the first to go
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.write()
+        self._close()
+
+    def happened(self, item: ItemKey, event: Event) -> None:
+        """See `Display`."""
+        if isinstance(event, TraceEvent):
+            self._said.setdefault((item, event.turn_id, event.agent_id), []).append(event.text)
+            return
+        self._end_words(item)
+        self._note(item, event)
+        if isinstance(event, Ended):
+            self._decided[item] = None
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """See `Display`."""
+        self._note(None, snapshot)
+
+    async def keep_writing(self) -> None:
+        """Write what has happened, five times a second, until cancelled."""
+        while True:
+            await asyncio.sleep(_BETWEEN_WRITES)
+            self.write()
+
+    def write(self) -> None:
+        """Write what has happened since the last time."""
+        for spoken in {key[0]: None for key in self._said}:
+            self._end_words(spoken)
+        lines, self._lines = self._lines, []
+        if self._log is None or not lines:
+            return
+        with self._harmless():
+            self._log.append(b"".join(line for _, line in lines).removesuffix(b"\n"))
+            for item, line in lines:
+                self._extents.append((item, self._size, self._size + len(line)))
+                self._size += len(line)
+            if self._size > self._largest:
+                self._compact()
+
+    def remove(self) -> None:
+        """Remove the file: the run is finished, and its records and traces hold all of it."""
+        self._close()
+        self.path.unlink(missing_ok=True)
+
+    def _note(self, item: ItemKey | None, what: Happening) -> None:
+        self._n += 1
+        self._lines.append((item, FeedLine(self._n, self._now_ms(), item, what).encoded()))
+
+    def _end_words(self, item: ItemKey) -> None:
+        for key in [key for key in self._said if key[0] == item]:
+            _, turn, agent = key
+            self._note(item, Words(agent, turn, "".join(self._said.pop(key))))
+
+    def _compact(self) -> None:
+        """Write the file anew, without the oldest questions that are decided."""
+        sizes: dict[ItemKey | None, int] = {}
+        for item, start, end in self._extents:
+            sizes[item] = sizes.get(item, 0) + end - start
+        left, out = self._size - sizes.pop(None, 0), set[ItemKey | None]([None])
+        for item in tuple(self._decided):
+            if left <= self._largest * _KEPT:
+                break
+            left -= sizes.get(item, 0)
+            out.add(item)
+            del self._decided[item]
+        kept = [extent for extent in self._extents if extent[0] not in out]
+        anew, extents, size = self.path.with_suffix(".new"), [], 0
+        with self.path.open("rb") as old, anew.open("wb") as new:
+            for item, start, end in kept:
+                old.seek(start)
+                new.write(old.read(end - start))
+                extents.append((item, size, size + end - start))
+                size += end - start
+        anew.replace(self.path)
+        self._close()
+        self._log = LineLog(self.path, sync=False)
+        self._size, self._extents = size, extents
+
+    @contextlib.contextmanager
+    def _harmless(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._close()
+
+    def _close(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            with contextlib.suppress(OSError):
+                log.close()

@@ -1,0 +1,219 @@
+"""The feed of a run on the disk: what is written is read, once, in order, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exaid_core.schema.agent_summary import AgentSummary, SummaryDraft
+from exaid_core.trace.events import EventKind, TraceEvent
+from mdagents.agents.feed import (
+    DebateMessage,
+    Ended,
+    Event,
+    Member,
+    Recruited,
+    Routed,
+    Started,
+    Summarised,
+    TurnBegan,
+    TurnEnded,
+)
+from mdagents.datasets.questions import Question
+from mdagents.display.display import Snapshot
+from mdagents.live import FeedLine, FeedReader, LiveFeed, Words
+from mdagents.records.manifest import RunTotals, Spent
+from mdagents.records.summaries import ItemKey
+from mdagents.settings import Difficulty, RoutedBy
+
+HOSTILE = "</script><script>alert(1)</script>\u202e\u2028\x00\ud800"
+QUESTION = Question("12", "Which?", {"A": "One", "B": HOSTILE}, "A", {"A": "B", "B": "A"})
+SUMMARY = AgentSummary.from_draft(SummaryDraft(key_findings="Fever.")).model_copy(
+    update={"alerts": ("cardiac arrest",), "source_seqs": ((1, 4),)}
+)
+EVENTS: list[Event] = [
+    Started(QUESTION),
+    Routed(Difficulty.BASIC, RoutedBy.ROUTER, "easy"),
+    Routed(None, RoutedBy.METHOD, ""),
+    Recruited((Member("e-1", "Nurse", None, "IAT"), Member("e-2", "Dentist", "Nurse"))),
+    TurnBegan("e-1", "Nurse", "opinion"),
+    TurnEnded("e-1", "opinion", answer="A", confidence=0.8),
+    TurnEnded("e-2", "opinion", failed=True),
+    DebateMessage(1, 2, "e-1", "e-2", HOSTILE),
+    Summarised(1, SUMMARY),
+    Ended("A", None),
+    Ended(None, "500 from x"),
+]
+SNAPSHOT = Snapshot(RunTotals(questions=3, correct=1), Spent(), 1, 16, 0, 0.0, 7.5, 2)
+
+
+def word(text: str, turn: int = 1, agent: str = "e-1") -> TraceEvent:
+    return TraceEvent(1, 2, turn, agent, EventKind.DELTA, text)
+
+
+def opened(path: Path, **more: Any) -> LiveFeed:
+    return LiveFeed(path, count(1_763_840_000_000).__next__, **more)
+
+
+def test_all_that_can_happen_is_read_as_it_was_told(tmp_path: Path) -> None:
+    with opened(tmp_path / "live.jsonl") as feed:
+        for event in EVENTS:
+            feed.happened(("12", 1), event)
+        feed.refresh(SNAPSHOT)
+    lines = FeedReader(tmp_path / "live.jsonl").read()
+    told = [line.what for line in lines]
+    assert told[1:7] == EVENTS[1:7]
+    assert told[8:-1] == EVENTS[8:]
+    assert told[-1] == SNAPSHOT
+    assert [line.n for line in lines] == list(range(1, len(EVENTS) + 2))
+    assert {line.item for line in lines[:-1]} == {("12", 1)}
+    assert lines[-1].item is None
+
+
+def test_words_of_a_turn_are_joined_and_stand_before_its_end(tmp_path: Path) -> None:
+    with opened(tmp_path / "live.jsonl") as feed:
+        feed.happened(("12", 1), TurnBegan("e-1", "Nurse", "opinion"))
+        for text in ("It ", "is ", "thiamine."):
+            feed.happened(("12", 1), word(text))
+            feed.happened(("13", 1), word(text.upper()))
+        feed.happened(("12", 1), TurnEnded("e-1", "opinion", answer="A"))
+    lines = FeedReader(tmp_path / "live.jsonl").read()
+    assert [line.what for line in lines if line.item == ("12", 1)] == [
+        TurnBegan("e-1", "Nurse", "opinion"),
+        Words("e-1", 1, "It is thiamine."),
+        TurnEnded("e-1", "opinion", answer="A"),
+    ]
+    assert [line.what for line in lines if line.item == ("13", 1)] == [
+        Words("e-1", 1, "IT IS THIAMINE.")
+    ]
+
+
+ITEMS = st.sampled_from([("1", 1), ("2", 1), ("2", 2), ("ü,“x”", 1)])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(ITEMS, st.sampled_from(EVENTS)),
+        st.tuples(ITEMS, st.text(max_size=30).map(word)),
+        st.just("write"),
+        st.just("read"),
+        st.just("read anew"),
+        st.just("start anew"),
+        st.just("kill"),
+    ),
+    max_size=60,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STEPS)
+def test_each_reader_gets_each_line_once_and_in_order(tmp_path: Path, steps: list[Any]) -> None:
+    path = tmp_path / "live.jsonl"
+    path.unlink(missing_ok=True)
+    feed = opened(path).__enter__()
+    reader, read = FeedReader(path), list[FeedLine]()
+    written: list[tuple[ItemKey, Event]] = []
+    for step in steps:
+        match step:
+            case "write":
+                feed.write()
+            case "read":
+                read += reader.read()
+            case "read anew":  # as a page that lost its connection
+                reader = FeedReader(path, after=read[-1].n if read else 0)
+            case "start anew":
+                feed.__exit__()
+                feed = opened(path).__enter__()
+            case "kill":  # in the middle of a line
+                feed.__exit__()
+                with path.open("ab") as file:
+                    file.write(b'{"n": 9')
+                feed = opened(path).__enter__()
+            case item, event:
+                feed.happened(item, event)
+                written.append((item, event))
+    feed.__exit__()
+    read += reader.read()
+    assert [line.n for line in read] == list(range(1, len(read) + 1))
+    for item in {item for item, _ in written}:
+        of_item = [line.what for line in read if line.item == item]
+        said = "".join(what.text for what in of_item if isinstance(what, Words))
+        told = "".join(e.text for i, e in written if i == item and isinstance(e, TraceEvent))
+        assert said == told
+        others = [type(what) for what in of_item if not isinstance(what, Words)]
+        assert others == [
+            type(e) for i, e in written if i == item and not isinstance(e, TraceEvent)
+        ]
+
+
+def test_what_is_left_out_when_the_file_is_too_large_is_decided(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    reader, read = FeedReader(path), list[FeedLine]()
+    with opened(path, largest=20_000) as feed:
+        feed.happened(("open", 1), Started(QUESTION))
+        for number in range(200):
+            item = (str(number), 1)
+            feed.happened(item, Started(QUESTION))
+            feed.happened(item, word("It is thiamine. " * 20))
+            feed.happened(item, Ended("A", None))
+            feed.write()
+            read += reader.read()
+            assert path.stat().st_size <= 21_000
+    assert [line.n for line in read] == list(range(1, 602)), "a reader that follows misses nothing"
+    late = FeedReader(path).read()
+    found = {line.item for line in late}
+    assert ("open", 1) in found
+    assert ("199", 1) in found
+    assert ("0", 1) not in found
+    assert [line.n for line in late] == sorted(line.n for line in late)
+
+
+def test_a_disk_that_is_full_ends_the_feed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with opened(tmp_path / "live.jsonl") as feed:
+        monkeypatch.setattr(os, "write", full)
+        feed.happened(("1", 1), Started(QUESTION))
+        feed.write()
+        monkeypatch.undo()
+        feed.happened(("1", 1), Ended("A", None))
+    assert FeedReader(tmp_path / "live.jsonl").read() == []
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    with opened(tmp_path / "missing" / "live.jsonl") as feed:
+        feed.happened(("1", 1), Started(QUESTION))
+    assert FeedReader(tmp_path / "missing" / "live.jsonl").read() == []
+
+
+def test_lines_of_a_later_version_and_damaged_ones_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    with opened(path) as feed:
+        feed.happened(("1", 1), Started(QUESTION))
+    content = path.read_bytes()
+    later = b'{"n": 2, "at": 1, "item": null, "kind": "smell", "what": {}}\n'
+    damaged = b'\xff{"n"\n[]\nnull\n{"n": 3, "at": 1, "item": 5, "kind": "ended", "what": {}}\n'
+    path.write_bytes(later + damaged + content)
+    assert [line.what for line in FeedReader(path).read()] == [Started(QUESTION)]
+
+
+async def test_it_is_written_while_the_run_works(tmp_path: Path) -> None:
+    reader = FeedReader(tmp_path / "live.jsonl")
+    with opened(tmp_path / "live.jsonl") as feed:
+        writing = asyncio.ensure_future(feed.keep_writing())
+        feed.happened(("1", 1), word("thiamine"))
+        await asyncio.sleep(1)
+        lines = reader.read()
+        writing.cancel()
+        assert lines[0].what == Words("e-1", 1, "thiamine")
+    feed.remove()
+    assert not (tmp_path / "live.jsonl").exists()
+    assert reader.read() == []
