@@ -7,4 +7,7 @@ from mdagents.live.lines import FeedLine, Words
 from mdagents.live.reader import FeedReader
 from mdagents.live.writer import LiveFeed
 
-__all__ = ["FeedLine", "FeedReader", "LiveFeed", "Words"]
+LIVE_FILE = "live.jsonl"
+"""In the folder of a run that is not finished."""
+
+__all__ = ["LIVE_FILE", "FeedLine", "FeedReader", "LiveFeed", "Words"]

@@ -37,8 +37,10 @@ class Words:
     agent: str
     """`agent_id`"""
     turn: int
-    """Within the case, from 1."""
+    """Within the case, from 1, as in its trace."""
     text: str
+    seqs: tuple[int, int]
+    """First and last sequence number in the trace; those of other turns may lie between."""
 
 
 Happening = (

@@ -9,19 +9,20 @@ from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
 from mdagents.agents.feed import Ended, Event
-from mdagents.display.display import Display, Snapshot
+from mdagents.display.display import Snapshot
 from mdagents.live.lines import FeedLine, Happening, Words
 from mdagents.live.reader import FeedReader
 from mdagents.records.jsonl import LineLog
 from mdagents.records.summaries import ItemKey
 
 _BETWEEN_WRITES = 0.2  # seconds
+_BETWEEN_SNAPSHOTS = 0.9  # seconds, so that a display's second is not missed
 _LARGEST = 20_000_000  # bytes, from which on the oldest decided questions are left out
 _KEPT = 0.5  # of that, by what is kept
 
 
-class LiveFeed(Display):
-    """A display that writes `live.jsonl`: nothing is written before `keep_writing` runs.
+class LiveFeed:
+    """Observes a run and writes `live.jsonl`, which `keep_writing` does now and then.
 
     An error of writing ends the feed and nothing else.
 
@@ -32,15 +33,15 @@ class LiveFeed(Display):
     """
 
     def __init__(self, path: Path, now_ms: Callable[[], int], *, largest: int = _LARGEST) -> None:
-        super().__init__()
         self.path = path
         self._now_ms = now_ms
         self._largest = largest
         self._log: LineLog | None = None
         self._size = 0
         self._n = 0
+        self._noted_at = float("-inf")  # the last snapshot, on the clock of the run
         self._lines: list[tuple[ItemKey | None, bytes]] = []  # not yet written
-        self._said: dict[tuple[ItemKey, int, str], list[str]] = {}  # not yet a line
+        self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
         self._extents: list[tuple[ItemKey | None, int, int]] = []  # (of, start, end), in the file
         self._decided: dict[ItemKey, None] = {}  # in the order in which they were
 
@@ -57,9 +58,9 @@ class LiveFeed(Display):
         self._close()
 
     def happened(self, item: ItemKey, event: Event) -> None:
-        """See `Display`."""
+        """Note what happens in a question: an observer of its feed."""
         if isinstance(event, TraceEvent):
-            self._said.setdefault((item, event.turn_id, event.agent_id), []).append(event.text)
+            self._said.setdefault((item, event.turn_id, event.agent_id), []).append(event)
             return
         self._end_words(item)
         self._note(item, event)
@@ -67,8 +68,10 @@ class LiveFeed(Display):
             self._decided[item] = None
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`."""
-        self._note(None, snapshot)
+        """Note the state of the run, once a second at most."""
+        if snapshot.now - self._noted_at >= _BETWEEN_SNAPSHOTS:
+            self._noted_at = snapshot.now
+            self._note(None, snapshot)
 
     async def keep_writing(self) -> None:
         """Write what has happened, five times a second, until cancelled."""
@@ -103,7 +106,9 @@ class LiveFeed(Display):
     def _end_words(self, item: ItemKey) -> None:
         for key in [key for key in self._said if key[0] == item]:
             _, turn, agent = key
-            self._note(item, Words(agent, turn, "".join(self._said.pop(key))))
+            said = self._said.pop(key)
+            text = "".join(event.text for event in said)
+            self._note(item, Words(agent, turn, text, (said[0].seq, said[-1].seq)))
 
     def _compact(self) -> None:
         """Write the file anew, without the oldest questions that are decided."""

@@ -1,4 +1,4 @@
-"""The observers of a case: the trace file, EXAID and its log, the display.
+"""The observers of a case: the trace file, EXAID and its log, who watches the run.
 
 No observer may change or delay an answer: an error of one is a line beside the record.
 """
@@ -6,7 +6,7 @@ No observer may change or delay an answer: an error of one is a line beside the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -22,7 +22,6 @@ from infra.clock import Clock
 from infra.errors import ConfigError, LimitExceeded
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Event, Observer, Summarised
-from mdagents.display import Display
 from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.summaries import ItemKey
@@ -70,7 +69,8 @@ class RunObservers:
     revision: str | None
     """Of this program."""
     clock: Clock
-    display: Display
+    watchers: Sequence[Callable[[ItemKey, Event], None]]
+    """Told what happens in each case; return at once."""
     policy: TriggerPolicy | None
     """None: EXAID is off."""
     models: ExaidModels | None
@@ -116,9 +116,9 @@ class CaseObservers:
         self._recording: Recording | None = None
         self.bus.subscribe(self._events.append)
         self.tell: Observer = partial(
-            _tell, [partial(run.display.happened, item)], partial(_note, self._errors)
+            _tell, [partial(watch, item) for watch in run.watchers], partial(_note, self._errors)
         )
-        """Tells the display what happens in the case, whose errors it notes."""
+        """Tells the watchers what happens in the case; notes their errors."""
         self.bus.subscribe(partial(_tell_words, self.tell))
         self.exaid = self._make_exaid()
         if self.exaid is not None:

@@ -20,19 +20,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import TextWrapper
 
-from infra.clock import Clock
+from infra.clock import Clock, epoch_ms
 from infra.config import Environment, LLMRole, Provider
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.layers.gate import Urgency
 from infra.ledger import Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec
+from mdagents.agents.feed import Event
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
+from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.records.folder import recorded_run
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.store import RunStore, writable
+from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
@@ -107,8 +110,10 @@ async def run(
         exaid_models = _exaid_models(config, registry, plan.specs)
         await registry.prepare()
         on_ready()
-        with _store(plan, ledger, clock) as store, shown:
-            observers = _observers(plan, exaid_models, store, shown, clock)
+        live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
+        with _store(plan, ledger, clock) as store, shown, live:
+            watchers = (shown.happened, live.happened)
+            observers = _observers(plan, exaid_models, store, watchers, clock)
             kept = [(item, store.attempts[item]) for item in store.unsummarised if observers.policy]
             exaid = ExaidQueue(observers, ledger, _summary_keeper(store, shown), kept)
             record = _recorder(store, shown, show_interaction_table)
@@ -117,11 +122,15 @@ async def run(
             if config.exaid_policy is not None and observers.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
             stops = _stop_on_signals(runner, shown) if stops_on_signals else []
-            showing = asyncio.ensure_future(_show(shown, store, registry, exaid, clock))
+            showing = asyncio.ensure_future(_show(shown, live, store, registry, exaid, clock))
+            writing = asyncio.ensure_future(live.keep_writing())
             try:
                 return await _execute(plan, store, runner, _workers(config, registry), clock, stops)
             finally:
                 showing.cancel()
+                writing.cancel()
+                if store.manifest.finished:
+                    live.remove()
 
 
 @asynccontextmanager
@@ -164,7 +173,11 @@ def _store(plan: Plan, ledger: Ledger, clock: Clock) -> Iterator[RunStore]:
 
 
 def _observers(
-    plan: Plan, models: ExaidModels | None, store: RunStore, shown: Display, clock: Clock
+    plan: Plan,
+    models: ExaidModels | None,
+    store: RunStore,
+    watchers: Sequence[Callable[[ItemKey, Event], None]],
+    clock: Clock,
 ) -> RunObservers:
     """Return what observes the cases; EXAID is left out of a replay that has none to follow."""
     config, manifest = plan.config, plan.manifest
@@ -178,7 +191,7 @@ def _observers(
         model=manifest.models[TeamRole.EXPERT.value],
         revision=manifest.git_revision,
         clock=clock,
-        display=shown,
+        watchers=watchers,
         policy=policy,
         models=models,
         check_run=plan.check_spent,
@@ -350,21 +363,26 @@ def _stop_on_signals(runner: Runner, display: Display) -> list[int]:
 
 
 async def _show(
-    display: Display, store: RunStore, registry: ModelRegistry, exaid: ExaidQueue, clock: Clock
+    display: Display,
+    live: LiveFeed,
+    store: RunStore,
+    registry: ModelRegistry,
+    exaid: ExaidQueue,
+    clock: Clock,
 ) -> None:
-    """Keep the display up to date between finished questions."""
+    """Keep display and live feed up to date between finished questions."""
     while True:
         endpoints = registry.connections.values()
-        display.refresh(
-            Snapshot(
-                totals=store.manifest.totals,
-                spent=store.manifest.spent,
-                under_way=sum(c.in_flight for c in endpoints),
-                allowed=sum(c.allowed for c in endpoints),
-                queued=sum(c.waiting for c in endpoints),
-                summarising=len(exaid),
-                cooling=max([c.cooling() for c in endpoints], default=0.0),
-                now=clock.monotonic(),
-            )
+        snapshot = Snapshot(
+            totals=store.manifest.totals,
+            spent=store.manifest.spent,
+            under_way=sum(c.in_flight for c in endpoints),
+            allowed=sum(c.allowed for c in endpoints),
+            queued=sum(c.waiting for c in endpoints),
+            summarising=len(exaid),
+            cooling=max([c.cooling() for c in endpoints], default=0.0),
+            now=clock.monotonic(),
         )
+        display.refresh(snapshot)
+        live.refresh(snapshot)
         await asyncio.sleep(display.period)

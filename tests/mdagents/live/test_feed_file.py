@@ -54,8 +54,8 @@ EVENTS: list[Event] = [
 SNAPSHOT = Snapshot(RunTotals(questions=3, correct=1), Spent(), 1, 16, 0, 0.0, 7.5, 2)
 
 
-def word(text: str, turn: int = 1, agent: str = "e-1") -> TraceEvent:
-    return TraceEvent(1, 2, turn, agent, EventKind.DELTA, text)
+def word(text: str, seq: int = 1) -> TraceEvent:
+    return TraceEvent(seq, 2, 1, "e-1", EventKind.DELTA, text)
 
 
 def opened(path: Path, **more: Any) -> LiveFeed:
@@ -80,18 +80,18 @@ def test_all_that_can_happen_is_read_as_it_was_told(tmp_path: Path) -> None:
 def test_words_of_a_turn_are_joined_and_stand_before_its_end(tmp_path: Path) -> None:
     with opened(tmp_path / "live.jsonl") as feed:
         feed.happened(("12", 1), TurnBegan("e-1", "Nurse", "opinion"))
-        for text in ("It ", "is ", "thiamine."):
-            feed.happened(("12", 1), word(text))
-            feed.happened(("13", 1), word(text.upper()))
+        for seq, text in enumerate(("It ", "is ", "thiamine.")):
+            feed.happened(("12", 1), word(text, 3 * seq))
+            feed.happened(("13", 1), word(text.upper(), seq))
         feed.happened(("12", 1), TurnEnded("e-1", "opinion", answer="A"))
     lines = FeedReader(tmp_path / "live.jsonl").read()
     assert [line.what for line in lines if line.item == ("12", 1)] == [
         TurnBegan("e-1", "Nurse", "opinion"),
-        Words("e-1", 1, "It is thiamine."),
+        Words("e-1", 1, "It is thiamine.", (0, 6)),
         TurnEnded("e-1", "opinion", answer="A"),
     ]
     assert [line.what for line in lines if line.item == ("13", 1)] == [
-        Words("e-1", 1, "IT IS THIAMINE.")
+        Words("e-1", 1, "IT IS THIAMINE.", (0, 2))
     ]
 
 
@@ -213,7 +213,7 @@ async def test_it_is_written_while_the_run_works(tmp_path: Path) -> None:
         await asyncio.sleep(1)
         lines = reader.read()
         writing.cancel()
-        assert lines[0].what == Words("e-1", 1, "thiamine")
+        assert lines[0].what == Words("e-1", 1, "thiamine", (1, 1))
     feed.remove()
     assert not (tmp_path / "live.jsonl").exists()
     assert reader.read() == []
