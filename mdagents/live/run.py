@@ -1,0 +1,62 @@
+"""A run as its feed tells of it: its questions under way, those decided last, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mdagents.display.display import Snapshot
+from mdagents.live.case import LiveCase
+from mdagents.live.lines import FeedLine
+from mdagents.live.reader import FeedReader
+from mdagents.records.summaries import ItemKey
+
+_KEPT = 200  # decided questions; records and traces hold all of them
+
+
+class LiveRun:
+    """Follows the feed of a run.
+
+    Args:
+        path: `live.jsonl`, which may be missing: the run is finished, or has not begun.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._reader = FeedReader(path)
+        self.last = 0
+        """Number of the last line that was read."""
+        self.snapshot: Snapshot | None = None
+        """The newest."""
+        self.cases: dict[ItemKey, LiveCase] = {}
+        """In the order in which they were taken up."""
+
+    def update(self) -> list[FeedLine]:
+        """Read what is new, and return it."""
+        lines = self._reader.read()
+        self.take(lines)
+        return lines
+
+    def take(self, lines: Iterable[FeedLine]) -> None:
+        """Note lines, in their order."""
+        for line in lines:
+            self.last = line.n
+            if isinstance(line.what, Snapshot):
+                self.snapshot = line.what
+            elif line.item is not None:
+                self.cases.setdefault(line.item, LiveCase(line.item)).take(line)
+        self._forget()
+
+    @property
+    def under_way(self) -> list[LiveCase]:
+        """The questions that are not decided."""
+        return [case for case in self.cases.values() if case.ended is None]
+
+    @property
+    def decided(self) -> list[LiveCase]:
+        """Those decided last, the newest first."""
+        found = [case for case in self.cases.values() if case.ended is not None]
+        return sorted(found, key=lambda case: case.ended_at or 0, reverse=True)
+
+    def _forget(self) -> None:
+        for case in self.decided[_KEPT:]:
+            del self.cases[case.item]
