@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -71,7 +72,11 @@ _KINDS: Mapping[str, type] = MappingProxyType(
     }
 )
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
-_ADAPTERS: Mapping[str, TypeAdapter[Any]] = {name: TypeAdapter(k) for name, k in _KINDS.items()}
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_KINDS[kind])  # milliseconds each, that no first request should wait for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class FeedLine:
         """Return the line as it is written, with its line break."""
         kind = _KIND_OF[type(self.what)]
         line: dict[str, object] = {"n": self.n, "at": self.at, "item": self.item, "kind": kind}
-        line["what"] = _ADAPTERS[kind].dump_python(self.what, mode="json")
+        line["what"] = _adapter(kind).dump_python(self.what, mode="json")
         return json.dumps(line).encode() + b"\n"  # ASCII: half a character cannot be written else
 
 
@@ -99,7 +104,7 @@ def decoded(line: bytes) -> FeedLine | None:
     try:
         read = json.loads(line)
         kind, item = read["kind"], read["item"]
-        what = _ADAPTERS[kind].validate_python(read["what"])
+        what = _adapter(kind).validate_python(read["what"])
         return FeedLine(int(read["n"]), int(read["at"]), item and (item[0], item[1]), what)
     except (ValueError, KeyError, TypeError, IndexError, ValidationError):
         return None

@@ -40,7 +40,7 @@ class LiveFeed:
         self._size = 0
         self._n = 0
         self._noted_at = float("-inf")  # the last snapshot, on the clock of the run
-        self._lines: list[tuple[ItemKey | None, bytes]] = []  # not yet written
+        self._lines: list[FeedLine] = []  # not yet written
         self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
         self._extents: list[tuple[ItemKey | None, int, int]] = []  # (of, start, end), in the file
         self._decided: dict[ItemKey, None] = {}  # in the order in which they were
@@ -83,7 +83,8 @@ class LiveFeed:
         """Write what has happened since the last time."""
         for spoken in {key[0]: None for key in self._said}:
             self._end_words(spoken)
-        lines, self._lines = self._lines, []
+        lines = [(line.item, line.encoded()) for line in self._lines]
+        self._lines.clear()
         if self._log is None or not lines:
             return
         with self._harmless():
@@ -101,7 +102,7 @@ class LiveFeed:
 
     def _note(self, item: ItemKey | None, what: Happening) -> None:
         self._n += 1
-        self._lines.append((item, FeedLine(self._n, self._now_ms(), item, what).encoded()))
+        self._lines.append(FeedLine(self._n, self._now_ms(), item, what))
 
     def _end_words(self, item: ItemKey) -> None:
         for key in [key for key in self._said if key[0] == item]:
