@@ -91,7 +91,7 @@ class LiveCase:
     summaries: list[Made] = field(default_factory=list)
     flips: list[Flip] = field(default_factory=list)
     votes: dict[str, str] = field(default_factory=dict)
-    """`agent_id` of a member of the panel -> the letter that it holds."""
+    """`agent_id` of a member of the panel, or of a sample -> the letter that it holds."""
     ended: Ended | None = None
     ended_at: int | None = None
 
@@ -149,7 +149,8 @@ class LiveCase:
         index, turn = open_ones[-1]
         turn.ended_at, turn.failed = at, end.failed
         turn.answer, turn.confidence = end.answer, end.confidence
-        if end.answer is not None and any(one.agent == end.agent for one in self.members):
+        has_vote = end.phase == "sample" or any(one.agent == end.agent for one in self.members)
+        if end.answer is not None and has_vote:
             before = self.votes.get(end.agent)
             if before is not None and before != end.answer:
                 self.flips.append(Flip(end.agent, before, end.answer, index))

@@ -1,0 +1,162 @@
+"""The feed of a finished question, made again from its record, its trace and the ledger.
+
+So one page shows a question while it is answered and afterwards, and a replay is reading on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from exaid_core.schema.agent_summary import AgentSummary
+from exaid_core.trace.traces import Trace, Turn
+from infra.ledger import CallRow
+from mdagents.agents.feed import (
+    Ended,
+    Member,
+    Recruited,
+    Routed,
+    Started,
+    Summarised,
+    TurnBegan,
+    TurnEnded,
+)
+from mdagents.datasets.questions import Question
+from mdagents.export.matching import calls_by_turn
+from mdagents.live.lines import FeedLine, Happening, Words
+from mdagents.records.sample import SampleRecord
+from mdagents.scoring.transcripts import TranscriptTurn
+from mdagents.settings import Difficulty, RoutedBy
+
+_OF_A_ROUND = re.compile(r"round-(\d+)-update")
+_NUMBERED = re.compile(r"(?:iat|frdt|mdt\d+|expert)-\d+-")
+_DECIDE = ("arbitrate", "moderate", "coordinate", "answer")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A turn and the step of the protocol that it was."""
+
+    turn: Turn
+    phase: str
+    """Empty when the ledger does not tell."""
+
+
+def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> list[FeedLine]:
+    """Return the lines that were the feed of a question, in order, with the times of its trace.
+
+    Args:
+        record: Of the question, with what EXAID made of it.
+        trace: Of its case.
+        calls: Of its case, in order; phases are taken from them.
+    """
+    told = _with_phases(trace.turns, calls)
+    roles = {p.agent: p.role for p in record.panel} | {o.agent: o.role for o in record.opinions}
+    happened: list[tuple[int, Happening]] = [(_start(told), Started(_question(record)))]
+    if record.routed_by is not None:
+        level = Difficulty(record.difficulty) if record.difficulty else None
+        by = RoutedBy(record.routed_by)
+        happened.append((_end_of(told, "route"), Routed(level, by, record.routing_reason)))
+    if any(one.phase == "recruit" for one in told):
+        members = _members(record, roles)
+        happened.append((_end_of(told, "recruit"), Recruited(members)))
+    for one in told:
+        happened += _turn(one, record, roles)
+    for message in record.interactions:
+        phase = f"round-{message.round}-turn-{message.turn}"
+        happened.append((_end_of(told, phase), message))
+    for number, made in enumerate(record.exaid.summaries, start=1):
+        summary = AgentSummary.model_validate({k: v for k, v in made.items() if k != "event_id"})
+        happened.append((_said_at(told, summary), Summarised(number, summary)))
+    end = max((one.turn.end_ms for one in told), default=0)
+    happened.append((end, Ended(record.predicted, record.error)))
+    happened.sort(key=lambda entry: entry[0])
+    item = record.question_id, record.epoch
+    return [FeedLine(n, at, item, what) for n, (at, what) in enumerate(happened, start=1)]
+
+
+def _with_phases(turns: Sequence[Turn], calls: Sequence[CallRow]) -> list[_Told]:
+    shown = [TranscriptTurn(t.agent_id, t.start_ms, t.end_ms, t.text, ()) for t in turns]
+    placed, _ = calls_by_turn(shown, calls)
+    return [
+        _Told(turn, of_turn[0].phase if of_turn else "")
+        for turn, of_turn in zip(turns, placed, strict=True)
+    ]
+
+
+def _turn(
+    one: _Told, record: SampleRecord, roles: Mapping[str, str]
+) -> list[tuple[int, Happening]]:
+    turn, phase = one.turn, one.phase
+    role = roles.get(turn.agent_id) or role_of(turn.agent_id)
+    answer, confidence = _answer(one, record)
+    failed = any(left.agent == turn.agent_id and left.phase == phase for left in record.left_out)
+    return [
+        (turn.start_ms, TurnBegan(turn.agent_id, role, phase)),
+        *(
+            (delta.t_ms, Words(turn.agent_id, turn.turn_id, delta.text, (delta.seq, delta.seq)))
+            for delta in turn.deltas
+        ),
+        (turn.end_ms, TurnEnded(turn.agent_id, phase, failed, answer, confidence)),
+    ]
+
+
+def _answer(one: _Told, record: SampleRecord) -> tuple[str | None, float | None]:
+    agent, phase = one.turn.agent_id, one.phase
+    if phase in _DECIDE:
+        return record.predicted, None
+    if phase.endswith("-synthesise"):
+        held = (team.answer for team in record.teams if agent in team.members)
+        return next(held, None), None
+    update = _OF_A_ROUND.fullmatch(phase)
+    if phase not in ("opinion", "sample") and not update:
+        return None, None
+    number = int(update[1]) if update else 0
+    for opinion in record.opinions:
+        if (opinion.agent, opinion.round) == (agent, number):
+            return opinion.answer, opinion.confidence
+    return None, None
+
+
+def _members(record: SampleRecord, roles: Mapping[str, str]) -> tuple[Member, ...]:
+    if record.teams:
+        of_teams = ((agent, team.name) for team in record.teams for agent in team.members)
+        return tuple(Member(agent, role_of(agent), team=team) for agent, team in of_teams)
+    if record.panel:
+        return tuple(Member(p.agent, p.role, p.reports_to) for p in record.panel)
+    return tuple(Member(agent, role) for agent, role in roles.items())
+
+
+def role_of(agent: str) -> str:
+    """Return what an agent is called whose role no record states: `iat-1-heart-surgeon`."""
+    return _NUMBERED.sub("", agent, count=1).replace("-", " ").title()
+
+
+def _question(record: SampleRecord) -> Question:
+    return Question(
+        record.question_id,
+        record.question,
+        record.options,
+        record.label,
+        record.permutation,
+        record.order_kept,
+    )
+
+
+def _start(told: Sequence[_Told]) -> int:
+    return min((one.turn.start_ms for one in told), default=0)
+
+
+def _end_of(told: Sequence[_Told], phase: str) -> int:
+    """Return when a step was over; the start, when there was none."""
+    ends = [one.turn.end_ms for one in told if one.phase == phase]
+    return max(ends, default=_start(told))
+
+
+def _said_at(told: Sequence[_Told], summary: AgentSummary) -> int:
+    """Return when the newest words of a summary were said."""
+    last = max((end for _, end in summary.source_seqs), default=0)
+    deltas = chain.from_iterable(one.turn.deltas for one in told)
+    return max((d.t_ms for d in deltas if d.seq <= last), default=_start(told))

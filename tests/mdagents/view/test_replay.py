@@ -1,0 +1,101 @@
+"""A finished question is shown as it was while it was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exaid_core.trace.traces import read_trace
+from mdagents.agents.feed import TurnBegan
+from mdagents.live import LIVE_FILE, LiveFeed
+from mdagents.live.case import LiveCase
+from mdagents.live.run import LiveRun
+from mdagents.records.calls import read_calls
+from mdagents.records.folder import case_files
+from mdagents.records.sample import SampleRecord
+from mdagents.view.replay import replayed, role_of
+from tests.fake_provider import FakeProvider
+from tests.mdagents.teams.debates import chatter
+from tests.support.whole_runs import Run, records
+
+LEVELS = "basic,intermediate,advanced"
+
+
+def finished(run: Run, *arguments: str) -> Iterator[tuple[LiveCase, LiveCase]]:
+    """Each question of a run: as its feed told of it, and as its files do."""
+    assert run(*arguments)[0] == 0
+    (folder,) = (path for path in Path("output").iterdir() if (path / "run.json").is_file())
+    live = LiveRun(folder / LIVE_FILE)
+    live.update()
+    calls = [row for _, row in read_calls(folder / "calls.jsonl")]
+    for content in records():
+        record = SampleRecord.model_validate(content)
+        trace = read_trace(case_files(folder, record.case_id)[0])
+        of_case = [row for row in calls if row.case_id == record.case_id]
+        again = LiveCase((record.question_id, record.epoch))
+        for line in replayed(record, trace, of_case):
+            again.take(line)
+        yield live.cases[again.item], again
+
+
+def turns(case: LiveCase) -> list[tuple[object, ...]]:
+    return sorted((t.agent, t.phase, t.text, t.failed, t.answer or "") for t in case.turns)
+
+
+@pytest.fixture(autouse=True)
+def _kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The feed of a finished run stays."""
+    monkeypatch.setattr(LiveFeed, "remove", lambda self: None)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--difficulty", LEVELS, "--exaid", "full_exaid"),
+        ("--difficulty", LEVELS, "--exaid", "turn_end", "--epochs", "2"),
+        ("--method", "cot_sc"),
+        ("--exaid", "off"),
+    ],
+    ids=lambda flags: " ".join(flags),
+)
+def test_it_is_what_its_feed_told(provider: FakeProvider, run: Run, flags: tuple[str, ...]) -> None:
+    chatter(provider)
+    for live, again in finished(run, "--num-samples", "3", *flags):
+        assert turns(again) == turns(live)
+        assert again.question == live.question
+        assert again.routed == live.routed
+        assert again.votes == live.votes
+        assert {m.agent for m in again.members} == {m.agent for m in live.members}
+        assert {(f.agent, f.before, f.after) for f in again.flips} == {
+            (f.agent, f.before, f.after) for f in live.flips
+        }
+        assert [d.message for d in again.messages] == [d.message for d in live.messages]
+        assert [made.summary for made in again.summaries] == [m.summary for m in live.summaries]
+        assert all(made.of_turns for made in again.summaries)
+        assert again.ended == live.ended
+
+
+def test_lines_are_in_the_order_of_time_and_a_turn_begins_before_its_words(
+    provider: FakeProvider, run: Run
+) -> None:
+    chatter(provider)
+    for _, again in finished(run, "--num-samples", "3", "--difficulty", LEVELS):
+        assert again.speaking == []
+        assert [t.began_at for t in again.turns] == sorted(t.began_at for t in again.turns)
+        assert all(t.seqs for t in again.turns if t.text)
+
+
+@pytest.mark.parametrize(
+    ("agent", "role"),
+    [
+        ("iat-1-cardiologist", "Cardiologist"),
+        ("mdt12-3-heart-surgeon", "Heart Surgeon"),
+        ("expert-2-nurse", "Nurse"),
+        ("moderator", "Moderator"),
+    ],
+)
+def test_who_has_no_role_in_the_record_is_called_by_id(agent: str, role: str) -> None:
+    assert role_of(agent) == role
+    assert TurnBegan(agent, role, "").role == role
