@@ -22,7 +22,8 @@ from mdagents.runs.program import Called
 from mdagents.runs.program import main as run
 from mdagents.scoring.cli import main as score
 
-CALLED = Called("python main.py", "python evaluate_text_output.py")
+# Not `python`: that of the system has none of the packages.
+CALLED = Called(".venv/bin/python main.py", ".venv/bin/python evaluate_text_output.py")
 RUN = (
     *("--model", "local", "--preset", "small", "--dataset", "medqa-sample", "--fresh"),
     # A router that is too small to judge would not show each team by itself.
@@ -48,6 +49,7 @@ def main() -> int:
         return status
 
     flags = ["--html", *output, *evaluation]
+    print_result(f"\n$ {CALLED.score} {shlex.join(flags)}")
     scores = io.StringIO()
     with redirect_stdout(scores):
         status = score(flags)
@@ -55,7 +57,7 @@ def main() -> int:
         return status
     # Its tables are those of the run once more.
     written = [line for line in scores.getvalue().split("\n") if line.startswith("written: ")]
-    print_result("\n".join(["", f"$ {CALLED.score} {shlex.join(flags)}", *written, what_next()]))
+    print_result("\n".join([*written, what_next()]))
     return 0
 
 

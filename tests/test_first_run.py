@@ -64,7 +64,7 @@ def test_a_first_run_that_is_stopped_says_how_to_go_on(stop: signal.Signals) -> 
         out, _ = process.communicate()
     assert process.returncode == 128 + stop
     assert "Traceback" not in out
-    assert re.search("to go on: .*python main.py --model local --preset small", out)
+    assert re.search(r"to go on: .*\.venv/bin/python main.py --model local --preset small", out)
     assert not Path("evaluation").exists()
 
 
