@@ -39,7 +39,7 @@ def _call(module: str, argv: Sequence[str], name: str) -> int:
 
 PROGRAMS: Mapping[str, tuple[Main, str]] = {
     "run": (_run, "answer questions with teams of agents"),
-    "score": (partial(_call, "scoring.cli"), "score runs, or compare them"),
+    "score": (partial(_call, "pages.cli"), "score runs, or compare them"),
     "data download": (partial(_call, "data_tools.download"), "fetch a data set"),
     "data check": (
         partial(_call, "data_tools.check"),

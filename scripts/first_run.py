@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from infra.config import parse_environment
 from infra.files.printing import fails_in_one_line, print_result
+from mdagents.pages.cli import main as score
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import forecast
 from mdagents.runs.program import Called
 from mdagents.runs.program import main as run
-from mdagents.scoring.cli import main as score
 
 # Not `python`: that of the system has none of the packages.
 CALLED = Called(".venv/bin/python main.py", ".venv/bin/python evaluate_text_output.py")

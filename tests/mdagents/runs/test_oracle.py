@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from mdagents.pages.cli import main as evaluate
 from mdagents.runs.program import main
-from mdagents.scoring.cli import main as evaluate
 from tests.conftest import REPOSITORY, SHARED
 from tests.fake_provider import MISSING, FakeProvider, FieldPath, SeenRequest
 from tests.mdagents.datasets.published_records import FORMS, MEDMCQA

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.errors import ConfigError
-from mdagents.scoring.cli import main
+from mdagents.pages.cli import main
 from mdagents.scoring.compare import Comparison, compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.routing import RouterReport

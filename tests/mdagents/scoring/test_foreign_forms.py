@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mdagents.export import export_run
-from mdagents.scoring.cli import main
+from mdagents.pages.cli import main
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow

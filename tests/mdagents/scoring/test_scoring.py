@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdagents.pages.cli import main
 from mdagents.scoring.agreement import Agreement
-from mdagents.scoring.cli import main
 from mdagents.scoring.compare import ComparedRun, Comparison
 from mdagents.scoring.group import Group, Proportion
 from mdagents.scoring.pairs import Flip, Pair
@@ -463,7 +463,7 @@ def test_any_mixture_of_records_gives_a_report_without_nan(records: list[Any]) -
 
 
 def test_scoring_a_run_does_not_wait_for_numpy() -> None:
-    program = "import sys, mdagents.scoring.cli; sys.exit('numpy' in sys.modules)"
+    program = "import sys, mdagents.pages.cli; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True)
 
 

@@ -24,7 +24,7 @@ from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
-from mdagents.scoring.cli import main as evaluate
+from mdagents.pages.cli import main as evaluate
 from mdagents.settings import Method, TeamRole
 from mdagents.teams import Decision, basic
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot

@@ -139,8 +139,8 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     if html:
         with _writing(page):
             # Imported here: charts take a second to load, and only reports need them.
-            from mdagents.scoring.html.head import head_of_run
-            from mdagents.scoring.html.page import write_page
+            from mdagents.pages.head import head_of_run
+            from mdagents.pages.report import write_page
 
             write_page(page, head_of_run(report, run.rows), [run])
         print_result(f"written: {page}")
@@ -196,8 +196,8 @@ def _compare(options: argparse.Namespace) -> None:
     print_result(f"written: {path}")
     if options.html:
         with _writing(page):
-            from mdagents.scoring.html.head import head_of_comparison
-            from mdagents.scoring.html.page import write_page
+            from mdagents.pages.head import head_of_comparison
+            from mdagents.pages.report import write_page
             from mdagents.scoring.items import shared_rows
 
             shared = shared_rows(runs, common=options.common)

@@ -10,27 +10,25 @@ import base64
 import gzip
 import sys
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import NoReturn
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from jinja2 import Template
 from tqdm import tqdm
 
 from exaid_core.templates import LABELS, flags
 from infra.files.whole_file import whole_file
-from mdagents.scoring.fields import plain, text_of
-from mdagents.scoring.html.head import Head
-from mdagents.scoring.html.listing import (
+from mdagents.pages.head import Head
+from mdagents.pages.layout import hash_of, script, style, templates
+from mdagents.pages.listing import (
     FILTERS,
     filter_counts,
     headings,
     make_entries,
     start_of,
 )
-from mdagents.scoring.html.transcript import make_transcript
+from mdagents.pages.transcript import make_transcript
+from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.rows import RunOutput
 
 _GZIP_LEVEL = 6
@@ -48,17 +46,9 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         RecordError, ConfigError: A trace or a summary cannot be read.
         OSError: The file cannot be written.
     """
-    templates = Environment(
-        loader=PackageLoader("mdagents.scoring.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["start"] = start_of
-    case = templates.get_template("case.html")
+    case = templates().get_template("question.html")
     entries = make_entries([run.rows for run in runs])
-    script = _source("page.js")
+    code = script(["list.js"])
     progress = tqdm(
         total=sum(len(run.rows) for run in runs),
         desc="HTML",
@@ -66,20 +56,26 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         disable=None if sys.stderr else True,
         leave=False,
     )
-    parts = templates.get_template("page.html").generate(
-        head=head,
-        style=_source("page.css"),
-        script=script,
-        # No other script may run, whatever a model wrote.
-        script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
-        runs=[run.name for run in runs],
-        headings=headings(len(runs)),
-        questions=len(entries),
-        # Texts are read while the page is written, so that memory does not grow with them.
-        entries=zip(entries, _texts(runs[-1]), strict=True),
-        levels=sorted({level for entry in entries for level in entry.levels}),
-        filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
-        packed=zip(*(_transcripts(run, case, progress) for run in runs), strict=True),
+    parts = (
+        templates()
+        .get_template("report.html")
+        .generate(
+            head=head,
+            style=style(),
+            script=code,
+            script_hash=hash_of(code),  # no other one may run, whatever a model wrote
+            runs=[run.name for run in runs],
+            headings=headings(len(runs)),
+            questions=len(entries),
+            # Texts are read while the page is written, so that memory does not grow with them.
+            entries=(
+                (entry, text, start_of(text))
+                for entry, text in zip(entries, _texts(runs[-1]), strict=True)
+            ),
+            levels=sorted({level for entry in entries for level in entry.levels}),
+            filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
+            packed=zip(*(_transcripts(run, case, progress) for run in runs), strict=True),
+        )
     )
     with progress, whole_file(path) as file:
         file.writelines(plain(part).encode() for part in parts)
@@ -99,7 +95,3 @@ def _transcripts(run: RunOutput, case: Template, progress: tqdm[NoReturn]) -> It
         packed = gzip.compress(plain(page).encode(), _GZIP_LEVEL, mtime=0)
         progress.update()
         yield base64.b64encode(packed).decode()
-
-
-def _source(name: str) -> Markup:
-    return Markup(files("mdagents.scoring.html").joinpath("templates", name).read_text("utf-8"))

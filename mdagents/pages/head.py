@@ -8,6 +8,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from mdagents.pages.charts import (
+    accuracy_chart,
+    calibration_chart,
+    cost_chart,
+    difference_chart,
+    letter_chart,
+    outcome_chart,
+)
+from mdagents.pages.listing import outcome
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.comparison_text import (
     comparison_notices,
@@ -18,15 +27,6 @@ from mdagents.scoring.comparison_text import (
 )
 from mdagents.scoring.formatting import Table
 from mdagents.scoring.group import Group
-from mdagents.scoring.html.charts import (
-    accuracy_chart,
-    calibration_chart,
-    cost_chart,
-    difference_chart,
-    letter_chart,
-    outcome_chart,
-)
-from mdagents.scoring.html.listing import outcome
 from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES

@@ -1,1 +1,0 @@
-"""The report of a run, or of a comparison, as one HTML file that needs nothing else."""
