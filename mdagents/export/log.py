@@ -11,24 +11,26 @@ from infra.clock import ms_of
 from infra.errors import StorageError
 from infra.files.whole_file import whole_file
 from mdagents.export.header import file_name, make_header
-from mdagents.export.ledger import CallFile, Spending, attempt_of
+from mdagents.export.ledger import Spending
 from mdagents.export.records import Record, RunFiles, find_run
 from mdagents.export.sample import make_sample
 from mdagents.export.transcript import Sources
+from mdagents.scoring.case_calls import CallFile, attempt_of
 from mdagents.scoring.transcripts import OtherAttemptError, TranscriptTurn, read_transcript
 
 
 def write_log(path: Path, output: Path | None) -> Path:
     """Write the log of a run, as `export_run` says."""
     run = find_run(path)
-    calls = CallFile(run.folder / "calls.jsonl")
+    spent = Spending()  # over all calls, also those of attempts that do not count
+    calls = CallFile(run.folder / "calls.jsonl", spent.add_call)
     starts = run.starts
     served = ""
     for record, _ in run.records():
         served = served or str(record.get("model") or "")
         if _case_of(record) not in calls:
-            calls.spent.add_record(record, run.models)
-    header = make_header(run, served or "unknown", calls.spent)
+            spent.add_record(record, run.models)
+    header = make_header(run, served or "unknown", spent)
     output = output or run.folder / file_name(header.eval)
     try:
         # Inspect's own writer of JSON holds all samples in memory.

@@ -24,9 +24,9 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.export.matching import calls_by_turn
 from mdagents.live.lines import FeedLine, Happening, Words
 from mdagents.records.sample import SampleRecord
+from mdagents.scoring.matching import calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
 from mdagents.settings import Difficulty, RoutedBy
 

@@ -11,11 +11,11 @@ from exaid_core.trace.traces import read_trace
 from mdagents.agents.feed import TurnBegan
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.case import LiveCase
+from mdagents.live.replay import replayed, role_of
 from mdagents.live.run import LiveRun
 from mdagents.records.calls import read_calls
 from mdagents.records.folder import case_files
 from mdagents.records.sample import SampleRecord
-from mdagents.view.replay import replayed, role_of
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import Run, records
