@@ -17,7 +17,7 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.live.lines import FeedLine, Words
+from mdagents.live.lines import Charged, FeedLine, Words
 from mdagents.records.summaries import ItemKey
 
 
@@ -40,6 +40,8 @@ class Turn:
     answer: str | None = None
     """Presented letter; None when none was asked for."""
     confidence: float | None = None
+    tokens: int = 0
+    """Input plus output, of all attempts that had a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class LiveCase:
     flips: list[Flip] = field(default_factory=list)
     votes: dict[str, str] = field(default_factory=dict)
     """`agent_id` of a member of the panel, or of a sample -> the letter that it holds."""
+    exaid_tokens: int = 0
+    """What EXAID used."""
     ended: Ended | None = None
     ended_at: int | None = None
 
@@ -110,12 +114,19 @@ class LiveCase:
                 self._hear(words, line.at)
             case TurnEnded() as end:
                 self._end_turn(end, line.at)
+            case Charged() as charged:
+                self._charge(charged)
             case DebateMessage() as message:
                 self.messages.append(Delivered(message, line.at, len(self.turns)))
             case Summarised(number, summary):
                 self.summaries.append(Made(number, summary, line.at, self._turns_of(summary)))
             case Ended() as ended:
                 self.ended, self.ended_at = ended, line.at
+
+    @property
+    def tokens(self) -> int:
+        """What the agents used, input plus output."""
+        return sum(turn.tokens for turn in self.turns)
 
     @property
     def speaking(self) -> list[Turn]:
@@ -128,6 +139,7 @@ class LiveCase:
         self.routed = self.ended = self.ended_at = None
         self.members = ()
         self.votes = {}
+        self.exaid_tokens = 0
         self.turns, self.messages, self.summaries, self.flips = [], [], [], []
 
     def _hear(self, words: Words, at: int) -> None:
@@ -155,6 +167,15 @@ class LiveCase:
             if before is not None and before != end.answer:
                 self.flips.append(Flip(end.agent, before, end.answer, index))
             self.votes[end.agent] = end.answer
+
+    def _charge(self, charged: Charged) -> None:
+        if charged.of_exaid:
+            self.exaid_tokens += charged.tokens
+            return
+        of_agent = [turn for turn in self.turns if turn.agent == charged.agent]
+        of_phase = [turn for turn in of_agent if turn.phase == charged.phase]
+        for turn in (of_phase or of_agent)[-1:]:
+            turn.tokens += charged.tokens
 
     def _turns_of(self, summary: AgentSummary) -> tuple[int, ...]:
         return tuple(

@@ -44,6 +44,19 @@ class Words:
     """First and last sequence number in the trace; those of other turns may lie between."""
 
 
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """A model has replied, and what that took."""
+
+    agent: str
+    """`agent_id`; of EXAID, the role of its call."""
+    phase: str
+    """Of the call."""
+    tokens: int
+    """Input plus output."""
+    of_exaid: bool = False
+
+
 Happening = (
     Started
     | Routed
@@ -51,6 +64,7 @@ Happening = (
     | TurnBegan
     | Words
     | TurnEnded
+    | Charged
     | DebateMessage
     | Summarised
     | Ended
@@ -65,6 +79,7 @@ _KINDS: Mapping[str, type] = MappingProxyType(
         "turn_began": TurnBegan,
         "words": Words,
         "turn_ended": TurnEnded,
+        "charged": Charged,
         "message": DebateMessage,
         "summarised": Summarised,
         "ended": Ended,

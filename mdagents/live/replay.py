@@ -24,8 +24,9 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.live.lines import FeedLine, Happening, Words
+from mdagents.live.lines import Charged, FeedLine, Happening, Words
 from mdagents.records.sample import SampleRecord
+from mdagents.scoring.case_calls import is_of_exaid
 from mdagents.scoring.matching import calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
 from mdagents.settings import Difficulty, RoutedBy
@@ -70,6 +71,7 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
     for number, made in enumerate(record.exaid.summaries, start=1):
         summary = AgentSummary.model_validate({k: v for k, v in made.items() if k != "event_id"})
         happened.append((_said_at(told, summary), Summarised(number, summary)))
+    happened += [_charged(call, told) for call in calls if call.replied]
     end = max((one.turn.end_ms for one in told), default=0)
     happened.append((end, Ended(record.predicted, record.error)))
     happened.sort(key=lambda entry: entry[0])
@@ -84,6 +86,13 @@ def _with_phases(turns: Sequence[Turn], calls: Sequence[CallRow]) -> list[_Told]
         _Told(turn, of_turn[0].phase if of_turn else "")
         for turn, of_turn in zip(turns, placed, strict=True)
     ]
+
+
+def _charged(call: CallRow, told: Sequence[_Told]) -> tuple[int, Charged]:
+    of_turn = [t for t in told if (t.turn.agent_id, t.phase) == (call.agent, call.phase)]
+    at = of_turn[-1].turn.end_ms if of_turn else max(call.ended_ms, _start(told))
+    charged = Charged(call.agent, call.phase, call.usage.total_tokens, is_of_exaid(call))
+    return at, charged
 
 
 def _turn(

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
-from mdagents.agents.feed import Ended, Event
+from infra.ledger import CallRow
+from mdagents.agents.case import make_case_id
+from mdagents.agents.feed import Ended, Event, Started
 from mdagents.display.display import Snapshot
-from mdagents.live.lines import FeedLine, Happening, Words
+from mdagents.live.lines import Charged, FeedLine, Happening, Words
 from mdagents.live.reader import FeedReader
 from mdagents.records.jsonl import LineLog
+from mdagents.records.sample import EXAID_ROLES
 from mdagents.records.summaries import ItemKey
 
 _BETWEEN_WRITES = 0.2  # seconds
@@ -43,6 +46,7 @@ class LiveFeed:
         self._lines: list[FeedLine] = []  # not yet written
         self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
         self._extents: list[tuple[ItemKey | None, int, int]] = []  # (of, start, end), in the file
+        self._items: dict[str, ItemKey] = {}  # by case id, as the ledger calls them
         self._decided: dict[ItemKey, None] = {}  # in the order in which they were
 
     def __enter__(self) -> LiveFeed:
@@ -64,8 +68,17 @@ class LiveFeed:
             return
         self._end_words(item)
         self._note(item, event)
+        if isinstance(event, Started):
+            self._items[make_case_id(*item)] = item
         if isinstance(event, Ended):
             self._decided[item] = None
+
+    def booked(self, row: CallRow) -> None:
+        """Note what a reply took: a subscriber of the ledger."""
+        item = self._items.get(row.case_id)
+        if item is not None and row.replied:
+            tokens, of_exaid = row.usage.total_tokens, row.role in EXAID_ROLES
+            self._note(item, Charged(row.agent, row.phase, tokens, of_exaid))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Note the state of the run, once a second at most."""

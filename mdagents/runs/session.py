@@ -111,7 +111,7 @@ async def run(
         await registry.prepare()
         on_ready()
         live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
-        with _store(plan, ledger, clock) as store, shown, live:
+        with _store(plan, ledger, clock) as store, shown, live, ledger.subscribed(live.booked):
             watchers = (shown.happened, live.happened)
             observers = _observers(plan, exaid_models, store, watchers, clock)
             kept = [(item, store.attempts[item]) for item in store.unsummarised if observers.policy]

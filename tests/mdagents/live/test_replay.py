@@ -41,7 +41,9 @@ def finished(run: Run, *arguments: str) -> Iterator[tuple[LiveCase, LiveCase]]:
 
 
 def turns(case: LiveCase) -> list[tuple[object, ...]]:
-    return sorted((t.agent, t.phase, t.text, t.failed, t.answer or "") for t in case.turns)
+    return sorted(
+        (t.agent, t.phase, t.text, t.failed, t.answer or "", t.tokens) for t in case.turns
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +77,8 @@ def test_it_is_what_its_feed_told(provider: FakeProvider, run: Run, flags: tuple
         assert [made.summary for made in again.summaries] == [m.summary for m in live.summaries]
         assert all(made.of_turns for made in again.summaries)
         assert again.ended == live.ended
+        assert (again.tokens, again.exaid_tokens) == (live.tokens, live.exaid_tokens)
+        assert live.tokens
 
 
 def test_lines_are_in_the_order_of_time_and_a_turn_begins_before_its_words(
