@@ -16,7 +16,6 @@ from typing import NoReturn
 from jinja2 import Template
 from tqdm import tqdm
 
-from exaid_core.templates import LABELS, flags
 from infra.files.whole_file import whole_file
 from mdagents.pages.head import Head
 from mdagents.pages.layout import hash_of, script, style, templates
@@ -27,7 +26,8 @@ from mdagents.pages.listing import (
     make_entries,
     start_of,
 )
-from mdagents.pages.transcript import make_transcript
+from mdagents.pages.recorded import read_question
+from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.rows import RunOutput
 
@@ -48,7 +48,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
     """
     case = templates().get_template("question.html")
     entries = make_entries([run.rows for run in runs])
-    code = script(["list.js"])
+    code = script(["question.js", "list.js"])
     progress = tqdm(
         total=sum(len(run.rows) for run in runs),
         desc="HTML",
@@ -89,9 +89,11 @@ def _texts(run: RunOutput) -> Iterator[str]:
 
 def _transcripts(run: RunOutput, case: Template, progress: tqdm[NoReturn]) -> Iterator[str]:
     """Yield the compressed transcript of each row."""
+    calls, starts = CallFile(run.folder / "calls.jsonl"), starts_of(run.manifest)
     for row, record in run.records():
-        transcript = make_transcript(run.folder, record, row)
-        page = case.render(transcript=transcript, labels=LABELS, flags=flags)
+        attempts = calls.attempts(text_of(record, "case_id"), starts)
+        shown = read_question(run.folder, record, row, attempt_of(record, attempts))
+        page = case.render(page=shown.page, recorded=shown)
         packed = gzip.compress(plain(page).encode(), _GZIP_LEVEL, mtime=0)
         progress.update()
         yield base64.b64encode(packed).decode()

@@ -9,16 +9,33 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from infra.clock import ms_of
+from infra.errors import ConfigError
 from infra.ledger import CallRow
 from mdagents.records.calls import calls_at, read_calls
 from mdagents.records.sample import EXAID_ROLES
-from mdagents.scoring.fields import count_of, object_of
+from mdagents.scoring.fields import count_of, entries_of, object_of, text_of
 from mdagents.scoring.result_file import reading
 
 
 def is_of_exaid(call: CallRow) -> bool:
     """Return whether EXAID made a call."""
     return call.role in EXAID_ROLES
+
+
+def starts_of(manifest: Mapping[str, Any]) -> list[int]:
+    """Return when the program was started on a run, in ms since 1970 UTC, from its `run.json`.
+
+    Raises:
+        ConfigError: It holds something else than times.
+    """
+    try:
+        return [
+            ms_of(text_of(invocation, "started_at"))
+            for invocation in entries_of(manifest, "invocations")
+        ]
+    except ValueError as error:
+        raise ConfigError(f"run.json: {error}") from error
 
 
 class CallFile:

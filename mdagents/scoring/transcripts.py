@@ -89,6 +89,15 @@ def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
         ) from error
 
 
+def trace_is_of(trace: Trace, summaries: Sequence[AgentSummary]) -> None:
+    """Check that the summaries of a record were made from a trace.
+
+    Raises:
+        OtherAttemptError: The trace is not of this record.
+    """
+    _by_turn(trace, summaries)
+
+
 def _by_turn(trace: Trace, summaries: Sequence[AgentSummary]) -> dict[int, list[AgentSummary]]:
     """Return turn_id -> summaries whose newest text is of that turn."""
     said = {event.seq: event for event in trace.events}

@@ -62,6 +62,8 @@
     const html = await unpack($(`t${row.id.slice(1)}-${run}`));
     if (ticket !== asked) return; // another one was asked for meanwhile
     $("transcript").innerHTML = html; // made by the program, which escaped what models wrote
+    question.stop();
+    question.offerReplay();
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     history.replaceState(null, "", `#${row.id}`);

@@ -1,0 +1,311 @@
+"""The drawing of those who answer a question: who they are, who reports to whom, who wrote to whom.
+
+All lengths are in units of the drawing, which a page scales to its width.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from exaid_core.channel import one_line
+from mdagents.agents.feed import Member
+from mdagents.live.case import Delivered, LiveCase, Turn
+
+NODE_WIDTH, NODE_HEIGHT = 148, 44
+"""Of an agent."""
+
+_GAP, _ROW_GAP, _PADDING, _TITLE = 22, 44, 10, 18
+_MOST_IN_A_ROW = 5
+_LINE, _LINES = 18, 2  # characters and lines of a role
+_BEND = 0.16  # of an arrow: how far it bends aside, as a share of its length
+_PREPARE = ("route", "recruit")
+_COLOURS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An agent."""
+
+    agent: str
+    """`agent_id`"""
+    role: str
+    lines: tuple[str, ...]
+    """The role, as it is written into the node."""
+    x: float
+    """Of its left edge."""
+    y: float
+    """Of its upper edge."""
+    colour: int
+    """Number of its colour, by which its turns are known, too."""
+    letter: str
+    """The answer that it holds or has given; empty without one."""
+    speaking: bool
+    turn: int | None
+    """Index of its latest turn; None before it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A team."""
+
+    name: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Messages from one agent to another."""
+
+    path: str
+    """As SVG takes it."""
+    sender: str
+    """Role."""
+    recipient: str
+    """Role."""
+    colour: int
+    """Of the sender."""
+    texts: tuple[str, ...]
+    at: tuple[int, ...]
+    """When each was delivered, in ms since the question was taken up."""
+    turn: int | None
+    """Index of the turn in which the last one was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The whole drawing."""
+
+    width: float
+    height: float
+    nodes: tuple[Node, ...]
+    boxes: tuple[Box, ...]
+    lines: tuple[tuple[float, float, float, float], ...]
+    """From an expert to the one whom it reports to: x, y, x, y."""
+    arrows: tuple[Arrow, ...]
+    node_width: int = NODE_WIDTH
+    node_height: int = NODE_HEIGHT
+
+
+def colours_of(case: LiveCase) -> dict[str, int]:
+    """Return `agent_id` -> number of its colour, in the order in which agents appear."""
+    members = [member.agent for member in case.members]
+    agents = dict.fromkeys([*members, *(turn.agent for turn in case.turns)])
+    return {agent: number % _COLOURS for number, agent in enumerate(agents)}
+
+
+def roles_of(case: LiveCase) -> dict[str, str]:
+    """Return `agent_id` -> role."""
+    said = {turn.agent: one_line(turn.role) for turn in case.turns}
+    return {**said, **{member.agent: one_line(member.role) for member in case.members}}
+
+
+def draw_panel(case: LiveCase) -> Panel:
+    """Lay out the drawing of a question as far as it is known who answers it."""
+    places, boxes = _placed(case)
+    rights = [x + NODE_WIDTH for x, _ in places.values()] + [b.x + b.width for b in boxes]
+    bottoms = [y + NODE_HEIGHT for _, y in places.values()] + [b.y + b.height for b in boxes]
+    roles, colours, letters = roles_of(case), colours_of(case), _letters(case)
+    speaking = {turn.agent for turn in case.speaking}
+    latest = {turn.agent: index for index, turn in enumerate(case.turns)}
+    nodes = tuple(
+        Node(
+            agent,
+            roles[agent],
+            _in_lines(roles[agent]),
+            x,
+            y,
+            colours[agent],
+            letters.get(agent, ""),
+            agent in speaking,
+            latest.get(agent),
+        )
+        for agent, (x, y) in places.items()
+    )
+    return Panel(
+        max(rights, default=0.0),
+        max(bottoms, default=0.0),
+        nodes,
+        tuple(boxes),
+        tuple(_lines(case.members, places)),
+        tuple(_arrows(case, places, roles, colours)),
+    )
+
+
+def _placed(case: LiveCase) -> tuple[dict[str, tuple[float, float]], list[Box]]:
+    """Return where agents and teams are: who prepares above, who decides below."""
+    members = {member.agent for member in case.members}
+    others: dict[str, Turn] = {}
+    for turn in case.turns:
+        if turn.agent not in members:
+            others.setdefault(turn.agent, turn)
+    above = [agent for agent, turn in others.items() if turn.phase in _PREPARE]
+    below = [agent for agent in others if agent not in above]
+    teams: dict[str, list[str]] = {}
+    for member in case.members:
+        teams.setdefault(member.team, []).append(member.agent)
+    levels = [] if any(teams) else _levels(case.members)
+    width = _width_of([above, below, *levels], teams)
+    places: dict[str, tuple[float, float]] = {}
+    boxes: list[Box] = []
+    y = 0.0
+
+    def add_rows(agents: Sequence[str]) -> None:
+        nonlocal y
+        for start in range(0, len(agents), _MOST_IN_A_ROW):
+            row = agents[start : start + _MOST_IN_A_ROW]
+            x = (width - _length(len(row))) / 2
+            for number, agent in enumerate(row):
+                places[agent] = (x + number * (NODE_WIDTH + _GAP), y)
+            y += NODE_HEIGHT + _ROW_GAP
+
+    add_rows(above)
+    for level in levels:
+        add_rows(level)
+    if any(teams):
+        y = _add_teams(list(teams.items()), width, y, places, boxes)
+    add_rows(below)
+    return places, boxes
+
+
+def _add_teams(
+    teams: Sequence[tuple[str, Sequence[str]]],
+    width: float,
+    y: float,
+    places: dict[str, tuple[float, float]],
+    boxes: list[Box],
+) -> float:
+    """Place teams side by side, their members below one another; return what is below them."""
+    for start in range(0, len(teams), _MOST_IN_A_ROW):
+        row = teams[start : start + _MOST_IN_A_ROW]
+        each = NODE_WIDTH + 2 * _PADDING
+        x = (width - len(row) * each - (len(row) - 1) * _GAP) / 2
+        most = max(len(agents) for _, agents in row)
+        for name, agents in row:
+            tall = _TITLE + len(agents) * (NODE_HEIGHT + _PADDING) + _PADDING
+            boxes.append(Box(one_line(name), x, y, each, tall))
+            for number, agent in enumerate(agents):
+                at = y + _TITLE + _PADDING + number * (NODE_HEIGHT + _PADDING)
+                places[agent] = (x + _PADDING, at)
+            x += each + _GAP
+        y += _TITLE + most * (NODE_HEIGHT + _PADDING) + _PADDING + _ROW_GAP
+    return y
+
+
+def _levels(members: Sequence[Member]) -> list[list[str]]:
+    """Return the experts by how many are above them."""
+    by_role = {member.role: member for member in members}
+    levels: dict[int, list[str]] = {}
+    for member in members:
+        depth, seen, above = 0, {member.role}, by_role.get(member.reports_to or "")
+        while above is not None and above.role not in seen:
+            depth += 1
+            seen.add(above.role)
+            above = by_role.get(above.reports_to or "")
+        levels.setdefault(depth, []).append(member.agent)
+    return [levels[depth] for depth in sorted(levels)]
+
+
+def _width_of(rows: Iterable[Sequence[str]], teams: Mapping[str, object]) -> float:
+    longest = max((min(len(row), _MOST_IN_A_ROW) for row in rows), default=0)
+    of_teams = 0
+    if any(teams):
+        count = min(len(teams), _MOST_IN_A_ROW)
+        of_teams = count * (NODE_WIDTH + 2 * _PADDING) + (count - 1) * _GAP
+    return max(_length(longest), of_teams, _length(1))
+
+
+def _length(nodes: int) -> float:
+    return nodes * NODE_WIDTH + max(nodes - 1, 0) * _GAP
+
+
+def _letters(case: LiveCase) -> dict[str, str]:
+    given = {turn.agent: turn.answer for turn in case.turns if turn.answer is not None}
+    return {**given, **case.votes}
+
+
+def _in_lines(role: str) -> tuple[str, ...]:
+    lines = textwrap.wrap(role, _LINE, max_lines=_LINES, placeholder="…")
+    return tuple(lines) or ("",)
+
+
+def _lines(
+    members: Sequence[Member], places: Mapping[str, tuple[float, float]]
+) -> Iterable[tuple[float, float, float, float]]:
+    agents = {member.role: member.agent for member in members if not member.team}
+    for member in members:
+        above = agents.get(member.reports_to or "")
+        if above is not None and above != member.agent:
+            (x, y), (to_x, to_y) = places[member.agent], places[above]
+            yield x + NODE_WIDTH / 2, y, to_x + NODE_WIDTH / 2, to_y + NODE_HEIGHT
+
+
+def _arrows(
+    case: LiveCase,
+    places: Mapping[str, tuple[float, float]],
+    roles: Mapping[str, str],
+    colours: Mapping[str, int],
+) -> Iterable[Arrow]:
+    pairs: dict[tuple[str, str], list[Delivered]] = {}
+    for sent in case.messages:
+        pair = sent.message.sender, sent.message.recipient
+        if pair[0] in places and pair[1] in places and pair[0] != pair[1]:
+            pairs.setdefault(pair, []).append(sent)
+    for (sender, recipient), delivered in pairs.items():
+        yield Arrow(
+            _path(places[sender], places[recipient]),
+            roles[sender],
+            roles[recipient],
+            colours[sender],
+            tuple(one_line(sent.message.text) for sent in delivered),
+            tuple(since_start(case, sent.at) for sent in delivered),
+            turn_of(case, delivered[-1]),
+        )
+
+
+def turn_of(case: LiveCase, sent: Delivered) -> int | None:
+    """Return the index of the turn in which a message was written; None when it is not known."""
+    message = sent.message
+    phase = f"round-{message.round}-turn-{message.turn}"
+    for index in reversed(range(min(sent.turns, len(case.turns)))):
+        turn = case.turns[index]
+        if turn.agent == message.sender and turn.phase == phase:
+            return index
+    return None
+
+
+def since_start(case: LiveCase, at: int | None) -> int:
+    """Return ms from when the question was taken up to a time."""
+    started = case.started_at
+    if started is None and case.turns:
+        started = case.turns[0].began_at
+    return max(0, at - started) if at is not None and started is not None else 0
+
+
+def _path(sender: tuple[float, float], recipient: tuple[float, float]) -> str:
+    """Return a curve from the border of one node to that of another.
+
+    It bends to the left as its reader goes, so that the answer has a curve of its own.
+    """
+    (x1, y1), (x2, y2) = ((x + NODE_WIDTH / 2, y + NODE_HEIGHT / 2) for x, y in (sender, recipient))
+    across, down = x2 - x1, y2 - y1
+    flat = abs(down) < NODE_HEIGHT  # side by side: around those between
+    bend = _BEND + (0.1 if flat else 0.0)
+    via = ((x1 + x2) / 2 + bend * down, (y1 + y2) / 2 - bend * across)
+    start, end = _border((x1, y1), via), _border((x2, y2), via)
+    return "M{:.0f} {:.0f} Q{:.0f} {:.0f} {:.0f} {:.0f}".format(*start, *via, *end)
+
+
+def _border(centre: tuple[float, float], toward: tuple[float, float]) -> tuple[float, float]:
+    across, down = toward[0] - centre[0], toward[1] - centre[1]
+    scale = min(
+        NODE_WIDTH / 2 / abs(across) if across else math.inf,
+        NODE_HEIGHT / 2 / abs(down) if down else math.inf,
+        1.0,
+    )
+    return centre[0] + across * scale, centre[1] + down * scale

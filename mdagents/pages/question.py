@@ -1,0 +1,350 @@
+"""What the page of a question shows, from the case as its feed tells of it, live or made again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from exaid_core.schema.agent_summary import PLACEHOLDER
+from exaid_core.templates import LABELS, flags
+from mdagents.display.words import phase_in_words
+from mdagents.live.case import Flip, LiveCase, Made, Turn
+from mdagents.pages.layout import templates
+from mdagents.pages.panel import Panel, colours_of, draw_panel, roles_of, since_start, turn_of
+from mdagents.scoring.formatting import percent
+
+_UPDATE = re.compile(r"round-(\d+)-update")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option as it was presented."""
+
+    letter: str
+    text: str
+    is_right: bool
+    is_answer: bool
+    votes: int
+    """Experts or teams who hold it."""
+    holders: tuple[str, ...]
+    """Their roles, as far as they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn of an agent."""
+
+    index: int
+    agent: str
+    """`agent_id`"""
+    role: str
+    colour: int
+    section: int
+    """Number of the section that it stands in."""
+    at: int
+    """When it began, in ms since the question was taken up."""
+    ended: int | None
+    """Likewise; None while it is under way."""
+    text: str
+    failed: bool
+    answer: str
+    """Letter; empty when none was asked for."""
+    before: str
+    """The letter that it held before, if that was another one."""
+    has_vote: bool
+    """Whether its answer is one of the votes, and not the decision."""
+    confidence: str
+    """In percent; empty when not stated."""
+    tokens: int
+    recipients: tuple[str, ...]
+    """Roles of those whom it wrote to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A summary of EXAID."""
+
+    number: int
+    of: tuple[str, ...]
+    """Roles of the agents that it is of."""
+    turns: tuple[int, ...]
+    """Indices of the turns that it was made from."""
+    at: int
+    """In ms since the question was taken up."""
+    fields: tuple[tuple[str, str, bool], ...]
+    """(label, text, whether it says that nothing was said)"""
+    alerts: tuple[str, ...]
+    """What was found critical, whether or not the summary tells it."""
+    flags: tuple[str, ...]
+    """What is wrong with it, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The answer that an expert or team gave at one step."""
+
+    letter: str
+    turn: int
+    at: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Who held which answer, step by step."""
+
+    steps: tuple[str, ...]
+    rows: tuple[tuple[str, int, tuple[Held | None, ...]], ...]
+    """(role, colour, an answer or none for each step)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The turns of one agent on the time line."""
+
+    role: str
+    colour: int
+    tokens: int
+    bars: tuple[tuple[int, int, int, str], ...]
+    """(start, length, index of the turn, what it was), start and length in thousandths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the page that can change while the question is under way."""
+
+    id: str
+    into: str
+    """Id of the element that a new one is appended to."""
+    key: object
+    """Differs when the part differs."""
+    html: Callable[[], str]
+    grows: str | None = None
+    """The text of its element `{id}-said`, which only gets longer; None for a part without one.
+    It is a part of `html`, too, but not of `key`."""
+
+
+class QuestionPage:
+    """A question as its page shows it.
+
+    Args:
+        case: What is known of it by now.
+        right: Presented letters that count as right.
+        votes: Letter -> how many hold it, where not each of them is known.
+    """
+
+    def __init__(
+        self, case: LiveCase, right: Sequence[str], votes: Mapping[str, int] | None = None
+    ) -> None:
+        self.case = case
+        self.right = right
+        self._votes = votes
+        self.roles = roles_of(case)
+        self.colours = colours_of(case)
+        self._sections: dict[str, int] = {}
+        for turn in case.turns:
+            self._sections.setdefault(_section(turn), len(self._sections))
+
+    @property
+    def options(self) -> list[Option]:
+        """The options with those who hold them."""
+        question, answer = self.case.question, self.case.ended and self.case.ended.answer
+        if question is None:
+            return []
+        found = []
+        for letter, text in question.options.items():
+            holders = tuple(
+                self.roles[agent] for agent, held in self.case.votes.items() if held == letter
+            )
+            votes = len(holders) if self._votes is None else self._votes.get(letter, 0)
+            found.append(
+                Option(letter, text, letter in self.right, letter == answer, votes, holders)
+            )
+        return found
+
+    @property
+    def panel(self) -> Panel:
+        """The drawing."""
+        return draw_panel(self.case)
+
+    @property
+    def phase(self) -> str:
+        """The step of the protocol that began last, in words; empty before the first."""
+        turns = self.case.turns
+        return phase_in_words(turns[-1].phase) if turns else ""
+
+    @property
+    def speaking(self) -> list[str]:
+        """The roles of those who speak."""
+        return [self.roles[turn.agent] for turn in self.case.speaking]
+
+    @property
+    def sections(self) -> list[tuple[int, str]]:
+        """(number, heading) of each step of the protocol that has a turn."""
+        return [(number, title) for title, number in self._sections.items()]
+
+    @property
+    def turns(self) -> list[ShownTurn]:
+        """All turns, in the order in which they began."""
+        return [self.turn(index) for index in range(len(self.case.turns))]
+
+    def turn(self, index: int) -> ShownTurn:
+        """Return one turn."""
+        turn, case = self.case.turns[index], self.case
+        flip = next((flip for flip in case.flips if flip.turn == index), None)
+        sent = [message for message in case.messages if turn_of(case, message) == index]
+        return ShownTurn(
+            index=index,
+            agent=turn.agent,
+            role=self.roles[turn.agent],
+            colour=self.colours[turn.agent],
+            section=self._sections[_section(turn)],
+            at=since_start(case, turn.began_at),
+            ended=None if turn.ended_at is None else since_start(case, turn.ended_at),
+            text=turn.text,
+            failed=turn.failed,
+            answer=turn.answer or "",
+            before=flip.before if flip else "",
+            has_vote=turn.agent in case.votes,
+            confidence="" if turn.confidence is None else percent(turn.confidence),
+            tokens=turn.tokens,
+            recipients=tuple(self.role(one.message.recipient) for one in sent),
+        )
+
+    def role(self, agent: str) -> str:
+        """Return what an agent is called."""
+        return self.roles.get(agent, agent)
+
+    @property
+    def cards(self) -> list[Card]:
+        """All summaries, in the order in which they were made."""
+        return [self.card(made) for made in self.case.summaries]
+
+    def card(self, made: Made) -> Card:
+        """Return one summary."""
+        texts = [(label, getattr(made.summary, name)) for name, label in LABELS.items()]
+        return Card(
+            number=made.number,
+            of=tuple(map(self.role, made.summary.agents)),
+            turns=made.of_turns,
+            at=since_start(self.case, made.at),
+            fields=tuple((label, text, text == PLACEHOLDER) for label, text in texts),
+            alerts=made.summary.alerts,
+            flags=tuple(flags(made.summary)),
+        )
+
+    @property
+    def strip(self) -> Strip:
+        """Who held which answer after each step."""
+        case = self.case
+        flips = {flip.turn for flip in case.flips}
+        steps: dict[str, int] = {}
+        held: dict[str, dict[int, Held]] = {}
+        for index, turn in enumerate(case.turns):
+            if turn.answer is None or turn.agent not in case.votes:
+                continue
+            step = steps.setdefault(_step(turn), len(steps))
+            at = since_start(case, turn.ended_at)
+            held.setdefault(turn.agent, {})[step] = Held(turn.answer, index, at, index in flips)
+        rows = tuple(
+            (
+                self.roles[agent],
+                self.colours[agent],
+                tuple(of_agent.get(step) for step in range(len(steps))),
+            )
+            for agent, of_agent in held.items()
+        )
+        return Strip(tuple(steps), rows)
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """The time line: a lane for each agent, in the order in which they appear."""
+        case, whole = self.case, max(self.length, 1)
+        lanes: dict[str, list[tuple[int, int, int, str]]] = {}
+        for index, turn in enumerate(case.turns):
+            start = since_start(case, turn.began_at)
+            end = whole if turn.ended_at is None else since_start(case, turn.ended_at)
+            what = f"{phase_in_words(turn.phase)}, {(end - start) / 1000:.1f} s"
+            if turn.tokens:
+                what += f", {turn.tokens:,} tokens"
+            bar = (1000 * start // whole, max(4, 1000 * (end - start) // whole), index, what)
+            lanes.setdefault(turn.agent, []).append(bar)
+        spent = {agent: 0 for agent in lanes}
+        for turn in case.turns:
+            spent[turn.agent] += turn.tokens
+        return [
+            Lane(self.roles[agent], self.colours[agent], spent[agent], tuple(bars))
+            for agent, bars in lanes.items()
+        ]
+
+    @property
+    def length(self) -> int:
+        """Ms from when the question was taken up to the last that is known of it."""
+        case = self.case
+        times = [case.ended_at, *(made.at for made in case.summaries)]
+        times += [at for turn in case.turns for at in (turn.began_at, turn.ended_at)]
+        return max((since_start(case, at) for at in times), default=0)
+
+    @property
+    def changes(self) -> Sequence[Flip]:
+        """Where an expert changed its answer."""
+        return self.case.flips
+
+    @property
+    def deciding(self) -> int | None:
+        """Index of the turn in which it was decided; None before that."""
+        case = self.case
+        for index in reversed(range(len(case.turns))):
+            turn = case.turns[index]
+            if turn.answer is not None and turn.agent not in case.votes:
+                return index
+        return None
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the parts in the order of the page."""
+        case, macro = self.case, self._macro
+        ended = sum(turn.ended_at is not None for turn in case.turns)
+        stands = (len(case.turns), ended, len(case.messages), case.ended, case.members)
+        yield Part("state", "top", (stands, case.routed), macro("state"))
+        yield Part("options", "top", (tuple(case.votes.items()), case.ended), macro("options"))
+        yield Part("panel", "middle", stands, macro("panel"))
+        yield Part("strip", "top", stands, macro("strip"))
+        yield Part("lanes", "middle", (stands, case.tokens, self.length), macro("lanes"))
+        for number, title in self.sections:
+            yield Part(f"section-{number}", "turns", title, macro("section", number, title))
+        sent = [turn_of(case, message) for message in case.messages]
+        for index, turn in enumerate(case.turns):
+            section, id_ = f"section-{self._sections[_section(turn)]}", f"turn-{index}"
+            make = partial(self.turn, index)
+            yield Part(id_, section, None, macro("turn", make), grows=turn.text)
+            head = (turn.ended_at, turn.tokens, sent.count(index))
+            yield Part(f"{id_}-head", id_, head, macro("turn_head", make))
+        for made in case.summaries:
+            make_card = partial(self.card, made)
+            yield Part(f"summary-{made.number}", "cards", made.of_turns, macro("card", make_card))
+        yield Part("decision", "end", (case.ended, len(case.flips)), macro("decision"))
+
+    def _macro(self, name: str, *values: object) -> Callable[[], str]:
+        """Return what makes the HTML of a part; values that are functions are made then, too."""
+
+        def html() -> str:
+            made = [value() if callable(value) else value for value in values]
+            macros = templates().get_template("question_parts.html").module
+            return str(getattr(macros, name)(self, *made))
+
+        return html
+
+
+def _section(turn: Turn) -> str:
+    return phase_in_words(turn.phase) or "turns"
+
+
+def _step(turn: Turn) -> str:
+    """Return the step at which an answer was given, in a word or two."""
+    if of_round := _UPDATE.fullmatch(turn.phase):
+        return f"round {of_round[1]}"
+    if turn.phase.endswith(("-synthesise", ": its report")):
+        return "report"
+    return {"opinion": "first", "sample": "answer"}.get(turn.phase, phase_in_words(turn.phase))

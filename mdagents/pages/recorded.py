@@ -1,0 +1,230 @@
+"""A question that is decided, as its record, its trace and the ledger tell of it.
+
+Another program's record, and one whose trace is missing, has no times and may lack most of the
+rest: then it shows what the record holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from exaid_core.trace.traces import Trace, read_trace
+from infra.ledger import CallRow
+from mdagents.agents.feed import DebateMessage, Ended
+from mdagents.datasets.questions import Question
+from mdagents.live.case import Delivered, LiveCase, Made, Turn
+from mdagents.live.replay import replayed
+from mdagents.pages.question import QuestionPage
+from mdagents.records.folder import case_files
+from mdagents.records.sample import SampleRecord
+from mdagents.scoring.fields import (
+    confidence_of,
+    count_of,
+    entries_of,
+    number_of,
+    object_of,
+    options_of,
+    response_text,
+    text_of,
+)
+from mdagents.scoring.formatting import UNKNOWN, number, percent
+from mdagents.scoring.scored_row import ScoredRow
+from mdagents.scoring.transcripts import OtherAttemptError, summaries_of, trace_is_of
+
+_NO_TRACE = "There is no trace of this answer: what follows is from its record."
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """All that is shown of a decided question."""
+
+    page: QuestionPage
+    figures: tuple[tuple[str, str], ...]
+    """(what, how much)"""
+    notes: tuple[str, ...]
+    """What a reader must know first: the error, what is missing."""
+    repairs: tuple[str, ...]
+    """What was repaired by rule, and who was left out."""
+    analysis: str
+    """The decision as text."""
+
+
+def read_question(
+    run: Path, record: Mapping[str, Any], row: ScoredRow, calls: Sequence[CallRow]
+) -> Recorded:
+    """Return a question as its files tell of it.
+
+    Args:
+        run: Folder of the run, which may be missing.
+        record: The record of the question, ours or another program's.
+        row: The same as it was scored.
+        calls: Those of the ledger for this answer.
+
+    Raises:
+        RecordError: The trace is there and cannot be read.
+        ConfigError: A summary in the record cannot be read.
+    """
+    notes = _notes(record)
+    case = None
+    try:
+        trace = _trace(run, record)
+        if trace is not None:
+            case = _replayed(record, trace, calls)
+    except OtherAttemptError as error:
+        notes.append(str(error))
+    except ValidationError:
+        notes.append("the record is of another version of this program, without its turns")
+    if case is None:
+        notes.append(_NO_TRACE)
+        case = case_of_record(record, row)
+    votes = object_of(record, "votes")
+    counted = {letter: count_of(count) or 0 for letter, count in votes.items()}
+    return Recorded(
+        page=QuestionPage(case, row.right_letters, counted),
+        figures=_figures(record, row),
+        notes=tuple(notes),
+        repairs=tuple(_repairs(record)),
+        analysis=response_text(record.get("response")),
+    )
+
+
+def _trace(run: Path, record: Mapping[str, Any]) -> Trace | None:
+    path, _ = case_files(run, str(record.get("case_id")))
+    if not path.is_file():
+        return None
+    trace = read_trace(path)
+    trace_is_of(trace, summaries_of(record))
+    return trace
+
+
+def _replayed(record: Mapping[str, Any], trace: Trace, calls: Sequence[CallRow]) -> LiveCase:
+    sample = SampleRecord.model_validate(record)
+    case = LiveCase((sample.question_id, sample.epoch))
+    for line in replayed(sample, trace, calls):
+        case.take(line)
+    return case
+
+
+def case_of_record(record: Mapping[str, Any], row: ScoredRow) -> LiveCase:
+    """Return what a record alone tells of its question; all times are 0."""
+    options = options_of(record.get("options")) or {}
+    turns = [*_opinions(record), *_messages(record), *_teams(record)]
+    case = LiveCase(
+        row.item,
+        Question(row.question_id, text_of(record, "question"), options, row.label, {}),
+        started_at=0,
+        turns=turns,
+        ended=Ended(row.response if row.response in options else None, _error(record)),
+        ended_at=0,
+    )
+    case.summaries = [
+        Made(number, summary, 0, ()) for number, summary in enumerate(summaries_of(record), start=1)
+    ]
+    case.messages = [
+        Delivered(_message(message), 0, len(turns))
+        for message in entries_of(record, "interactions")
+    ]
+    for turn in turns:
+        if turn.answer is not None:
+            case.votes[turn.agent] = turn.answer
+    return case
+
+
+def _turn(agent: str, role: str, phase: str, text: str, **more: Any) -> Turn:
+    return Turn(agent, role or agent, phase, began_at=0, text=text, ended_at=0, **more)
+
+
+def _opinions(record: Mapping[str, Any]) -> Iterator[Turn]:
+    for opinion in entries_of(record, "opinions"):
+        after = count_of(opinion.get("round"))
+        yield _turn(
+            text_of(opinion, "agent"),
+            text_of(opinion, "role"),
+            f"round-{after}-update" if after else "opinion",
+            text_of(opinion, "reasoning"),
+            answer=text_of(opinion, "answer") or None,
+            confidence=confidence_of(opinion.get("confidence")),
+        )
+
+
+def _message(message: Mapping[str, Any]) -> DebateMessage:
+    return DebateMessage(
+        count_of(message.get("round")) or 0,
+        count_of(message.get("turn")) or 0,
+        text_of(message, "sender"),
+        text_of(message, "recipient"),
+        text_of(message, "text"),
+    )
+
+
+def _messages(record: Mapping[str, Any]) -> Iterator[Turn]:
+    for message in map(_message, entries_of(record, "interactions")):
+        phase = f"round-{message.round}-turn-{message.turn}"
+        text = f"to {message.recipient}: {message.text}"
+        yield _turn(message.sender, message.sender, phase, text)
+
+
+def _teams(record: Mapping[str, Any]) -> Iterator[Turn]:
+    for team in entries_of(record, "teams"):
+        name = text_of(team, "name")
+        task = "\n".join(filter(None, (text_of(team, "purpose"), text_of(team, "instructions"))))
+        if task:
+            yield _turn(name, name, f"{name}: its task", task)
+        for found in entries_of(team, "investigations"):
+            agent = text_of(found, "agent")
+            yield _turn(agent, agent, f"{name}: investigating", text_of(found, "findings"))
+        findings, dissent = text_of(team, "findings"), text_of(team, "dissent")
+        yield _turn(
+            name,
+            name,
+            f"{name}: its report",
+            findings + (f"\n\nDissent: {dissent}" if dissent else ""),
+            answer=text_of(team, "answer") or None,
+        )
+
+
+def _error(record: Mapping[str, Any]) -> str | None:
+    return text_of(record, "error") or None
+
+
+def _figures(record: Mapping[str, Any], row: ScoredRow) -> tuple[tuple[str, str], ...]:
+    watched = object_of(record, "watched")
+    routed_by = f"({row.routed_by})" if row.routed_by else ""
+    figures = [
+        ("status", row.status),
+        ("level", " ".join(filter(None, [row.difficulty, routed_by])) or UNKNOWN),
+        ("confidence", percent(row.confidence)),
+        ("tokens", number(row.total_tokens, ",.0f")),
+        ("calls", number(row.calls, ",.0f")),
+        ("USD", number(row.cost_usd, ".5f")),
+        ("seconds", number(row.wall_seconds, ",.1f")),
+    ]
+    if row.exaid_tokens:
+        figures += [
+            ("EXAID tokens", number(row.exaid_tokens, ",.0f")),
+            ("in no EXAID summary", percent(number_of(watched.get("tail_loss")))),
+            ("missed alerts", number(count_of(watched.get("missed_alerts")), "d")),
+        ]
+    return tuple(figure for figure in figures if figure[1] != UNKNOWN)
+
+
+def _notes(record: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if error := _error(record):
+        notes.append(f"error: {error}")
+    if broken := text_of(object_of(record, "watched"), "error"):
+        notes.append(f"EXAID or its trace broke off: {broken}")
+    return notes
+
+
+def _repairs(record: Mapping[str, Any]) -> Iterator[str]:
+    for turn in entries_of(record, "left_out"):
+        who, phase = text_of(turn, "agent"), text_of(turn, "phase")
+        yield f"{who} was left out in {phase}: {text_of(turn, 'error')}"
+    repairs = record.get("repairs")
+    yield from map(str, repairs if isinstance(repairs, list) else [])
