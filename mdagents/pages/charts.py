@@ -1,40 +1,50 @@
-"""Charts of a report as SVG that is put into a page and takes the page's text colour."""
+"""Charts of a report as SVG that is put into a page and takes the page's text colour.
+
+Each mark has a title with its numbers, which browsers show as a tooltip and read aloud.
+"""
 
 from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from mdagents.scoring.formatting import interval, percent, points
 from mdagents.scoring.group import Group
 from mdagents.scoring.pairs import Pair
 from mdagents.scoring.statistics import Calibration
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 # Okabe and Ito's colours, which colour-blind readers tell apart.
 RIGHT, WRONG, UNANSWERED, NEUTRAL = "#009E73", "#D55E00", "#999999", "#0072B2"
 _OUTCOMES = {"right": RIGHT, "wrong": WRONG, "unanswered": UNANSWERED, "skipped": "#DDDDDD"}
 
-_WIDTH = 4.8  # inches
-_ROW = 0.36  # inches that a row of bars takes
-_LONGEST_NAME = 24  # characters
+_WIDTH = 4.8  # inches of 72 pixels: what a narrow window shows in its full size
+_ROW = 0.42  # inches that a row of bars takes
+_TEXT = 13  # pixels
+_LINE = 16  # characters of a name
 _INK = "#010203"  # stands for the page's text colour until the SVG is written
+_MARK = "mark:"
 
 
 def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
     """Draw the accuracy of each group with its 95 % interval, and a tick at chance level."""
     axes = _rows(list(groups))
-    for place, group in enumerate(groups.values()):
-        _point(axes, group, y=place)
+    for place, (name, group) in enumerate(groups.items()):
+        _point(axes, name, group, y=place)
         if group.chance is not None:
-            axes.plot([100 * group.chance] * 2, [place - 0.3, place + 0.3], color=_INK, linewidth=1)
+            ends = [place - 0.3, place + 0.3]
+            (tick,) = axes.plot([100 * group.chance] * 2, ends, color=_INK, linewidth=1)
+            _title(tick, f"{name}: chance {percent(group.chance)}")
     axes.set_xlim(0, 100)
-    axes.set_xlabel("accuracy, %, with 95 % interval; | is chance")
+    axes.set_xlabel("%, with 95 % interval; | is chance")
     return _svg(axes)
 
 
@@ -49,14 +59,19 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
 
     axes = _square()
     known = {n: g for n, g in groups.items() if g.n and g.tokens_per_question is not None}
+    most = max((group.tokens_per_question or 0 for group in known.values()), default=0)
     for name, group in known.items():
-        _point(axes, group, x=group.tokens_per_question)
+        tokens = group.tokens_per_question or 0
+        _point(axes, name, group, x=tokens)
+        is_at_the_left = tokens <= most / 2  # where there is room behind it
         axes.annotate(
-            _short(name),
-            (group.tokens_per_question or 0, 100 * (group.accuracy or 0)),
-            xytext=(6, 4),
+            _broken(name),
+            (tokens, 100 * (group.accuracy or 0)),
+            xytext=(7 if is_at_the_left else -7, 0),
             textcoords="offset points",
-            fontsize=8,
+            ha="left" if is_at_the_left else "right",
+            va="center",
+            fontsize=_TEXT,
         )
     best = sorted(
         (known[name].tokens_per_question or 0, 100 * (known[name].accuracy or 0))
@@ -64,11 +79,11 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
         if name in known
     )
     axes.plot([x for x, _ in best], [y for _, y in best], color=NEUTRAL, linewidth=0.8)
-    axes.margins(x=0.2)
+    axes.margins(x=0.1)
     axes.set_xlim(left=0)
     axes.set_ylim(0, 100)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlabel("tokens per question")
     axes.set_ylabel("accuracy, %")
     return _svg(axes)
@@ -81,18 +96,17 @@ def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
         outcomes: Level -> `right`, `wrong`, `unanswered`, `skipped` -> questions.
     """
     axes = _rows(list(outcomes))
-    for place, counted in enumerate(outcomes.values()):
+    for place, (level, counted) in enumerate(outcomes.items()):
         left = 0
         for outcome, colour in _OUTCOMES.items():
             count = counted.get(outcome, 0)
-            axes.barh(place, count, left=left, color=colour, height=0.6)
+            if count:
+                title = f"{level}: {count:,} {outcome} of {sum(counted.values()):,}"
+                _bar(axes, place, count, title, color=colour, left=left, height=0.6)
             left += count
     named = [o for o in _OUTCOMES if any(counted.get(o) for counted in outcomes.values())]
-    for outcome in named:
-        axes.barh(0, 0, color=_OUTCOMES[outcome], label=outcome)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False, fontsize=8)
-    axes.set_ylim(len(outcomes) - 0.5, -1.2)  # room for the legend
-    axes.set_xlabel("questions")
+    _legend(axes, {outcome: _OUTCOMES[outcome] for outcome in named})
+    _count(axes)
     return _svg(axes)
 
 
@@ -103,9 +117,15 @@ def calibration_chart(calibration: Calibration) -> Markup:
     bins = [b for b in calibration.bins if b.n]
     stated = [100 * (b.confidence or 0) for b in bins]
     reached = [100 * (b.accuracy or 0) for b in bins]
-    sizes = [20 + 180 * b.n / calibration.n for b in bins]
     axes.plot(stated, reached, color=NEUTRAL, linewidth=0.8)
-    axes.scatter(stated, reached, s=sizes, color=NEUTRAL, clip_on=False, zorder=3)
+    for x, y, of_bin in zip(stated, reached, bins, strict=True):
+        size = (20 + 180 * of_bin.n / calibration.n) ** 0.5
+        (point,) = axes.plot(x, y, "o", markersize=size, color=NEUTRAL, clip_on=False, zorder=3)
+        _title(
+            point,
+            f"stated {percent(of_bin.confidence)}, right {percent(of_bin.accuracy)}: "
+            f"{of_bin.n:,} answers",
+        )
     axes.set_xlim(0, 100)
     axes.set_ylim(0, 100)
     axes.set_xlabel("stated confidence, %")
@@ -123,19 +143,15 @@ def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> M
     letters = sorted({*by_gold, *answered})
     axes = _rows(letters)
     for place, letter in enumerate(letters):
-        group = by_gold.get(letter)
-        axes.barh(place - 0.2, group.n if group else 0, height=0.36, color=UNANSWERED)
-        axes.barh(place - 0.2, group.correct if group else 0, height=0.36, color=RIGHT)
-        axes.barh(place + 0.2, answered.get(letter, 0), height=0.36, color=NEUTRAL)
-    for label, colour in (
-        ("right option", UNANSWERED),
-        ("of these answered right", RIGHT),
-        ("answer given", NEUTRAL),
-    ):
-        axes.barh(0, 0, color=colour, label=label)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)
-    axes.set_ylim(len(letters) - 0.5, -1.2)
-    axes.set_xlabel("questions")
+        group, given = by_gold.get(letter), answered.get(letter, 0)
+        if group:
+            upper, right = place - 0.2, f"{group.correct:,} of {group.n:,} answered right"
+            title = f"{letter} is the right option: {right}"
+            _bar(axes, upper, group.n, title, color=UNANSWERED)
+            _bar(axes, upper, group.correct, title, color=RIGHT)
+        _bar(axes, place + 0.2, given, f"{letter} was answered {given:,} times", color=NEUTRAL)
+    _legend(axes, {"right option": UNANSWERED, "answered right": RIGHT, "answer given": NEUTRAL})
+    _count(axes)
     return _svg(axes)
 
 
@@ -143,43 +159,97 @@ def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
     """Draw differences in accuracy with their 95 % intervals, by the name of the pair."""
     axes = _rows(list(pairs))
     axes.axvline(0, color=_INK, linewidth=0.8)
-    for place, pair in enumerate(pairs.values()):
-        ends = [100 * pair.difference_low, 100 * pair.difference_high]
-        axes.plot(ends, [place, place], color=NEUTRAL)
-        axes.plot(100 * pair.difference, place, "o", color=NEUTRAL)
-    axes.set_xlabel("difference in accuracy, points, with 95 % interval")
+    for place, (name, pair) in enumerate(pairs.items()):
+        across = [pair.difference_low, pair.difference, pair.difference_high]
+        ends = interval(pair.difference_low, pair.difference_high, "+.1f")
+        title = f"{name}: {points(pair.difference, '+.1f')} points (95 % interval {ends})"
+        _interval(axes, [100 * x for x in across], [place] * 3, title)
+    axes.set_xlabel("points, with 95 % interval")
     return _svg(axes)
 
 
-def _point(axes: Axes, group: Group, *, x: float | None = None, y: float | None = None) -> None:
+def _point(
+    axes: Axes, name: str, group: Group, *, x: float | None = None, y: float | None = None
+) -> None:
     """Draw a group's accuracy with its interval: across at the row `y`, or upright at `x`."""
     if group.accuracy is None or group.accuracy_low is None or group.accuracy_high is None:
         return
-    ends = [100 * group.accuracy_low, 100 * group.accuracy_high]
-    middle = 100 * group.accuracy
+    values = [100 * v for v in (group.accuracy_low, group.accuracy, group.accuracy_high)]
+    ends = interval(group.accuracy_low, group.accuracy_high)
+    title = f"{name}: {percent(group.accuracy)} of {group.n:,} right (95 % interval {ends})"
     if y is not None:
-        axes.plot(ends, [y, y], color=NEUTRAL)
-        axes.plot(middle, y, "o", color=NEUTRAL)
+        _interval(axes, values, [y] * 3, title)
     elif x is not None:
-        axes.plot([x, x], ends, color=NEUTRAL)
-        axes.plot(x, middle, "o", color=NEUTRAL)
+        _interval(axes, [x] * 3, values, f"{title}, {x:,.0f} tokens per question")
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+def _interval(axes: Axes, x: Sequence[float], y: Sequence[float], title: str) -> None:
+    """Draw a point and the interval around it: lower end, point, upper end."""
+    (mark,) = axes.plot(x, y, marker="o", markevery=[1], color=NEUTRAL, linewidth=2)
+    _title(mark, title)
+
+
+def _bar(
+    axes: Axes, y: float, width: float, title: str, *, color: str, left: float = 0,
+    height: float = 0.36,
+) -> None:  # fmt: skip
+    (bar,) = axes.barh(
+        y, width, left=left, color=color, height=height, edgecolor=_INK, linewidth=0.5
+    )
+    _title(bar, title)
+
+
+def _title(mark: Artist, text: str) -> None:
+    mark.set_gid(_MARK + " ".join(text.split()))
+
+
+def _legend(axes: Axes, colours: Mapping[str, str]) -> None:
+    from matplotlib.patches import Patch
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.legend(
+        handles=[
+            Patch(facecolor=colour, edgecolor=_INK, linewidth=0.5, label=name)
+            for name, colour in colours.items()
+        ],
+        loc="outside upper left",
+        ncols=2,  # longer lines would not fit
+        frameon=False,
+        fontsize=_TEXT,
+        handlelength=1,
+        columnspacing=1,
+    )
+
+
+def _count(axes: Axes) -> None:
+    """Let the axis across count questions."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("questions")
+
+
+def _broken(name: str) -> str:
+    """Return a name in at most two lines; its mark has the whole of it."""
+    lines = textwrap.wrap(name, _LINE, max_lines=2, placeholder="…")
+    return "\n".join(lines)
 
 
 def _rows(names: Sequence[str]) -> Axes:
     """Return axes with a row for each name, the first at the top."""
-    axes = _axes(_WIDTH, 1.2 + _ROW * len(names))
-    axes.set_yticks(range(len(names)), map(_short, names))
+    labels = [_broken(name) for name in names]
+    height = _ROW * (1.4 if any("\n" in label for label in labels) else 1)
+    axes = _axes(_WIDTH, 1.1 + height * len(names))
+    axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=True, axis="x", alpha=0.25)
     return axes
 
 
 def _square() -> Axes:
-    axes = _axes(_WIDTH, 3.0)
+    axes = _axes(_WIDTH, 3.4)
     axes.grid(visible=True, alpha=0.25)
     return axes
 
@@ -192,6 +262,8 @@ def _axes(width: float, height: float) -> Axes:
     axes = figure.add_subplot()
     axes.patch.set_visible(False)
     axes.set_axisbelow(True)
+    axes.xaxis.label.set_fontsize(_TEXT)
+    axes.yaxis.label.set_fontsize(_TEXT)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return axes
@@ -202,7 +274,7 @@ def _svg(axes: Axes) -> Markup:
 
     for spine in axes.spines.values():
         spine.set_color(_INK)
-    axes.tick_params(colors=_INK, labelsize=9)
+    axes.tick_params(colors=_INK, labelsize=_TEXT)
     figure = axes.get_figure(root=True)
     assert figure is not None
     for text in figure.findobj(mpl.text.Text):
@@ -214,4 +286,8 @@ def _svg(axes: Axes) -> Markup:
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    return Markup(svg.replace(_INK, "currentColor"))  # matplotlib has escaped its texts
+    # matplotlib has escaped names and texts. Those of groups other than marks serve nobody, and
+    # would be the same in every chart.
+    svg = re.sub(f'<g id="{_MARK}(.*?)">', r'<g role="img" aria-label="\1"><title>\1</title>', svg)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    return Markup(svg.replace(_INK, "currentColor"))

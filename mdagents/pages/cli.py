@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 
 from infra.errors import ConfigError
 from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_result
-from infra.files.spreadsheet import text_cell
+from mdagents.scoring.csv_file import write_csv
+from mdagents.scoring.formatting import json_text
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import RunOutput, newest_output, read_output
-from mdagents.scoring.scored_row import COLUMNS, ScoredRow
 
-_columns = attrgetter(*COLUMNS)
-_CORRECT = COLUMNS.index("correct")
 _HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
 _LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
 
@@ -133,7 +128,8 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     if tokens := report.overall.exaid_tokens_per_question:  # a run reports more of it at its end
         print_result(f"EXAID: {tokens:,.0f} tokens per question of its own, not in tokens/question")
     with _writing(csv_path):
-        write_csv(run, csv_path)
+        with csv_path.open("w", encoding="utf-8", newline="") as file:
+            write_csv(file, run.rows)
         _write_json(report.as_dict(), summary)
     print_result(f"written: {csv_path}\nwritten: {summary}")
     if html:
@@ -142,7 +138,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
             from mdagents.pages.head import head_of_run
             from mdagents.pages.report import write_page
 
-            write_page(page, head_of_run(report, run.rows), [run])
+            write_page(page, head_of_run(report, run), [run])
         print_result(f"written: {page}")
 
 
@@ -158,20 +154,6 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}; see --output") from error
-
-
-def write_csv(run: RunOutput, path: Path) -> None:
-    """Write one line for each question, the columns in the order of docs/files.md."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(map(_cells, run.rows))
-
-
-def _cells(row: ScoredRow) -> list[object]:
-    values = list(_columns(row))
-    values[_CORRECT] = int(row.correct)
-    return [text_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def _compare(options: argparse.Namespace) -> None:
@@ -204,7 +186,7 @@ def _compare(options: argparse.Namespace) -> None:
             compared = [
                 replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
             ]
-            write_page(page, head_of_comparison(comparison), compared)
+            write_page(page, head_of_comparison(comparison, compared), compared)
         print_result(f"written: {page}")
     else:
         print_result(_HOW_TO_GET_A_PAGE)
@@ -218,5 +200,4 @@ def _stem(runs: Sequence[RunOutput]) -> str:
 
 
 def _write_json(content: dict[str, object], path: Path) -> None:
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(json_text(content), encoding="utf-8")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
+from mdagents.pages.card import Card, headline, make_card
 from mdagents.pages.charts import (
     accuracy_chart,
     calibration_chart,
@@ -17,18 +20,13 @@ from mdagents.pages.charts import (
     outcome_chart,
 )
 from mdagents.pages.listing import outcome
+from mdagents.scoring import comparison_text
 from mdagents.scoring.compare import Comparison
-from mdagents.scoring.comparison_text import (
-    comparison_notices,
-    comparison_tables,
-    pair_name,
-    router_tables,
-    run_lines,
-)
-from mdagents.scoring.formatting import Table
+from mdagents.scoring.exaid_figures import ExaidFigures
+from mdagents.scoring.formatting import Table, percent
 from mdagents.scoring.group import Group
 from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
-from mdagents.scoring.scored_row import ScoredRow
+from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 
@@ -45,25 +43,32 @@ class Head:
     """The part of the page above the questions."""
 
     title: str
+    """The result in a sentence."""
+    run_names: Sequence[str]
+    """What the runs are called on the page."""
+    cards: Sequence[Card]
+    """One for each run."""
     notices: Sequence[str]
     lines: Sequence[str]
     """Figures that are clearer in a line than in a table."""
     tables: Sequence[Table]
     charts: Sequence[Chart]
-    legend: Sequence[str] = ()
-    """What the names in the tables stand for."""
+    figures: Mapping[str, Any]
+    """The JSON file that the program writes beside the page."""
+    verdicts: Sequence[str] = ()
+    """What a comparison shows, in words."""
 
 
-def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
+def head_of_run(report: Report, run: RunOutput) -> Head:
     """Make the head of the page of one run.
 
     Args:
         report: The figures of the run.
-        rows: Its questions.
+        run: The run.
     """
     levels = report.by_difficulty
     routed = {level: Counter[str]() for level in (*levels, NOT_ROUTED)}
-    for row in rows:
+    for row in run.rows:
         routed[row.difficulty or NOT_ROUTED][outcome(row)] += 1
     charts = [
         *_accuracy_charts({**levels, ALL: report.overall}, levels or {ALL: report.overall}),
@@ -83,26 +88,43 @@ def head_of_run(report: Report, rows: Sequence[ScoredRow]) -> Head:
             )
         )
     return Head(
-        title=report.input,
+        title=headline(report.overall, run.manifest),
+        run_names=[run.name],
+        cards=[make_card(run)],
         notices=report.notices,
         lines=report_lines(report),
-        tables=report_tables(report),
+        tables=[*report_tables(report), *_exaid_tables(report.summaries, has_total=True)],
         charts=charts,
+        figures=report.as_dict(),
     )
 
 
-def head_of_comparison(comparison: Comparison) -> Head:
-    """Make the head of the page of a comparison."""
-    runs = {f"run {run.number}": run for run in comparison.runs}
-    figures = {name: run.figures for name, run in runs.items()}
-    front = [name for name, run in runs.items() if run.pareto]
-    pairs = {pair_name(pair): pair for pair in comparison.pairs}
+def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput]) -> Head:
+    """Make the head of the page of a comparison.
+
+    Args:
+        comparison: The figures of the runs.
+        runs: The same runs, with the rows that are compared.
+    """
+    names = comparison_text.run_names(comparison)
+    figures = {names[run.number]: run.figures for run in comparison.runs}
+    front = [names[run.number] for run in comparison.runs if run.pareto]
+    pairs = {comparison_text.pair_name(pair, names): pair for pair in comparison.pairs}
+    made = {names[run.number]: run.summaries for run in comparison.runs}
+    what = " and ".join(names.values()) if len(names) == 2 else f"{len(names)} runs"
     return Head(
-        title=f"Comparison of {len(runs)} runs on {comparison.questions} questions",
-        notices=comparison_notices(comparison),
-        legend=run_lines(comparison),
-        lines=[],
-        tables=[*comparison_tables(comparison), *router_tables(comparison.router)],
+        title=f"{what} on {comparison.questions:,} questions: "
+        + comparison_text.headline(comparison),
+        run_names=list(names.values()),
+        cards=list(map(make_card, runs)),
+        notices=comparison_text.comparison_notices(comparison, names),
+        verdicts=comparison_text.verdicts(comparison),
+        lines=comparison_text.scope_lines(comparison, names),
+        tables=[
+            *comparison_text.comparison_tables(comparison, names),
+            *comparison_text.router_tables(comparison, names),
+            *_exaid_tables({name: of_run for name, of_run in made.items() if of_run}),
+        ],
         charts=[
             *_accuracy_charts(figures, figures, front),
             *(
@@ -111,7 +133,37 @@ def head_of_comparison(comparison: Comparison) -> Head:
                 else []
             ),
         ],
+        figures=_without_folders(comparison.as_dict()),
     )
+
+
+def _without_folders(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures without the folders of this machine: a page is sent to others."""
+    for run in figures["runs"]:
+        run["path"] = Path(run["path"]).name
+    return figures
+
+
+def _exaid_tables(figures: Mapping[str, ExaidFigures], *, has_total: bool = False) -> list[Table]:
+    """Return what EXAID made of groups of questions, by name; no table when it was off."""
+    if not figures:
+        return []
+    rows = [
+        [
+            name,
+            f"{of.questions - of.without_summary} of {of.questions}",
+            percent(of.coverage),
+            f"{of.summaries:,}",
+            f"{of.alerts - of.missed_alerts} of {of.alerts}",
+            f"{of.unsupported_terms:,}",
+            f"{of.cut_fields:,}",
+            f"{of.clipped:,}",
+        ]
+        for name, of in figures.items()
+    ]
+    headings = ["", "questions with a summary", "text in a summary", "summaries", "alerts told",
+                "unsupported terms", "cut fields", "clipped"]  # fmt: skip
+    return [Table(headings, rows, has_total=has_total and len(rows) > 1, title="EXAID's summaries")]
 
 
 def _accuracy_charts(

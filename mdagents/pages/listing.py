@@ -20,6 +20,11 @@ FILTERS: Mapping[str, str] = {
     "unanswered": "an error, a refusal or an unreadable reply",
     "overturned": "the experts' majority was right, the decision was not",
     "rescued": "the experts' majority was wrong, the decision was right",
+    "changed": "an expert or a team changed its answer in the debate",
+    "alert": "EXAID met a critical alert",
+    "missed-alert": "a critical alert that no summary of EXAID tells, or that one may not tell",
+    "unsupported": "a summary of EXAID names a number or a drug that no agent named",
+    "no-summary": "EXAID made no summary of it, though it did of others",
     "expensive": "among the tenth that took most tokens",
 }
 """Name of a filter -> which questions it lets through; with several runs, those of any run."""
@@ -57,9 +62,9 @@ def outcome(row: ScoredRow) -> str:
     return "skipped" if row.status == Status.SKIPPED else "unanswered"
 
 
-def headings(runs: int) -> tuple[str, ...]:
-    """Return the headings of the cells for so many runs."""
-    return tuple(f"run {number}" for number in range(1, runs + 1)) if runs > 1 else _OF_ONE_RUN
+def headings(run_names: Sequence[str]) -> Sequence[str]:
+    """Return the headings of the cells: the names of several runs."""
+    return run_names if len(run_names) > 1 else _OF_ONE_RUN
 
 
 _OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "seconds")
@@ -67,8 +72,8 @@ _OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "s
 
 def make_entries(runs: Sequence[Sequence[ScoredRow]]) -> list[Entry]:
     """Make the list from the rows of each run, of the same questions in the same order."""
-    limits = [_expensive(rows) for rows in runs]
-    return [_entry(rows, limits) for rows in zip(*runs, strict=True)]
+    usual = [_Usual.of(rows) for rows in runs]
+    return [_entry(rows, usual) for rows in zip(*runs, strict=True)]
 
 
 def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
@@ -77,8 +82,23 @@ def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
     return {name: found[name] for name in FILTERS if found[name]}
 
 
-def _entry(rows: Sequence[ScoredRow], limits: Sequence[int]) -> Entry:
-    tags = {tag for row, limit in zip(rows, limits, strict=True) for tag in _tags(row, limit)}
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """What the questions of a run are measured by."""
+
+    tokens: int
+    """Above which a question is among the most expensive ones."""
+    is_summarised: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[ScoredRow]) -> _Usual:
+        tokens = sorted((row.total_tokens or 0 for row in rows), reverse=True)
+        is_summarised = any(row.summarised and row.summarised.summaries for row in rows)
+        return cls(tokens[int(len(tokens) * _EXPENSIVE)], is_summarised)
+
+
+def _entry(rows: Sequence[ScoredRow], usual: Sequence[_Usual]) -> Entry:
+    tags = {tag for row, of_run in zip(rows, usual, strict=True) for tag in _tags(row, of_run)}
     if len({row.correct for row in rows}) > 1:
         tags.add("differ")
     id_, epoch = rows[0].item
@@ -126,18 +146,29 @@ def _number(value: float | None, text: str) -> Cell:
     return Cell(text, -1 if value is None else value, "number")
 
 
-def _tags(row: ScoredRow, limit: int) -> list[str]:
+def _tags(row: ScoredRow, usual: _Usual) -> list[str]:
     tags = [outcome(row)]
     if row.status == Status.ANSWERED and len(row.last_opinions) >= 2:
         majority = majority_is_right(row)
         if majority is not None and majority != row.correct:
             tags.append("overturned" if majority else "rescued")
-    if (row.total_tokens or 0) > limit:
+    if row.first_opinions != row.last_opinions:
+        tags.append("changed")
+    if (row.total_tokens or 0) > usual.tokens:
         tags.append("expensive")
-    return tags
+    return tags + _tags_of_exaid(row, usual)
 
 
-def _expensive(rows: Sequence[ScoredRow]) -> int:
-    """Return the number of tokens above which a question is among the most expensive ones."""
-    tokens = sorted((row.total_tokens or 0 for row in rows), reverse=True)
-    return tokens[int(len(tokens) * _EXPENSIVE)]
+def _tags_of_exaid(row: ScoredRow, usual: _Usual) -> list[str]:
+    made = row.summarised
+    tags = []
+    if usual.is_summarised and row.status != Status.SKIPPED and not (made and made.summaries):
+        tags.append("no-summary")
+    if made is None:
+        return tags
+    found = {
+        "alert": made.alerts,
+        "missed-alert": made.missed_alerts,
+        "unsupported": made.unsupported_terms,
+    }
+    return tags + [tag for tag, count in found.items() if count]

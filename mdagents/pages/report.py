@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,10 +29,14 @@ from mdagents.pages.listing import (
 )
 from mdagents.pages.recorded import read_question
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
+from mdagents.scoring.csv_file import write_csv, write_csv_of_runs
 from mdagents.scoring.fields import plain, text_of
+from mdagents.scoring.formatting import json_text
 from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.scored_row import ScoredRow
 
 _GZIP_LEVEL = 6
+_SCRIPTS = ("saving.js", "list.js", "question.js", "case.js", "keys.js")
 
 
 def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
@@ -48,7 +53,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
     """
     case = templates().get_template("question.html")
     entries = make_entries([run.rows for run in runs])
-    code = script(["question.js", "list.js"])
+    rows = {name: run.rows for name, run in zip(head.run_names, runs, strict=True)}
     progress = tqdm(
         total=sum(len(run.rows) for run in runs),
         desc="HTML",
@@ -62,10 +67,14 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         .generate(
             head=head,
             style=style(),
-            script=code,
-            script_hash=hash_of(code),  # no other one may run, whatever a model wrote
-            runs=[run.name for run in runs],
-            headings=headings(len(runs)),
+            theme=script(["theme.js"]),
+            script=script(_SCRIPTS),
+            hash_of=hash_of,  # no other script may run, whatever a model wrote
+            runs=head.run_names,
+            headings=headings(head.run_names),
+            stem=path.stem,
+            csv=_packed(_csv(rows)),
+            json=_packed(json_text(head.figures)),
             questions=len(entries),
             # Texts are read while the page is written, so that memory does not grow with them.
             entries=(
@@ -94,6 +103,19 @@ def _transcripts(run: RunOutput, case: Template, progress: tqdm[NoReturn]) -> It
         attempts = calls.attempts(text_of(record, "case_id"), starts)
         shown = read_question(run.folder, record, row, attempt_of(record, attempts))
         page = case.render(page=shown.page, recorded=shown)
-        packed = gzip.compress(plain(page).encode(), _GZIP_LEVEL, mtime=0)
         progress.update()
-        yield base64.b64encode(packed).decode()
+        yield _packed(page)
+
+
+def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:
+    file = io.StringIO()
+    if len(rows) == 1:
+        write_csv(file, *rows.values())
+    else:
+        write_csv_of_runs(file, rows)
+    return file.getvalue()
+
+
+def _packed(text: str) -> str:
+    """Return a text as it is kept in a page, to be unpacked when somebody asks for it."""
+    return base64.b64encode(gzip.compress(plain(text).encode(), _GZIP_LEVEL, mtime=0)).decode()

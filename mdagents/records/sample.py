@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
@@ -85,6 +87,12 @@ class Watched(_Record):
     """One line, when EXAID or the trace file failed."""
 
 
+def is_counting(summary: Mapping[str, object]) -> bool:
+    """Return whether a summary is not empty and was made from text."""
+    said = (summary.get(name, PLACEHOLDER) for name in LIMITS)
+    return bool(summary.get("source_seqs")) and any(text != PLACEHOLDER for text in said)
+
+
 class CaseSummaries(_Record):
     """What EXAID made of a question after its decision: one line of `summaries.jsonl`."""
 
@@ -103,11 +111,7 @@ class CaseSummaries(_Record):
     @property
     def counting(self) -> list[dict[str, object]]:
         """The summaries that are not empty and were made from text."""
-        return [
-            summary
-            for summary in self.exaid.summaries
-            if summary.get("source_seqs") and any(summary[name] != PLACEHOLDER for name in LIMITS)
-        ]
+        return list(filter(is_counting, self.exaid.summaries))
 
 
 class SampleRecord(_Record):

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
 from infra.bootstrap import RESAMPLES, SEED
+from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, make_group, scored
 from mdagents.scoring.items import shared_rows
 from mdagents.scoring.pairs import Pair, make_pair
@@ -29,6 +30,8 @@ class ComparedRun:
     """Scored questions of the run that are not compared."""
     status_counts: dict[str, int]
     figures: Group
+    summaries: ExaidFigures | None
+    """What EXAID made of the compared questions; None when it followed none."""
     pareto: bool | None
     """Whether no other run is at least as accurate with at most as many tokens, and better in one
     of the two; None when its tokens are not known."""
@@ -107,6 +110,7 @@ def _compared_runs(
             left_out=len(scored(run.rows)) - len(rows),
             status_counts=dict(Counter(row.status for row in rows).most_common()),
             figures=group,
+            summaries=exaid_figures(row.summarised for row in rows),
             pareto=_is_on_front(group, groups),
         )
         for number, (run, rows, group) in enumerate(zip(runs, shared, groups, strict=True), 1)

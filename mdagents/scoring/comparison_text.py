@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.formatting import (
@@ -20,9 +22,16 @@ from mdagents.scoring.formatting import (
 )
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells, group_tables
-from mdagents.scoring.routing import Policy, RouterReport
+from mdagents.scoring.routing import Policy
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
+Names = Mapping[int, str]
+"""Number of a run -> what it is called."""
+
+NO_DIFFERENCE = "no difference shown"
+TOO_FEW = "too few questions to tell"
+
+_LONG_NAME = 24  # characters
 _IDS_SHOWN = 10
 _PAIRS_LISTED = 3
 
@@ -31,19 +40,68 @@ def render_comparison(comparison: Comparison) -> str:
     """Return runs, pairs, flips and the router's report, if any, as text for a terminal."""
     return "\n".join(
         [
-            *map(wrapped, run_lines(comparison)),
+            *map(wrapped, _run_lines(comparison)),
+            *map(wrapped, scope_lines(comparison)),
             *(table.as_text() for table in comparison_tables(comparison)),
+            *map(wrapped, verdicts(comparison)),
             *map(wrapped, _flips(comparison)),
-            *(table.as_text() for table in router_tables(comparison.router)),
+            *(table.as_text() for table in router_tables(comparison)),
             *(wrapped(f"NOTE: {notice}") for notice in comparison_notices(comparison)),
         ]
     )
 
 
-def run_lines(comparison: Comparison) -> list[str]:
-    """Return the runs with their numbers, and how many of their questions are left out."""
-    lines = [f"{run.number}  {run.name} ({counts(run.status_counts)})" for run in comparison.runs]
-    left_out = [f"{run.left_out} of run {run.number}" for run in comparison.runs if run.left_out]
+def run_names(comparison: Comparison) -> Names:
+    """Return what runs are called where there is room: their names, or what tells these apart."""
+    names = distinct([run.name for run in comparison.runs])
+    return {run.number: name for run, name in zip(comparison.runs, names, strict=True)}
+
+
+def verdicts(comparison: Comparison) -> list[str]:
+    """Return in words what the comparison shows, and what it does not show."""
+    names = run_names(comparison)
+    if len(comparison.pairs) <= _PAIRS_LISTED:
+        lines = [_verdict(pair, comparison, names) for pair in comparison.pairs]
+    elif comparison.questions < SMALLEST_FOR_RATES:
+        lines = [TOO_FEW]
+    else:
+        shown = [
+            "{} is better than {}".format(*_better_first(pair, names))
+            for pair in comparison.pairs
+            if pair.shows_difference
+        ]
+        others = len(comparison.pairs) - len(shown)
+        left = [f"{NO_DIFFERENCE} in {others} of {len(comparison.pairs)} pairs"] if others else []
+        lines = ["; ".join([*shown, *left])]
+    if not all(_is_shown(pair, comparison) for pair in comparison.pairs):
+        lines.append("what an extra right answer costs is left out where no difference is shown")
+    return lines
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the verdict in a few words."""
+    shown = [pair for pair in comparison.pairs if _is_shown(pair, comparison)]
+    if comparison.questions < SMALLEST_FOR_RATES:
+        return TOO_FEW
+    if not shown:
+        return NO_DIFFERENCE
+    if len(comparison.pairs) > 1:
+        return f"a difference is shown in {len(shown)} of {len(comparison.pairs)} pairs"
+    return f"{_better_first(shown[0], run_names(comparison))[0]} is better"
+
+
+def scope_lines(comparison: Comparison, names: Names | None = None) -> list[str]:
+    """Return how many questions are left out, and which figures.
+
+    Args:
+        comparison: What is shown.
+        names: Of the runs, by number; None: their numbers.
+    """
+    called = _called(comparison, names)
+    left_out = [
+        f"{run.left_out} of {called[run.number]}" for run in comparison.runs if run.left_out
+    ]
+    lines = []
     if left_out:
         lines += [
             f"NOTE: only the {comparison.questions} questions that all runs hold are compared",
@@ -58,10 +116,11 @@ def run_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
-def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return figures of the runs, and of their pairs."""
-    groups = {str(run.number): run.figures for run in comparison.runs}
-    accuracy, cost = group_tables("run", groups, names_left=False)
+def comparison_tables(comparison: Comparison, names: Names | None = None) -> list[Table]:
+    """Return figures of the runs, and of their pairs; `names` as for `scope_lines`."""
+    called = names or {run.number: str(run.number) for run in comparison.runs}
+    groups = {called[run.number]: run.figures for run in comparison.runs}
+    accuracy, cost = group_tables("run", groups, names_left=names is not None)
     front = {None: UNKNOWN, True: "yes", False: ""}
     of_runs = zip(cost.rows, comparison.runs, strict=True)
     cost = replace(
@@ -72,7 +131,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     several = len(comparison.pairs) > 1
     differences = [
         [
-            pair_name(pair),
+            pair_name(pair, called),
             _difference(pair, comparison),
             p_value(pair.mcnemar_p),
             *([p_value(pair.mcnemar_p_holm)] if several else []),
@@ -80,75 +139,160 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         ]
         for pair in comparison.pairs
     ]
+    priced = [_is_shown(pair, comparison) for pair in comparison.pairs]
     flips = [
         [
-            pair_name(pair),
+            pair_name(pair, called),
             str(len(pair.wrong_to_right)),
             str(len(pair.right_to_wrong)),
-            _price(pair.tokens_per_extra_correct, ",.0f"),
-            _price(pair.cost_per_extra_correct),
+            *(_prices(pair if is_priced else None) if any(priced) else []),
         ]
-        for pair in comparison.pairs
+        for pair, is_priced in zip(comparison.pairs, priced, strict=True)
     ]
     difference = ["pair", "difference (95 % interval)", "McNemar p"]
     holm = ["Holm p"] if several else []
     return [
         accuracy,
         cost,
-        Table([*difference, *holm, "detectable"], differences, names_left=False),
+        Table([*difference, *holm, "detectable"], differences, names_left=names is not None),
         Table(
-            ["pair", "now right", "now wrong", "tokens/extra right", "USD/extra right"],
+            ["pair", "now right", "now wrong", *(_PRICES if any(priced) else ())],
             flips,
-            names_left=False,
+            names_left=names is not None,
         ),
     ]
 
 
-def router_tables(report: RouterReport | None) -> list[Table]:
-    """Return figures of the routing policies, and of the levels on the questions sent to each."""
+def router_tables(comparison: Comparison, names: Names | None = None) -> list[Table]:
+    """Return figures of the routing policies, and of the levels on the questions sent to each.
+
+    None without a routed run beside forced ones; `names` as for `scope_lines`.
+    """
+    report = comparison.router
     if report is None:
         return []
+    called = _called(comparison, names)
     policies = [
         [policy.name, accuracy_cell(policy.figures), _regret(policy)] for policy in report.policies
     ]
-    names = ["router", *report.forced]
+    columns = ["router", *report.forced]
     levels = [
         [
             level,
             str(reached["router"].n),
-            *(share(reached[name].correct, reached[name].n) for name in names),
+            *(share(reached[name].correct, reached[name].n) for name in columns),
         ]
         for level, reached in report.by_routed_level.items()
     ]
-    beside = ", ".join(f"{level} (run {number})" for level, number in report.forced.items())
+    beside = ", ".join(f"{level} ({called[number]})" for level, number in report.forced.items())
     return [
         Table(
             ["", ACCURACY, "regret (95 % interval)"],
             policies,
-            title=f"router: run {report.router} beside {beside}",
+            title=f"router: {called[report.router]} beside {beside}",
         ),
         Table(
             ["", *COST_COLUMNS],
             [[policy.name, *cost_cells(policy.figures)] for policy in report.policies],
         ),
-        Table(["routed to", "questions", *names], levels, title="right, by where the router sent"),
+        Table(
+            ["routed to", "questions", *columns], levels, title="right, by where the router sent"
+        ),
     ]
 
 
-def comparison_notices(comparison: Comparison) -> list[str]:
-    """Return what a reader must know before reading the figures."""
+def comparison_notices(comparison: Comparison, names: Names | None = None) -> list[str]:
+    """Return what a reader must know before reading the figures; `names` as for `scope_lines`."""
+    called = _called(comparison, names)
     report = comparison.router
     of_router = []
     if report is not None:
         of_router.append("the oracle knows the outcome; part of its lead is luck")
         if report.same_models is False:
             of_router.append("these runs asked different models, which is part of the regret")
-    return [*of_router, *comparison.notices]
+    numbered = {f"run {number}": name for number, name in called.items()}
+    for notice in comparison.notices:
+        whose, _, rest = notice.partition(": ")
+        of_router.append(f"{numbered[whose]}: {rest}" if whose in numbered else notice)
+    return of_router
 
 
-def pair_name(pair: Pair) -> str:
+def pair_name(pair: Pair, names: Names) -> str:
     """Return a name such as `2 − 1`."""
-    return f"{pair.second} − {pair.first}"
+    return f"{names[pair.second]} − {names[pair.first]}"
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names as they are, or of long ones what tells them apart.
+
+    Words that all begin or end with are not repeated. Equal names have their number behind them.
+    """
+    for separator in ("_", "-"):
+        if max(map(len, names)) > _LONG_NAME and len(set(names)) == len(names):
+            names = _without_shared(names, separator)
+    is_double = {name for name, count in Counter(names).items() if count > 1}
+    return [
+        f"{name} ({number})" if name in is_double else name
+        for number, name in enumerate(names, start=1)
+    ]
+
+
+def _without_shared(names: Sequence[str], separator: str) -> list[str]:
+    words = [name.split(separator) for name in names]
+    shortest = min(map(len, words))
+    head = _shared_words(words)
+    tail = min(_shared_words([of_one[::-1] for of_one in words]), shortest - head)
+    if head + tail == shortest:  # one would have no name at all
+        head, tail = (head - 1, tail) if head else (head, tail - 1)
+    return [separator.join(of_one[head : len(of_one) - tail]) for of_one in words]
+
+
+def _shared_words(words: Sequence[Sequence[str]]) -> int:
+    """Return with how many words all begin."""
+    columns = zip(*words, strict=False)  # as many as the shortest has
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+
+
+def _called(comparison: Comparison, names: Names | None) -> Names:
+    """Return what runs are called in a sentence."""
+    return names or {run.number: f"run {run.number}" for run in comparison.runs}
+
+
+def _run_lines(comparison: Comparison) -> list[str]:
+    return [f"{run.number}  {run.name} ({counts(run.status_counts)})" for run in comparison.runs]
+
+
+def _is_shown(pair: Pair, comparison: Comparison) -> bool:
+    return pair.shows_difference and comparison.questions >= SMALLEST_FOR_RATES
+
+
+def _better_first(pair: Pair, names: Names) -> tuple[str, str]:
+    second_is_better = pair.difference > 0
+    better, worse = (pair.second, pair.first)[:: 1 if second_is_better else -1]
+    return names[better], names[worse]
+
+
+def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
+    name = pair_name(pair, names)
+    if comparison.questions < SMALLEST_FOR_RATES:
+        return f"{TOO_FEW}: {name} is {_signed(_difference(pair, comparison))}"
+    is_one_of = f" (Holm, {len(comparison.pairs)} pairs)" * (len(comparison.pairs) > 1)
+    p = p_value(pair.p)
+    of_p = f"p {'' if p.startswith('<') else '= '}{p}{is_one_of}"
+    if not _is_shown(pair, comparison):
+        low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
+        figures = _signed(
+            f"{points(pair.difference, '+.1f')} points (95 % interval {low} to {high})"
+        )
+        return f"{NO_DIFFERENCE}: {name} is {figures}, {of_p}"
+    better, worse = _better_first(pair, names)
+    low, high = map(points, sorted(map(abs, (pair.difference_low, pair.difference_high))))
+    by = f"{points(abs(pair.difference))} points"
+    return f"{better} is better than {worse} by {by} (95 % interval {low} to {high}), {of_p}"
+
+
+def _signed(figures: str) -> str:
+    return figures.replace("-", "−")
 
 
 def _difference(pair: Pair, comparison: Comparison) -> str:
@@ -172,6 +316,16 @@ def _regret(policy: Policy) -> str:
     return f"{points(policy.regret)} points ({interval(policy.regret_low, policy.regret_high)})"
 
 
+_PRICES = ("tokens/extra right", "USD/extra right")
+
+
+def _prices(pair: Pair | None) -> list[str]:
+    """Return what an extra right answer costs; None: it is not shown that there is any."""
+    if pair is None:
+        return [UNKNOWN] * len(_PRICES)
+    return [_price(pair.tokens_per_extra_correct, ",.0f"), _price(pair.cost_per_extra_correct)]
+
+
 def _price(ratio: float | None, form: str | None = None) -> str:
     if ratio is not None and ratio < 0:
         return "cheaper too"
@@ -182,7 +336,7 @@ def _flips(comparison: Comparison) -> list[str]:
     if len(comparison.pairs) > _PAIRS_LISTED:
         return []
     return [
-        f"{pair_name(pair)}, {direction}: {_ids(flips)}"
+        f"{pair.second} − {pair.first}, {direction}: {_ids(flips)}"
         for pair in comparison.pairs
         for direction, flips in (
             ("wrong → right", pair.wrong_to_right),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -105,6 +106,11 @@ def interval(low: float | None, high: float | None, form: str = ".1f") -> str:
 def counts(of: Mapping[str, int]) -> str:
     """Write counts by name: `basic 4, advanced 1`."""
     return ", ".join(f"{name} {count}" for name, count in of.items()) or "-"
+
+
+def json_text(figures: Mapping[str, object]) -> str:
+    """Return figures as the JSON files have them; NaN is not one."""
+    return json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def p_value(p: float | None) -> str:

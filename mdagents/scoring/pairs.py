@@ -11,6 +11,8 @@ from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import Interval, mcnemar_exact, minimum_detectable_difference
 from mdagents.settings import Status
 
+_SIGNIFICANT = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class Flip:
@@ -53,6 +55,17 @@ class Pair:
     """USD, likewise."""
     right_to_wrong: list[Flip]
     wrong_to_right: list[Flip]
+
+    @property
+    def shows_difference(self) -> bool:
+        """Whether the 95 % interval leaves out 0, and p, adjusted if it is, is below 5 %."""
+        is_apart = self.difference_low > 0 or self.difference_high < 0
+        return is_apart and self.p < _SIGNIFICANT
+
+    @property
+    def p(self) -> float:
+        """The p-value that counts: adjusted where there are several pairs."""
+        return self.mcnemar_p if self.mcnemar_p_holm is None else self.mcnemar_p_holm
 
 
 def make_pair(

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from mdagents.scoring.agreement import Agreement, agreement
+from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.formatting import (
     UNKNOWN,
     Table,
@@ -85,6 +86,8 @@ class Report:
     minimum_detectable_difference: dict[str, float | None]
     """Level -> smallest difference in accuracy that a comparison on these questions would detect in
     8 of 10 cases, with an independent system that is about as accurate."""
+    summaries: dict[str, ExaidFigures]
+    """Level -> what EXAID made of its questions; without those that it did not follow."""
     disagreements: int
     """Records whose own letter differs from the one parsed here."""
 
@@ -127,6 +130,11 @@ def make_report(output: RunOutput) -> Report:
         agreement={level: agreement(of_level) for level, of_level in by_level.items()},
         minimum_detectable_difference={
             level: _detectable(scored(of_level)) for level, of_level in by_level.items()
+        },
+        summaries={
+            level: figures
+            for level, of_level in by_level.items()
+            if (figures := exaid_figures(row.summarised for row in of_level)) is not None
         },
         disagreements=sum(row.disagrees for row in rows),
     )

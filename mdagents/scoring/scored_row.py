@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar, cast
 from infra.errors import ConfigError
 from mdagents.answers import parse_answer
 from mdagents.datasets.questions import LETTERS
+from mdagents.scoring.exaid_figures import Summarised, summarised
 from mdagents.scoring.fields import (
     answer_text,
     confidence_of,
@@ -91,6 +92,8 @@ class ScoredRow:
     """The same at the end."""
     disagrees: bool
     """Whether the program that wrote the record read another letter."""
+    summarised: Summarised | None
+    """None when EXAID was off, or is not done with the question."""
     place: int = field(compare=False)
     """Where its record is, as `ResultFile.fetch` takes it."""
     attempt: int = field(compare=False)
@@ -195,6 +198,7 @@ def make_row(
         first_opinions=_shared(first),
         last_opinions=_shared(last),
         disagrees="predicted" in record and record["predicted"] != letter,
+        summarised=_shared(summarised(record)),
         place=place,
         attempt=attempt,
     )

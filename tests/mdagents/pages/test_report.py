@@ -409,4 +409,4 @@ async def test_nothing_that_a_model_wrote_runs(page: Page) -> None:
     write([ours("1", "A", "B", question=attack, error=attack)])
     await page.goto(report().absolute().as_uri() + "#q1")
     await expect(page.locator("#transcript")).to_contain_text(attack)
-    assert await page.title() == "run"
+    assert await page.title() == "0 of 1 questions right: too few for a percentage · run"

@@ -99,7 +99,7 @@ def test_pareto_marks() -> None:
 
 
 def test_the_better_run_may_be_cheaper() -> None:
-    comparison = compared(answers("ABBB", tokens=300), answers("AAAB", tokens=100))
+    comparison = compared(answers("ABBB" * 5, tokens=300), answers("AAAB" * 5, tokens=100))
     assert comparison.pairs[0].tokens_per_extra_correct == -400
     assert "cheaper too" in render_comparison(comparison)
 

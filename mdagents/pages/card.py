@@ -1,0 +1,140 @@
+"""The result of a run in one sentence, and a card of what the run was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from mdagents.scoring.fields import entries_of, number_of, object_of, text_of
+from mdagents.scoring.formatting import counts, points, usd
+from mdagents.scoring.group import Group
+from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.scored_row import ScoredRow
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
+from mdagents.settings import Status
+
+_REVISION = 10  # characters of a git revision
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of a run; what is not known has no line."""
+
+    name: str
+    lines: Sequence[tuple[str, str]]
+    """(what, value)"""
+
+
+def headline(group: Group, manifest: Mapping[str, Any]) -> str:
+    """Return the result of a run in one sentence.
+
+    Args:
+        group: All questions of the run.
+        manifest: Its `run.json`, or empty.
+    """
+    of_what = " ".join(filter(None, [text_of(manifest, "dataset"), "questions"]))
+    if not group.n:
+        return f"none of {group.skipped} {of_what} was to be answered: all were skipped"
+    if group.n > group.questions:
+        of_what = f"answers to {group.questions} {of_what}"
+    if group.questions < SMALLEST_FOR_RATES:
+        return f"{group.correct} of {group.n} {of_what} right: too few for a percentage"
+    ends = f"{points(group.accuracy_low)} – {points(group.accuracy_high)}"
+    chance = "" if group.chance is None else f"; chance {points(group.chance, '.3g')} %"
+    return (
+        f"{points(group.accuracy)} % of {group.n:,} {of_what} right (95 % interval {ends}{chance})"
+    )
+
+
+def make_card(run: RunOutput) -> Card:
+    """Make the card of a run from its manifest, if there is one, and the rows that are shown."""
+    manifest, rows = run.manifest, run.rows
+    options = object_of(manifest, "options")
+    lines = [
+        *_models(object_of(manifest, "models")),
+        ("data set", text_of(manifest, "dataset")),
+        ("method", text_of(options, "method")),
+        ("difficulty", text_of(options, "difficulty").replace(",", ", ")),
+        ("EXAID", text_of(options, "exaid")),
+        ("date", _date(manifest)),
+        ("questions", _questions(rows)),
+        ("teams", _cost(rows, lambda row: row.total_tokens, lambda row: row.cost_usd)),
+        ("EXAID used", _cost(rows, lambda row: row.exaid_tokens)),
+        ("paid in all", _paid(object_of(manifest, "spent"))),
+        ("wall time", _wall_time(manifest)),
+        ("version", text_of(manifest, "version")),
+        ("git revision", text_of(manifest, "git_revision")[:_REVISION]),
+        ("run", run.name),
+    ]
+    return Card(run.name, [(what, value) for what, value in lines if value])
+
+
+def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (roles, model), one for each model; a single one is that of all roles."""
+    roles: dict[str, list[str]] = {}
+    for role, model in models.items():
+        roles.setdefault(str(model), []).append(role.replace("_", " "))
+    if len(roles) == 1:
+        return [("model", model) for model in roles]
+    return [(f"model of {', '.join(of)}", model) for model, of in roles.items()]
+
+
+def _date(manifest: Mapping[str, Any]) -> str:
+    started = [text_of(start, "started_at")[:10] for start in entries_of(manifest, "invocations")]
+    first_and_last = dict.fromkeys([*started[:1], *started[-1:]])
+    return " to ".join(filter(None, first_and_last))
+
+
+def _questions(rows: Sequence[ScoredRow]) -> str:
+    statuses = Counter(row.status for row in rows)
+    skipped = statuses.pop(Status.SKIPPED, 0)
+    answered = statuses.pop(Status.ANSWERED, 0)
+    failed = statuses.total()
+    why = f" ({counts(dict(statuses.most_common()))})".replace("_", " ") if failed else ""
+    parts = [f"{answered:,} answered", f"{failed:,} failed{why}" if failed else ""]
+    return ", ".join(filter(None, [*parts, f"{skipped:,} skipped" if skipped else ""]))
+
+
+def _cost(
+    rows: Sequence[ScoredRow],
+    tokens: Callable[[ScoredRow], int | None],
+    cost: Callable[[ScoredRow], float | None] = lambda _: None,
+) -> str:
+    used, spent = _sum(map(tokens, rows)), _sum(map(cost, rows))
+    if not used:
+        return ""
+    return f"{used:,.0f} tokens" + ("" if spent is None else f", {usd(spent)} USD")
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum; None as soon as one value is not known."""
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def _paid(spent: Mapping[str, Any]) -> str:
+    """Return what was paid for router, teams and EXAID, lost attempts and repeats included."""
+    cost = number_of(spent.get("cost_usd"))
+    return "" if cost is None else f"{usd(cost)} USD, EXAID included"
+
+
+def _wall_time(manifest: Mapping[str, Any]) -> str:
+    """Return how long all starts of the program took; empty when one did not tell."""
+    total = timedelta()
+    starts = entries_of(manifest, "invocations")
+    for start in starts:
+        try:
+            began, ended = (
+                datetime.fromisoformat(text_of(start, name)) for name in ("started_at", "ended_at")
+            )
+        except ValueError:
+            return ""  # it was killed, or is under way
+        total += ended - began
+    return str(timedelta(seconds=round(total.total_seconds()))) if starts else ""

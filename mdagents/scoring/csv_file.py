@@ -1,0 +1,35 @@
+"""The CSV of scored questions: one line for each, its columns in the order of docs/files.md."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import TextIO
+
+from infra.files.spreadsheet import text_cell
+from mdagents.scoring.scored_row import COLUMNS, ScoredRow
+
+_columns = attrgetter(*COLUMNS)
+_CORRECT = COLUMNS.index("correct")
+
+
+def write_csv(file: TextIO, rows: Sequence[ScoredRow]) -> None:
+    """Write the questions of one run."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(map(_cells, rows))
+
+
+def write_csv_of_runs(file: TextIO, runs: Mapping[str, Sequence[ScoredRow]]) -> None:
+    """Write the questions of several runs, whose names are in a first column `run`."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["run", *COLUMNS])
+    for name, rows in runs.items():
+        writer.writerows([text_cell(name), *_cells(row)] for row in rows)
+
+
+def _cells(row: ScoredRow) -> list[object]:
+    values = list(_columns(row))
+    values[_CORRECT] = int(row.correct)
+    return [text_cell(value) if isinstance(value, str) else value for value in values]
