@@ -32,9 +32,13 @@ class LiveRun:
 
     def update(self) -> list[FeedLine]:
         """Read what is new, and return it."""
-        lines = self._reader.read()
+        lines = self.read()
         self.take(lines)
         return lines
+
+    def read(self) -> list[FeedLine]:
+        """Return the lines that are new, for `take`: another thread may read them."""
+        return self._reader.read()
 
     def take(self, lines: Iterable[FeedLine]) -> None:
         """Note lines, in their order."""

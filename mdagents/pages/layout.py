@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -43,3 +44,28 @@ def hash_of(script_: str) -> str:
 
 def _source(name: str) -> Markup:
     return Markup(files("mdagents.pages").joinpath("templates", name).read_text("utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a page of the live view has around it, and what may run in it."""
+
+    style: Markup
+    theme: Markup
+    """The script that runs before anything is shown."""
+    script: Markup
+
+    @property
+    def policy(self) -> str:
+        """The content security policy: its own style and scripts, and this server's stream."""
+        allowed = f"script-src '{hash_of(self.theme)}' '{hash_of(self.script)}'"
+        return (
+            f"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            f"connect-src 'self'; style-src '{hash_of(self.style)}'; {allowed}"
+        )
+
+
+@cache
+def make_frame(*scripts: str) -> Frame:
+    """Return the frame of pages with these scripts."""
+    return Frame(style(), script(["theme.js"]), script(scripts))

@@ -64,10 +64,10 @@ def outcome(row: ScoredRow) -> str:
 
 def headings(run_names: Sequence[str]) -> Sequence[str]:
     """Return the headings of the cells: the names of several runs."""
-    return run_names if len(run_names) > 1 else _OF_ONE_RUN
+    return run_names if len(run_names) > 1 else OF_ONE_RUN
 
 
-_OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "seconds")
+OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "seconds")
 
 
 def make_entries(runs: Sequence[Sequence[ScoredRow]]) -> list[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,8 +11,8 @@ from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
 from mdagents.display.words import phase_in_words
 from mdagents.live.case import Flip, LiveCase, Made, Turn
-from mdagents.pages.layout import templates
 from mdagents.pages.panel import Panel, colours_of, draw_panel, roles_of, since_start, turn_of
+from mdagents.pages.parts import Part, made_by
 from mdagents.scoring.formatting import percent
 
 _UPDATE = re.compile(r"round-(\d+)-update")
@@ -109,21 +109,6 @@ class Lane:
     tokens: int
     bars: tuple[tuple[int, int, int, str], ...]
     """(start, length, index of the turn, what it was), start and length in thousandths."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the page that can change while the question is under way."""
-
-    id: str
-    into: str
-    """Id of the element that a new one is appended to."""
-    key: object
-    """Differs when the part differs."""
-    html: Callable[[], str]
-    grows: str | None = None
-    """The text of its element `{id}-said`, which only gets longer; None for a part without one.
-    It is a part of `html`, too, but not of `key`."""
 
 
 class QuestionPage:
@@ -304,37 +289,31 @@ class QuestionPage:
 
     def parts(self) -> Iterator[Part]:
         """Yield the parts in the order of the page."""
-        case, macro = self.case, self._macro
+        case, macro = self.case, partial(made_by, "question_parts.html")
         ended = sum(turn.ended_at is not None for turn in case.turns)
         stands = (len(case.turns), ended, len(case.messages), case.ended, case.members)
-        yield Part("state", "top", (stands, case.routed), macro("state"))
-        yield Part("options", "top", (tuple(case.votes.items()), case.ended), macro("options"))
-        yield Part("panel", "middle", stands, macro("panel"))
-        yield Part("strip", "top", stands, macro("strip"))
-        yield Part("lanes", "middle", (stands, case.tokens, self.length), macro("lanes"))
+        yield Part("state", "top", (stands, case.routed), macro("state", self))
+        yield Part(
+            "options", "top", (tuple(case.votes.items()), case.ended), macro("options", self)
+        )
+        yield Part("panel", "middle", stands, macro("panel", self))
+        yield Part("strip", "top", stands, macro("strip", self))
+        yield Part("lanes", "middle", (stands, case.tokens, self.length), macro("lanes", self))
         for number, title in self.sections:
-            yield Part(f"section-{number}", "turns", title, macro("section", number, title))
+            yield Part(f"section-{number}", "turns", title, macro("section", self, number, title))
         sent = [turn_of(case, message) for message in case.messages]
         for index, turn in enumerate(case.turns):
             section, id_ = f"section-{self._sections[_section(turn)]}", f"turn-{index}"
             make = partial(self.turn, index)
-            yield Part(id_, section, None, macro("turn", make), grows=turn.text)
+            yield Part(id_, section, None, macro("turn", self, make), grows=turn.text)
             head = (turn.ended_at, turn.tokens, sent.count(index))
-            yield Part(f"{id_}-head", id_, head, macro("turn_head", make))
+            yield Part(f"{id_}-head", id_, head, macro("turn_head", self, make))
         for made in case.summaries:
             make_card = partial(self.card, made)
-            yield Part(f"summary-{made.number}", "cards", made.of_turns, macro("card", make_card))
-        yield Part("decision", "end", (case.ended, len(case.flips)), macro("decision"))
-
-    def _macro(self, name: str, *values: object) -> Callable[[], str]:
-        """Return what makes the HTML of a part; values that are functions are made then, too."""
-
-        def html() -> str:
-            made = [value() if callable(value) else value for value in values]
-            macros = templates().get_template("question_parts.html").module
-            return str(getattr(macros, name)(self, *made))
-
-        return html
+            yield Part(
+                f"summary-{made.number}", "cards", made.of_turns, macro("card", self, make_card)
+            )
+        yield Part("decision", "end", (case.ended, len(case.flips)), macro("decision", self))
 
 
 def _section(turn: Turn) -> str:

@@ -1,4 +1,4 @@
-"""The server of the live view: runs, their questions and the stream of what happens, as JSON.
+"""The server of the live view: pages, what changes on them, and the same as JSON.
 
 It reads only, answers no host that it does not serve, and looks names up in a listing, so that no
 part of a path comes from a request.
@@ -6,15 +6,18 @@ part of a path comes from a request.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -22,18 +25,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from watchfiles import awatch
 
+from infra.errors import ConfigError
 from mdagents.agents.case import make_case_id
-from mdagents.live import LIVE_FILE, FeedReader
+from mdagents.display.words import label_of
 from mdagents.live.case import LiveCase
-from mdagents.view.runs import ListedRun, Runs
+from mdagents.live.runs import ListedRun, RunState
+from mdagents.pages.layout import Frame, make_frame, templates
+from mdagents.pages.run import RunLine, question_address
+from mdagents.records.summaries import ItemKey
+from mdagents.scoring.fields import plain
+from mdagents.view.results import make_report, read_recorded
+from mdagents.view.watch import RunWatch, Update, Watches, live_page
 
 SCHEMA_VERSION = "1.0.0"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 _CASE = TypeAdapter(LiveCase)
-_LONGEST_SILENCE = 1_000  # ms, after which a file is looked at though nobody told of a change
+_PING = 15  # seconds
+_DIGITS = 18  # of a version
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'",
@@ -57,7 +67,13 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
             Route("/api/runs", _runs),
             Route("/api/runs/{run}", _run),
             Route("/api/runs/{run}/questions/{case}", _question),
+            Route("/", _list_page),
+            Route("/events", _list_events),
+            Route("/compare", _comparison),
+            Route("/runs/{run}", _run_page),
             Route("/runs/{run}/events", _events),
+            Route("/runs/{run}/report", _report),
+            Route("/runs/{run}/questions/{case}", _question_page),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
@@ -65,7 +81,8 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
         ],
         exception_handlers={HTTPException: _error},
     )
-    app.state.runs = Runs(output_dir)
+    app.state.watches = Watches(output_dir)
+    app.state.output_dir = output_dir
     return app
 
 
@@ -84,10 +101,9 @@ class _Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message["headers"],
-                    *((name.encode(), value.encode()) for name, value in _HEADERS.items()),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         given = request.query_params.get("token") or request.cookies.get("token") or ""
@@ -103,75 +119,173 @@ async def _error(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code)
 
 
+async def _list_page(request: Request) -> Response:
+    watch = _watches(request).list
+    await watch.refresh()
+    return _page(
+        "page_runs.html",
+        make_frame("keys.js", "live.js"),
+        folder=request.app.state.output_dir.name,
+        lines=[RunLine(run) for run in watch.listed],
+        events="/events",
+        after=0,
+    )
+
+
+async def _run_page(request: Request) -> Response:
+    watch = await _found(request)
+    page = watch.page
+    events = f"{page.line.address}/events" if _is_live(watch) else ""
+    frame = make_frame("list.js", "keys.js", "live.js")
+    return _page("page_run.html", frame, page=page, events=events, after=watch.version())
+
+
+async def _question_page(request: Request) -> Response:
+    watch = await _found(request)
+    id_ = request.path_params["case"]
+    case = watch.case(id_)
+    recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
+    if case is not None:
+        page = live_page(case)
+    elif recorded is not None:
+        page = recorded.page
+    else:
+        raise HTTPException(404, "this run has no such question, or has not begun with it")
+    address = watch.page.line.address
+    events = f"{address}/events?case={id_}" if case is not None and _is_live(watch) else ""
+    before, after = _beside(watch, page.case.item)
+    return _page(
+        "page_question.html",
+        make_frame("question.js", "keys.js", "live.js"),
+        page=page,
+        recorded=recorded,
+        label=label_of(page.case.item),
+        run=watch.run.name,
+        run_address=address,
+        previous=before and question_address(address, before),
+        next=after and question_address(address, after),
+        events=events,
+        after=watch.version(),
+    )
+
+
+def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | None]:
+    """Return the questions before and after one: the decided ones, then those under way."""
+    items = dict.fromkeys(row.item for row in watch.decided.rows)
+    items |= dict.fromkeys(case.item for case in watch.live.under_way)
+    order = list(items)
+    if item not in items:
+        return None, None
+    place = order.index(item)
+    return (
+        order[place - 1] if place else None,
+        order[place + 1] if place + 1 < len(order) else None,
+    )
+
+
+async def _report(request: Request) -> Response:
+    watch = await _found(request)
+    return await _made(["--input", str(watch.run.folder)])
+
+
+async def _comparison(request: Request) -> Response:
+    names = request.query_params.getlist("run")
+    folders = []
+    for name in names:
+        run = _watches(request).runs.get(name)
+        if run is None:
+            raise HTTPException(404, "there is no such run")
+        folders.append(str(run.folder))
+    return await _made(["--compare", *folders])
+
+
+async def _made(arguments: list[str]) -> Response:
+    """Return a report, as `evaluate_text_output.py --html` makes it in a process of its own."""
+    try:
+        content = await make_report(arguments)
+    except ConfigError as error:
+        raise HTTPException(400, str(error)) from error
+    headers = {"content-security-policy": "frame-ancestors 'none'"}  # the page has its own
+    return Response(content, media_type="text/html", headers=headers)
+
+
+async def _list_events(request: Request) -> Response:
+    pages = _watches(request).list.pages
+    return EventSourceResponse(_sent(pages.updates("", _after(request))), ping=_PING)
+
+
+async def _events(request: Request) -> Response:
+    watch = await _found(request)
+    page = request.query_params.get("case", "")
+    if page and watch.case(page) is None:
+        raise HTTPException(404, "the feed of this run tells of no such question")
+    return EventSourceResponse(_sent(watch.pages.updates(page, _after(request))), ping=_PING)
+
+
+def _after(request: Request) -> int:
+    """Return the version of a page that a browser shows."""
+    seen = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
+    if not (seen.isascii() and seen.isdecimal()):
+        raise HTTPException(400, "Last-Event-ID is the number of a version")
+    return int(seen[:_DIGITS])
+
+
+async def _sent(updates: AsyncGenerator[Update]) -> AsyncIterator[ServerSentEvent]:
+    async with aclosing(updates):
+        async for version, operations in updates:
+            yield ServerSentEvent(json.dumps(operations), id=str(version))
+    yield ServerSentEvent("{}", event="end")
+
+
+def _is_live(watch: RunWatch) -> bool:
+    return watch.run.state is RunState.RUNNING
+
+
+def _page(template: str, frame: Frame, **values: object) -> Response:
+    html = templates().get_template(template).render(frame=frame, **values)
+    headers = {"content-security-policy": frame.policy}
+    return Response(plain(html), media_type="text/html", headers=headers)
+
+
 async def _runs(request: Request) -> Response:
-    runs: Runs = request.app.state.runs
-    return _answer({"runs": [_listed(run) for run in runs.list()]})
+    watch = _watches(request).list
+    await watch.refresh()
+    return _answer({"runs": [_listed(run) for run in watch.listed]})
 
 
 async def _run(request: Request) -> Response:
-    run = _found(request)
-    live = request.app.state.runs.live(run)
+    watch = await _found(request)
     return _answer(
         {
-            **_listed(run),
-            "last": live.last,
-            "under_way": [_summary(case) for case in live.under_way],
-            "decided": [_summary(case) for case in live.decided],
+            **_listed(watch.run),
+            "under_way": [_summary(case) for case in watch.live.under_way],
+            "decided": [_summary(case) for case in watch.live.decided],
         }
     )
 
 
 async def _question(request: Request) -> Response:
-    live = request.app.state.runs.live(_found(request))
-    for case in live.cases.values():
-        if make_case_id(*case.item) == request.path_params["case"]:
-            return _answer(_CASE.dump_python(case, mode="json"))
-    raise HTTPException(404, "the feed of this run tells of no such question")
+    watch = await _found(request)
+    case = watch.case(request.path_params["case"])
+    if case is None:
+        id_ = request.path_params["case"]
+        recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
+        case = None if recorded is None else recorded.page.case
+    if case is None:
+        raise HTTPException(404, "this run has no such question, or has not begun with it")
+    return _answer(_CASE.dump_python(case, mode="json"))
 
 
-async def _events(request: Request) -> Response:
-    run = _found(request)
-    seen = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
-    if not seen.isdecimal():
-        raise HTTPException(400, "Last-Event-ID is a number of a line")
-    return EventSourceResponse(_stream(run.folder, int(seen)), ping=15)
-
-
-async def _stream(folder: Path, after: int) -> AsyncIterator[ServerSentEvent]:
-    """Yield the lines of a feed after a number, until the run is finished."""
-    path = folder / LIVE_FILE
-    reader = FeedReader(path, after)
-    changes = awatch(
-        folder,
-        watch_filter=lambda _, changed: changed.endswith(LIVE_FILE),
-        debounce=50,
-        rust_timeout=_LONGEST_SILENCE,
-        yield_on_timeout=True,
-        recursive=False,
-    )
-    is_there = path.exists()
-    for line in reader.read():
-        yield _event(line.n, line.encoded())
-    async for _ in changes:
-        for line in reader.read():
-            yield _event(line.n, line.encoded())
-        if not path.exists():
-            if is_there:
-                yield ServerSentEvent("{}", event="end")
-            return
-        is_there = True
-
-
-def _event(n: int, line: bytes) -> ServerSentEvent:
-    return ServerSentEvent(line.decode().rstrip("\n"), id=str(n))
-
-
-def _found(request: Request) -> ListedRun:
-    runs: Runs = request.app.state.runs
-    run = runs.get(request.path_params["run"])
-    if run is None:
+async def _found(request: Request) -> RunWatch:
+    watch = await _watches(request).of(request.path_params["run"])
+    if watch is None:
         raise HTTPException(404, "there is no such run")
-    return run
+    return watch
+
+
+def _watches(request: Request) -> Watches:
+    watches: Watches = request.app.state.watches
+    return watches
 
 
 def _listed(run: ListedRun) -> dict[str, Any]:

@@ -1,0 +1,294 @@
+"""What the pages of the list of runs and of one run show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from urllib.parse import quote
+
+from exaid_core.schema.agent_summary import PLACEHOLDER
+from exaid_core.templates import LABELS
+from infra.clock import ms_of
+from mdagents.agents.case import make_case_id
+from mdagents.display.display import accuracy_so_far
+from mdagents.display.words import STATUSES, label_of, phase_in_words
+from mdagents.live.case import LiveCase
+from mdagents.live.runs import ListedRun, RunState
+from mdagents.pages.listing import FILTERS, OF_ONE_RUN, filter_counts, make_entries, start_of
+from mdagents.pages.panel import roles_of
+from mdagents.pages.parts import Part, made_by
+from mdagents.records.manifest import RunTotals
+from mdagents.records.summaries import ItemKey
+from mdagents.scoring.fields import text_of
+from mdagents.scoring.formatting import percent, usd
+from mdagents.scoring.group import make_group
+from mdagents.scoring.rows import RunOutput
+from mdagents.settings import Status
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run, as a line of the list or the head of its page."""
+
+    run: ListedRun
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.run.name
+
+    @property
+    def address(self) -> str:
+        """Of its page."""
+        return f"/runs/{quote(self.name)}"
+
+    @property
+    def state(self) -> RunState:
+        """What it does."""
+        return self.run.state
+
+    @property
+    def models(self) -> str:
+        """The models that it asks."""
+        return ", ".join(dict.fromkeys(self.run.manifest.models.values()))
+
+    @property
+    def method(self) -> str:
+        """How it answers."""
+        options = self.run.manifest.options
+        method = str(options.get("method", ""))
+        return str(options.get("difficulty", "")) if method in ("", "mdagents") else method
+
+    @property
+    def started(self) -> str:
+        """When it was first started, to the minute, UTC."""
+        starts = sorted(one.started_at for one in self.run.manifest.invocations)
+        return starts[0][:16].replace("T", " ") if starts else ""
+
+    @property
+    def accuracy(self) -> str:
+        """Accuracy so far with its interval."""
+        return accuracy_so_far(self.run.totals).removeprefix("accuracy ")
+
+    @property
+    def tokens(self) -> str:
+        """What the teams used."""
+        return f"{self.run.totals.total_tokens:,}"
+
+    @property
+    def cost(self) -> str:
+        """What was paid, in USD, for EXAID, too."""
+        spent = self.run.snapshot.spent if self.run.snapshot else self.run.manifest.spent
+        return usd(spent.cost_usd)
+
+    @property
+    def left(self) -> str:
+        """Time left at the mean pace so far; empty when it does not work, or has no pace."""
+        seconds = self._seconds_a_question
+        if self.state is not RunState.RUNNING or seconds is None:
+            return ""
+        missing = self.run.questions - self.run.totals.questions
+        return str(timedelta(seconds=round(seconds * missing)))
+
+    @property
+    def _seconds_a_question(self) -> float | None:
+        *earlier, latest = self.run.manifest.invocations
+        done = self.run.totals.questions - sum(start.new_records for start in earlier)
+        if done <= 0:
+            return None
+        return (self.run.looked_at - ms_of(latest.started_at) / 1000) / done
+
+
+@dataclass(frozen=True, slots=True)
+class CaseCard:
+    """A question under way."""
+
+    case: LiveCase
+    run_address: str
+
+    @property
+    def address(self) -> str:
+        """Of its page."""
+        return question_address(self.run_address, self.case.item)
+
+    @property
+    def id(self) -> str:
+        """Of the case, as its page is called."""
+        return make_case_id(*self.case.item)
+
+    @property
+    def label(self) -> str:
+        """The user's own id of the question."""
+        return label_of(self.case.item)
+
+    @property
+    def phase(self) -> str:
+        """The step of the protocol that began last; empty before the first."""
+        return phase_in_words(self.case.turns[-1].phase) if self.case.turns else ""
+
+    @property
+    def speaking(self) -> str:
+        """The roles of those who speak."""
+        roles = roles_of(self.case)
+        return ", ".join(roles[turn.agent] for turn in self.case.speaking)
+
+    @property
+    def votes(self) -> dict[str, int]:
+        """Letter -> experts or teams who hold it."""
+        held = list(self.case.votes.values())
+        return {letter: held.count(letter) for letter in sorted(set(held))}
+
+    @property
+    def summary(self) -> Sequence[tuple[str, str]]:
+        """(label, text) of what the latest summary says; empty before there is one."""
+        if not self.case.summaries:
+            return ()
+        made = self.case.summaries[-1].summary
+        texts = [(label, getattr(made, name)) for name, label in LABELS.items()]
+        return [(label, text) for label, text in texts if text != PLACEHOLDER]
+
+    @property
+    def alerts(self) -> tuple[str, ...]:
+        """Those of the latest summary."""
+        return self.case.summaries[-1].summary.alerts if self.case.summaries else ()
+
+    @property
+    def key(self) -> object:
+        """Differs when the card differs."""
+        case = self.case
+        ended = sum(turn.ended_at is not None for turn in case.turns)
+        return len(case.turns), ended, len(case.summaries), case.tokens, case.routed
+
+
+class Decided:
+    """The decided questions of a run.
+
+    Args:
+        output: Their records; None before the first.
+        run_address: Of the page of the run.
+    """
+
+    def __init__(self, output: RunOutput | None = None, run_address: str = "") -> None:
+        self.rows = output.rows if output else ()
+        texts = [text_of(record, "question") for _, record in output.records()] if output else []
+        entries = make_entries([self.rows]) if self.rows else []
+        self.chance = make_group(self.rows).chance if self.rows else None
+        self.entries = [
+            (number, entry, text, start_of(text), question_address(run_address, row.item))
+            for number, (row, entry, text) in enumerate(
+                zip(self.rows, entries, texts, strict=True), start=1
+            )
+        ]
+        """(number, entry of the list, text of the question, its start, address) of each."""
+        counted = filter_counts(entries)
+        self.filters = [(name, what, counted.get(name, 0)) for name, what in FILTERS.items()]
+        """(name, meaning, questions) of each filter, also of those that pass none."""
+        self.levels = sorted({row.difficulty for row in self.rows if row.difficulty})
+        self.parts = [
+            Part(f"q{entry[0]}", "rows", entry[1], made_by("list.html", "row", *entry))
+            for entry in self.entries
+        ]
+        """Its rows of the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """The page of a run.
+
+    Args:
+        run: The run.
+        under_way: Its questions that are not decided.
+        decided: Those that are.
+    """
+
+    run: ListedRun
+    under_way: Sequence[LiveCase]
+    decided: Decided
+    headings: Sequence[str] = OF_ONE_RUN
+    """Of the list of decided questions."""
+
+    @property
+    def line(self) -> RunLine:
+        """The run in a line."""
+        return RunLine(self.run)
+
+    @property
+    def cards(self) -> list[CaseCard]:
+        """The questions under way."""
+        return [CaseCard(case, self.line.address) for case in self.under_way]
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """(what, how much) of all that is known of how the run goes."""
+        line, totals, snapshot = self.line, self.run.totals, self.run.snapshot
+        facts = [
+            ("accuracy", line.accuracy),
+            ("chance", percent(self.decided.chance) if self.decided.rows else ""),
+            ("teams", f"{line.tokens} tokens" if totals.total_tokens else ""),
+            ("EXAID", f"{totals.exaid_tokens:,} tokens" if totals.exaid_tokens else ""),
+            ("paid", f"{line.cost} USD" if line.cost != "-" else ""),
+            ("forecast", self._forecast),
+            ("time left", line.left),
+        ]
+        if snapshot is not None and self.run.state is RunState.RUNNING:
+            calls = f"{snapshot.under_way} of {snapshot.allowed} allowed"
+            facts += [
+                ("calls under way", calls),
+                ("waiting", f"{snapshot.queued}" if snapshot.queued else ""),
+                ("cooling down", f"{snapshot.cooling:.0f} s" if snapshot.cooling else ""),
+                (
+                    "to summarise",
+                    f"{snapshot.summarising} questions" if snapshot.summarising else "",
+                ),
+            ]
+        return [
+            (what, value) for what, value in [*facts, ("faults", self._faults(totals))] if value
+        ]
+
+    @property
+    def _forecast(self) -> str:
+        """Return what the whole run will cost if it goes on like this; empty without an idea."""
+        spent = self.run.snapshot.spent if self.run.snapshot else self.run.manifest.spent
+        done = self.run.totals.questions
+        if not done or self.run.state is not RunState.RUNNING or not spent.cost_usd:
+            return ""
+        return f"about {usd(spent.cost_usd / done * self.run.questions)} USD in all"
+
+    def _faults(self, totals: RunTotals) -> str:
+        snapshot = self.run.snapshot
+        spent = snapshot.spent if snapshot else self.run.manifest.spent
+        faults = [
+            f"{count} {STATUSES[Status(status)]}"
+            for status, count in totals.status_counts.items()
+            if status not in (Status.ANSWERED, Status.SKIPPED)
+        ]
+        if spent.failed_attempts:
+            faults.append(f"{spent.failed_attempts:,} attempts failed and were repeated")
+        return ", ".join(faults)
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the parts in the order of the page."""
+        macro = partial(made_by, "run_parts.html")
+        head = (self.run.state, self.run.totals.questions, self.run.snapshot)
+        yield Part("head", "run", head, macro("head", self))
+        for card in self.cards:
+            yield Part(f"card-{card.id}", "under-way", card.key, macro("card", card))
+        yield from self.decided.parts
+
+
+def _questions(count: int) -> str:
+    return f"{count} question{'s' * (count > 1)}" if count else ""
+
+
+def question_address(run_address: str, item: ItemKey) -> str:
+    """Return the address of the page of a question."""
+    return f"{run_address}/questions/{make_case_id(*item)}"
+
+
+def list_parts(runs: Sequence[ListedRun]) -> Iterator[Part]:
+    """Yield the parts of the list of runs."""
+    for run in runs:
+        key = (run.state, run.snapshot, run.totals.questions)
+        yield Part(f"run-{run.name}", "rows", key, made_by("run_parts.html", "line", RunLine(run)))

@@ -1,0 +1,93 @@
+"use strict";
+// Puts what the server sends into its place. The server says what has changed as HTML that it made
+// of the page's own templates; this knows nothing of what the parts mean.
+{
+  const $ = (id) => document.getElementById(id);
+  const { events, after } = document.body.dataset;
+  const ALOUD = 1000; // ms between two announcements
+  let spoken = 0;
+
+  // HTML in the place where it goes: rows of a table and parts of a drawing need their parent.
+  const made = (parent, html) => {
+    const range = document.createRange();
+    range.selectNodeContents(parent);
+    return range.createContextualFragment(html.trim());
+  };
+
+  const does = {
+    put(id, into, html) {
+      const old = $(id);
+      const parent = old?.parentElement ?? $(into);
+      if (!parent) return;
+      const fresh = made(parent, html);
+      const ticked = [...(old?.querySelectorAll(":checked") ?? [])].map((box) => box.value);
+      const focused = old?.contains(document.activeElement) && document.activeElement.getAttribute("href");
+      for (const box of fresh.querySelectorAll("[type=checkbox]")) box.checked = ticked.includes(box.value);
+      if (old) old.replaceWith(fresh);
+      else parent.append(fresh);
+      if (focused) $(id)?.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    },
+    add(id, text) {
+      $(id)?.append(text);
+      $(id)?.normalize();
+    },
+    drop(id) {
+      $(id)?.remove();
+    },
+  };
+
+  const announce = () => {
+    const state = $("state")?.textContent.replace(/\s+/g, " ").trim();
+    if (!state || Date.now() - spoken < ALOUD || $("aloud").textContent === state) return;
+    spoken = Date.now();
+    $("aloud").textContent = state;
+  };
+
+  const tick = () => {
+    for (const element of document.querySelectorAll("[data-since]")) {
+      const seconds = Math.max(0, (Date.now() - Number(element.dataset.since)) / 1000);
+      element.textContent = `${seconds.toFixed(0)} s`;
+    }
+  };
+
+  const update = (operations) => {
+    const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 60;
+    let rows = false;
+    for (const [what, id, ...rest] of operations) {
+      does[what](id, ...rest);
+      rows ||= /^q\d+$/.test(id) || rest[0] === "rows";
+    }
+    if (rows) $("list")?.dispatchEvent(new Event("rows-changed"));
+    if (atEnd && $("turns")) scrollTo({ top: document.documentElement.scrollHeight });
+    const started = document.querySelector("[data-started]")?.dataset.started;
+    if (started) question.light(Date.now() - Number(started));
+    tick();
+    announce();
+  };
+
+  setInterval(tick, 1000);
+  tick();
+  if (events) {
+    const source = new EventSource(`${events}${events.includes("?") ? "&" : "?"}after=${after}`);
+    source.onmessage = (event) => update(JSON.parse(event.data));
+    source.onopen = () => {
+      $("connection").textContent = "";
+    };
+    source.onerror = () => {
+      $("connection").textContent = "connection lost: trying again";
+    };
+    source.addEventListener("end", () => {
+      source.close();
+      location.reload();
+    });
+  }
+  if (document.querySelector("[data-decided]")) question.offerReplay();
+
+  // The list of runs: two that are ticked can be compared.
+  const form = $("compare");
+  const count = () => {
+    form.querySelector("button").disabled = form.querySelectorAll(":checked").length < 2;
+  };
+  form?.addEventListener("change", count);
+  if (form) count();
+}

@@ -1,0 +1,68 @@
+"""What is decided, read for a page: a question from its records, and the report of whole runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from infra.errors import ConfigError
+from mdagents.agents.case import make_case_id
+from mdagents.pages.recorded import Recorded, read_question
+from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
+from mdagents.scoring.fields import text_of
+from mdagents.scoring.rows import RunOutput
+
+
+def read_recorded(folder: Path, output: RunOutput | None, case_id: str) -> Recorded | None:
+    """Return a question from the records of its run; None when it has none.
+
+    Args:
+        folder: Of the run.
+        output: Its results; None before the first.
+        case_id: Of the question.
+
+    Raises:
+        RecordError: Its trace cannot be read.
+        ConfigError: Its record or the ledger cannot be read.
+    """
+    for row in output.rows if output else ():
+        if make_case_id(*row.item) == case_id and output:
+            (found,) = replace(output, rows=(row,)).records()
+            calls = CallFile(folder / "calls.jsonl")
+            attempts = calls.attempts(text_of(found[1], "case_id"), starts_of(output.manifest))
+            return read_question(folder, found[1], row, attempt_of(found[1], attempts))
+    return None
+
+
+async def make_report(arguments: Sequence[str]) -> bytes:
+    """Return the HTML report of runs, made in a process of its own: charts need time and memory.
+
+    Args:
+        arguments: What is to be scored, as `mdagents score` takes it.
+
+    Raises:
+        ConfigError: It cannot be made; says why.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        name = Path(folder) / "report.json"
+        command = ("-m", "mdagents", "score", "--html", "--output", str(name), *arguments)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            _, said = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        if process.returncode:
+            last = said.decode(errors="replace").strip().rsplit("\n", 1)[-1]
+            raise ConfigError(last or "the report could not be made")
+        return await asyncio.to_thread(name.with_suffix(".html").read_bytes)

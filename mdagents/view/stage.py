@@ -1,0 +1,101 @@
+"""What a page shows and since when, so that each browser is sent what it does not have yet."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mdagents.pages.parts import Part
+
+Operation = tuple[str, ...]
+"""`("put", id, into, html)`: the element in place of the one with its id, or as the last of `into`.
+`("add", id, text)`: a text at the end of an element's. `("drop", id)`: an element that is gone."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    part: Part
+    html: str
+    version: int
+    """At which the HTML became what it is."""
+    lengths: list[tuple[int, int]] = field(default_factory=list)
+    """(version, characters) of a text that grows."""
+
+
+class Stage:
+    """The parts of one page.
+
+    A version is a number that grows with each change of the page. Who knows one from before this,
+    or of another server, is sent all parts.
+
+    Args:
+        version: The first.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self._first = version
+        self._shown: dict[str, _Shown] = {}
+        self._dropped: dict[str, int] = {}  # id -> version
+
+    def update(self, parts: Iterable[Part], version: int) -> None:
+        """Note how the page is now.
+
+        Args:
+            parts: All parts of it, in their order.
+            version: At least the latest; the first of them fills an empty page.
+        """
+        left, shown, is_new = self._shown, dict[str, _Shown](), False
+        for part in parts:
+            before = left.pop(part.id, None)
+            after = _after(before, part, version)
+            is_new |= after is not before or after.version == version
+            is_new |= bool(after.lengths) and after.lengths[-1][0] == version
+            shown[part.id] = after
+            self._dropped.pop(part.id, None)
+        self._dropped |= dict.fromkeys(left, version)
+        self._shown = shown
+        if is_new or left:
+            self.version = version
+
+    def since(self, version: int) -> list[Operation]:
+        """Return what changed after a version, in the order of the page."""
+        is_all = not self._first <= version <= self.version
+        operations: list[Operation] = [
+            ("drop", id_) for id_, dropped in self._dropped.items() if dropped > version
+        ]
+        for id_, shown in self._shown.items():
+            part = shown.part
+            if is_all or shown.version > version:
+                html = shown.html if part.grows is None else part.html()
+                operations.append(("put", id_, part.into, html))
+            elif part.grows is not None:
+                had = _length_at(shown.lengths, version)
+                if had < len(part.grows):
+                    operations.append(("add", f"{id_}-said", part.grows[had:]))
+        return operations
+
+
+def _after(before: _Shown | None, part: Part, version: int) -> _Shown:
+    """Return how a part is shown now, given how it was."""
+    is_longer = True
+    if before is not None and part.grows is not None:
+        is_longer = part.grows.startswith((before.part.grows or "")[:64])
+        is_longer &= len(part.grows) >= len(before.part.grows or "")
+    if before is None or not is_longer:
+        lengths = [] if part.grows is None else [(version, len(part.grows))]
+        return _Shown(part, part.html(), version, lengths)
+    if before.part.key != part.key:
+        html = part.html()
+        if html != before.html:
+            before.html, before.version = html, version
+    if part.grows is not None and len(part.grows) > before.lengths[-1][1]:
+        before.lengths.append((version, len(part.grows)))
+    before.part = part
+    return before
+
+
+def _length_at(lengths: list[tuple[int, int]], version: int) -> int:
+    place = bisect_right(lengths, version, key=lambda entry: entry[0])
+    return lengths[place - 1][1] if place else 0

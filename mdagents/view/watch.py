@@ -1,0 +1,262 @@
+"""Follows a run for all pages that are open on it, and tells each what it has not shown yet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from watchfiles import awatch
+
+from infra.errors import ConfigError
+from mdagents.agents.case import make_case_id
+from mdagents.live import LIVE_FILE
+from mdagents.live.case import LiveCase
+from mdagents.live.run import LiveRun
+from mdagents.live.runs import ListedRun, Runs, RunState
+from mdagents.pages.parts import Part
+from mdagents.pages.question import QuestionPage
+from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
+from mdagents.scoring.rows import RunOutput, read_output
+from mdagents.view.stage import Operation, Stage
+
+_BETWEEN = 0.25  # seconds from one update of a page to the next
+_LONGEST_SILENCE = 1_000  # ms, after which files are looked at though nobody told of a change
+_BETWEEN_LISTS = 2.0  # seconds
+_SHARE = 0.04  # of the time, at most, is spent on reading results
+_STEPS = 1_000_000  # versions of a page from one line of the feed to the next
+
+Update = tuple[int, list[Operation]]
+"""(version, what changed)"""
+
+
+class Watch:
+    """Keeps pages up to date while somebody looks at them.
+
+    Args:
+        parts: Name of a page -> its parts as they are now; None when there is no such page.
+        version: Returns a number that grows with what is known.
+        changes: Yields whenever something may have changed; ends when nothing will any more.
+    """
+
+    def __init__(
+        self,
+        parts: Callable[[str], Iterable[Part] | None],
+        version: Callable[[], int],
+        changes: Callable[[], AsyncIterator[None]],
+    ) -> None:
+        self._parts, self._version, self._changes = parts, version, changes
+        self._stages: dict[str, tuple[Stage, list[object]]] = {}  # name -> page, who looks at it
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+
+    async def updates(self, page: str, after: int) -> AsyncGenerator[Update]:
+        """Yield what changes on a page, until nothing will any more.
+
+        Args:
+            page: Its name.
+            after: The version that the browser shows.
+        """
+        with self._open(page) as stage:
+            while True:
+                changed, is_over = self._changed, self._is_over
+                if operations := stage.since(after):
+                    yield stage.version, operations
+                after = stage.version
+                if is_over:
+                    return
+                await changed.wait()
+
+    @contextmanager
+    def _open(self, page: str) -> Iterator[Stage]:
+        version = self._version()
+        stage, viewers = self._stages.setdefault(page, (Stage(version), []))
+        me = object()
+        viewers.append(me)
+        if len(viewers) == 1 and (parts := self._parts(page)) is not None:
+            stage.update(parts, version)
+        if self._task is None:
+            self._task = asyncio.create_task(self._follow())
+        try:
+            yield stage
+        finally:
+            viewers.remove(me)
+            if not viewers:
+                self._stages.pop(page, None)
+            if not self._stages and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    @property
+    def _is_over(self) -> bool:
+        return self._task is None or self._task.done()
+
+    async def _follow(self) -> None:
+        try:
+            async for _ in self._changes():
+                for page, (stage, _) in tuple(self._stages.items()):
+                    self._update(page, stage)
+                self._wake()
+                await asyncio.sleep(_BETWEEN)
+        finally:
+            asyncio.get_running_loop().call_soon(self._wake)  # when the task is done
+
+    def _update(self, page: str, stage: Stage) -> None:
+        parts = self._parts(page)
+        if parts is not None:
+            stage.update(parts, max(self._version(), stage.version + 1))
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class RunWatch:
+    """A run that somebody looks at: its feed, its results, and its open pages.
+
+    Args:
+        runs: The runs of the folder.
+        run: The run.
+    """
+
+    def __init__(self, runs: Runs, run: ListedRun) -> None:
+        self._runs = runs
+        self.run = run
+        self.live = LiveRun(run.folder / LIVE_FILE)
+        self.output: RunOutput | None = None
+        """Its results; None before the first."""
+        self.decided = Decided()
+        self._read_from: object = None  # sizes of the files that the results were read from
+        self._next_read = 0.0  # s; not before
+        self._reading: asyncio.Task[None] | None = None
+        self.pages = Watch(self._parts, self.version, self._changes)
+
+    def version(self) -> int:
+        """Return a number that grows with the feed, also over several servers."""
+        return self.live.last * _STEPS
+
+    async def refresh(self) -> None:
+        """Read what is new. Several may ask for it at once."""
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read())
+            self._reading.add_done_callback(self._end_reading)
+        await asyncio.shield(self._reading)
+
+    def _end_reading(self, _: object) -> None:
+        self._reading = None
+
+    async def _read(self) -> None:
+        """Read files in a thread; what pages are made of changes only here, between two of them."""
+        run = await asyncio.to_thread(self._runs.get, self.run.name)
+        self.run = self.run if run is None else run
+        self.live.take(await asyncio.to_thread(self.live.read))
+        if (results := await asyncio.to_thread(self._results)) is not None:
+            self.output, self.decided = results
+
+    def _results(self) -> tuple[RunOutput, Decided] | None:
+        """Return the results if they are new, unless that would take too much of the time."""
+        files = [self.run.folder / name for name in ("samples.jsonl", "summaries.jsonl")]
+        sizes = [file.stat().st_size if file.exists() else 0 for file in files]
+        started = time.monotonic()
+        is_late = self.run.state is not RunState.RUNNING
+        if sizes == self._read_from or not sizes[0] or (started < self._next_read and not is_late):
+            return None
+        try:
+            output = read_output(files[0])
+            decided = Decided(output, RunLine(self.run).address)
+        except ConfigError:
+            return None  # it is being written anew
+        self._read_from = sizes
+        self._next_read = started + (time.monotonic() - started) / _SHARE
+        return output, decided
+
+    def case(self, id_: str) -> LiveCase | None:
+        """Return a question that the feed tells of."""
+        for case in self.live.cases.values():
+            if make_case_id(*case.item) == id_:
+                return case
+        return None
+
+    @property
+    def page(self) -> RunPage:
+        """The page of the run."""
+        return RunPage(self.run, self.live.under_way, self.decided)
+
+    def _parts(self, page: str) -> Iterable[Part] | None:
+        if not page:
+            return self.page.parts()
+        case = self.case(page)
+        return None if case is None else live_page(case).parts()
+
+    async def _changes(self) -> AsyncIterator[None]:
+        """Yield when the feed has grown, and once a second; end when it is gone."""
+        feed = self.run.folder / LIVE_FILE
+        async for _ in awatch(
+            self.run.folder,
+            watch_filter=lambda _, changed: changed.endswith(LIVE_FILE),
+            debounce=50,
+            rust_timeout=_LONGEST_SILENCE,
+            yield_on_timeout=True,
+            recursive=False,
+        ):
+            await self.refresh()
+            yield
+            if not feed.exists():
+                return
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def live_page(case: LiveCase) -> QuestionPage:
+    """Return the page of a question that the feed tells of."""
+    question = case.question
+    right = [one for one in question.options if question.is_right(one)] if question else []
+    return QuestionPage(case, right)
+
+
+class ListWatch:
+    """The list of runs, for those who look at it."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self.listed: list[ListedRun] = []
+        self.pages = Watch(lambda _: list_parts(self.listed), _now_ms, self._changes)
+
+    async def refresh(self) -> None:
+        """Read the runs."""
+        self.listed = await asyncio.to_thread(self._runs.list)
+
+    async def _changes(self) -> AsyncIterator[None]:
+        while True:
+            await self.refresh()
+            yield
+            await asyncio.sleep(_BETWEEN_LISTS)
+
+
+class Watches:
+    """All that is looked at in an output folder."""
+
+    def __init__(self, output_dir: Path) -> None:
+        self.runs = Runs(output_dir)
+        self.list = ListWatch(self.runs)
+        self._of_runs: dict[str, RunWatch] = {}
+
+    async def of(self, name: str) -> RunWatch | None:
+        """Return a run, up to date; None when there is none of this name."""
+        run = await asyncio.to_thread(self.runs.get, name)
+        if run is None:
+            self._of_runs.pop(name, None)
+            return None
+        watch = self._of_runs.pop(name, None) or RunWatch(self.runs, run)
+        self._of_runs[name] = watch  # the latest
+        while len(self._of_runs) > _KEPT:
+            del self._of_runs[next(iter(self._of_runs))]
+        await watch.refresh()
+        return watch
+
+
+_KEPT = 4  # runs whose results stay in memory; who looks at another keeps it for itself
