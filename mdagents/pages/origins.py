@@ -110,7 +110,7 @@ class Spoken:
         self.sentences: list[Sentence] = []
         self._having: dict[str, list[int]] = {}  # word -> places of the sentences that have it
         self._beginning: dict[str, list[str]] = {}  # how words begin -> these
-        for start, end in _clauses(text):
+        for start, end in clauses(text):
             if text[start:end].strip():
                 piece = text[start:end].strip()
                 start = text.index(piece, start)
@@ -162,7 +162,7 @@ def phrases(
         earlier: Those before them, of which a summary repeats what earlier ones told. A phrase is
             led there only if it is of no turn that the summary was made from.
     """
-    sources, before = _Sources(turns, _ENOUGH), _Sources(earlier, _ENOUGH_EARLIER)
+    sources, before = Sources(turns, _ENOUGH), Sources(earlier, _ENOUGH_EARLIER)
     fields = {name: str(getattr(summary, name)) for name in LIMITS}
     marks = _Marks(summary, fields)
     found: dict[str, tuple[Phrase, ...]] = {}
@@ -174,13 +174,13 @@ def phrases(
     return found
 
 
-def _linked(name: str, text: str, sources: _Sources) -> Iterator[Phrase]:
+def _linked(name: str, text: str, sources: Sources) -> Iterator[Phrase]:
     """Yield the phrases of a field with their origins."""
     if text == PLACEHOLDER:
         yield Phrase(text, None)
         return
     named: tuple[int, ...] = ()
-    for start, end in _clauses(text, sources.contributions(text)):
+    for start, end in clauses(text, sources.contributions(text)):
         clause = text[start:end]
         # "cardiologist: A; B. nurse: C" says what each contributed.
         of_clause = sources.named_in(clause, name)
@@ -189,7 +189,7 @@ def _linked(name: str, text: str, sources: _Sources) -> Iterator[Phrase]:
 
 
 def _linked_clause(
-    field: str, clause: str, named: tuple[int, ...], sources: _Sources
+    field: str, clause: str, named: tuple[int, ...], sources: Sources
 ) -> Iterator[Phrase]:
     whole = sources.origin(clause, named)
     parts = [clause[start:end] for start, end in _list_items(clause)]
@@ -205,8 +205,14 @@ def _linked_clause(
             text = ""
 
 
-class _Sources:
-    """The sentences that phrases may be made from."""
+class Sources:
+    """The sentences that phrases may be made from.
+
+    Args:
+        turns: Index -> turn.
+        enough: Share of the weight of a phrase's words, 0 to 1, that a sentence must have more
+            than.
+    """
 
     def __init__(self, turns: Mapping[int, Turn], enough: float) -> None:
         self._turns = {index: turn for index, turn in sorted(turns.items()) if turn.text.strip()}
@@ -244,7 +250,7 @@ class _Sources:
                 yield name.start()
 
     def origin(
-        self, text: str, named: tuple[int, ...], otherwise: Quote | None = None
+        self, text: str, named: tuple[int, ...] = (), otherwise: Quote | None = None
     ) -> Quote | None:
         """Return the sentence that has most of a text; of those alike `otherwise`, or the latest.
 
@@ -311,7 +317,7 @@ def _likeness(word: str, other: str) -> float:
     return 1.0 if is_form or common >= _LONG else (common - 2) / 8
 
 
-def _clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
+def clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
     """Yield where the clauses of a text begin and end; a number alone is of the next one.
 
     Args:
