@@ -40,8 +40,10 @@ _LONGEST_ENDING = 3
 _CONTRIBUTIONS = "agent_contributions"
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script that puts spaces between words
 _WORD = re.compile(r"[^\W_]")
+_NUMBER = re.compile(r"\d+")  # of "30yo", "5mg"
+_LABEL = re.compile(r"\A\W*\d{1,2}[.)]\s+")  # of an item in a list
 _COLON = re.compile(r"\s*[:：]")
-_LETTER = re.compile(r"[^\W\d_]")
+_SAYS_SOMETHING = re.compile(rf"[^\W\d_]{{2}}|[{UNSPACED}]")  # more than "3." and "B."
 _CLAUSE_END = re.compile(r"[;；؛]\s*|(?<=[\u0e01-\u0e4e\u0e81-\u0edf])[ \t]+")
 _LIST_COMMA = re.compile(r",\s+|[，、،]\s*")
 _WITHIN_WORD = re.compile(rf"(?<={_SPACED})(?={_SPACED})|(?<=\d)(?=[.,]\d)|(?<=\d[.,])(?=\d)")
@@ -114,12 +116,12 @@ class Spoken:
             if text[start:end].strip():
                 piece = text[start:end].strip()
                 start = text.index(piece, start)
-                self._add(start, start + len(piece), Wording(piece))
+                self._add(start, start + len(piece), Wording(_LABEL.sub("", piece)))
 
     def _add(self, start: int, end: int, wording: Wording) -> None:
         place = len(self.sentences)
         self.sentences.append(Sentence(start, end, wording.initials))
-        for word in dict.fromkeys(map(without_article, wording.words)):
+        for word in dict.fromkeys(map(_bare, wording.words)):
             if word not in self._having:
                 self._beginning.setdefault(word[:_ALIKE], []).append(word)
             self._having.setdefault(word, []).append(place)
@@ -282,9 +284,9 @@ class Sources:
     def _told(self, wording: Wording) -> tuple[dict[tuple[int, int], float], float]:
         """Return how much of a phrase sentences have, by turn and place, and how much it has."""
         words = dict.fromkeys(  # in order, so that sums are the same in every process
-            without_article(word)
+            _bare(word)
             for word in wording.words
-            if not is_short(word) or word in wording.acronyms
+            if not is_short(word) or word in wording.acronyms or not word.isalpha()
         )
         told: dict[tuple[int, int], float] = {}
         total = 0.0
@@ -303,6 +305,12 @@ class Sources:
     def turn_of(self, named: tuple[int, ...]) -> Quote | None:
         """Return the latest of the turns of agents that are named."""
         return Quote(named[-1], 0, len(self._turns[named[-1]].text)) if named else None
+
+
+def _bare(word: str) -> str:
+    """Return a word without Arabic article, or a number without what is written as one with it."""
+    number = _NUMBER.match(word)
+    return number[0] if number else without_article(word)
 
 
 def _likeness(word: str, other: str) -> float:
@@ -338,7 +346,7 @@ def _with_words(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield pieces of a text that end at these places and have words, but for its last."""
     start = 0
     for end in sorted(ends):
-        if end == len(text) or _LETTER.search(text, start, end):
+        if end == len(text) or _SAYS_SOMETHING.search(text, start, end):
             if end > start:
                 yield start, end
             start = end

@@ -100,6 +100,7 @@ def test_a_change_leads_to_its_reason_and_to_the_sentence_that_argued_for_it() -
         ("He is tall. Diffuse uptake was seen. Bye.", "Diffuse uptake was seen."),
         ("Vitamin C is low. Graves disease explains it.", "Graves disease explains it."),
         ("Le goître\nest “diffus”. Donc C.\n\nMerci.", "Donc C."),
+        ("My list: A. No. C. It fits the eyes. D. No.", "C. It fits the eyes."),
         ("I would wait.", None),
         ("Subacute thyroiditis hurts. No more.", None),
     ],

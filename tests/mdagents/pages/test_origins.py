@@ -91,6 +91,9 @@ def test_what_nobody_said_leads_nowhere() -> None:
         ("diet", "A dietary history is due."),
         ("hyperkalemia", None),
         ("metabolic pathology", None),
+        ("B12 low", "1. B12 is low."),
+        ("54yo", "2. He is 54 years old."),
+        ("2yo", None),
         ("LVH", "It is left ventricular hypertrophy."),
         ("STEMI", None),
     ],
@@ -100,7 +103,8 @@ def test_forms_of_a_word_are_the_same_and_words_that_begin_alike_are_not(
 ) -> None:
     turns = said(
         "There is hypotension. Neuropsychological testing helps. A dietary history is due. "
-        "Hypernatremia was seen. We share a path. It is left ventricular hypertrophy."
+        "Hypernatremia was seen. We share a path. It is left ventricular hypertrophy. "
+        "1. B12 is low. 2. He is 54 years old."
     )
     assert led("key_findings", phrase, turns) == [(phrase, sentence)]
 
