@@ -15,7 +15,7 @@ from exaid_core.cues.files import normal
 from exaid_core.dissent import named_options, stated_answer
 from mdagents.agents.streaming import PREFIXES
 from mdagents.live.case import Delivered, Flip, LiveCase, Turn
-from mdagents.pages.origins import Quote, Sources, spoken
+from mdagents.pages.sentences import Quote, Sources, spoken
 
 _NAMED = 0.5
 """Share of the weight of an option's words that a sentence must have more than to name it."""
@@ -152,5 +152,5 @@ def _naming(text: str, letter: str, option: str) -> tuple[int, int] | None:
 
 def _having(text: str, phrase: str, enough: float) -> tuple[int, int] | None:
     """Return the sentence of a text that has most of a phrase, if it has enough."""
-    found = Sources({0: Turn("", "", "", 0, text)}, enough).origin(phrase)
+    found = Sources({0: text}).best(phrase, enough)
     return (found.start, found.end) if found else None

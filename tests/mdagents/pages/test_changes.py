@@ -15,7 +15,7 @@ from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.case import Delivered, Flip, LiveCase, Turn
 from mdagents.live.run import LiveRun
 from mdagents.pages.changes import Cause, causes
-from mdagents.pages.origins import Quote
+from mdagents.pages.sentences import Quote
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import SILENT, TASK_OF_A_TURN
 from tests.support.whole_runs import Run

@@ -80,6 +80,8 @@ def test_what_nobody_said_leads_nowhere() -> None:
     ]
     turns = said("Tender abdominal mass.")
     assert led("key_findings", "cystic mass", turns) == [("cystic mass", None)], "half of it"
+    turns = said("A gradually progressive course. Ataxia. More ataxia. Ataxia again. And ataxia.")
+    assert led("key_findings", "progressive ataxia", turns) == [("progressive ataxia", None)]
     assert led("key_findings", PLACEHOLDER, said("None was reported.")) == [(PLACEHOLDER, None)]
 
 
@@ -151,6 +153,26 @@ def test_each_contribution_is_of_the_agent_before_it() -> None:
         ("troponin level. ", "Troponin is 480 ng/L and rising."),
         ("surgeon: troponin. ", "Troponin rises in sepsis too."),
         ("Nurse: troponin", "Troponin rises in sepsis too."),
+    ]
+
+
+def test_a_contribution_is_never_of_another_agent() -> None:
+    earlier = {0: Turn("nurse", "Nurse", "opinion", 0, "The fever is new. Her troponin is low.")}
+    text = "Nurse: troponin, fever, aspirin. Surgeon: aspirin"
+    assert led("agent_contributions", text, TURNS, earlier) == [
+        ("Nurse: troponin, ", "Her troponin is low."),
+        ("fever, ", "The fever is new."),
+        ("aspirin. ", None),
+        ("Surgeon: aspirin", SURGEON),
+    ]
+
+
+def test_a_part_of_a_contribution_that_was_not_said_leads_to_no_other_turn() -> None:
+    earlier = {0: Turn("nurse", "Surgeon", "opinion", 0, "I have nothing to say.")}
+    text = "Surgeon: troponin, aspirin"
+    assert led("agent_contributions", text, TURNS, earlier) == [
+        ("Surgeon: troponin, ", "Troponin rises in sepsis too."),
+        ("aspirin", None),
     ]
 
 
