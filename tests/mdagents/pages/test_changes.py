@@ -117,6 +117,14 @@ def test_a_sentence_that_names_the_answer_comes_before_one_that_has_words_in_com
 
 def test_who_did_not_hold_the_new_answer_is_no_cause() -> None:
     assert because("C is wrong, since the uptake is low.", first="ABB") is None
+    debate = Debate("ABB")
+    debate.writes(RADIOLOGIST, 1, (INTERNIST, "C is wrong."))
+    debate.answers(RADIOLOGIST, 1, "C", "I was persuaded as well.")
+    debate.answers(INTERNIST, 1, "C", WHY)
+    assert [(one.flip.agent, one.because) for one in causes(debate.case)] == [
+        (RADIOLOGIST, None),
+        (INTERNIST, None),
+    ]
 
 
 def test_the_answer_line_is_quoted_where_no_sentence_explains() -> None:

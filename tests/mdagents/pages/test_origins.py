@@ -127,6 +127,13 @@ def test_what_a_summary_repeats_leads_to_earlier_turns_but_only_then() -> None:
         ("Fever of two weeks; ", "A fever of two weeks."),
         ("troponin rising.", "Troponin is 480 ng/L and rising."),
     ]
+    assert led("key_findings", "fever, weeks, rash", earlier, {}) == [
+        ("fever, weeks, ", "A fever of two weeks."),
+        ("rash", None),
+    ]
+    text = "weeks of fever and rash"  # two of three words are less than it takes
+    assert led("key_findings", text, TURNS, earlier) == [(text, None)]
+    assert led("key_findings", text, earlier) == [(text, "A fever of two weeks.")]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +176,11 @@ def test_a_contribution_is_never_of_another_agent() -> None:
 
 def test_a_part_of_a_contribution_that_was_not_said_leads_to_no_other_turn() -> None:
     earlier = {0: Turn("nurse", "Surgeon", "opinion", 0, "I have nothing to say.")}
+    text = "Surgeon: gave his view, troponin"
+    assert led("agent_contributions", text) == [
+        ("Surgeon: gave his view, ", SURGEON),
+        ("troponin", "Troponin rises in sepsis too."),
+    ]
     text = "Surgeon: troponin, aspirin"
     assert led("agent_contributions", text, TURNS, earlier) == [
         ("Surgeon: troponin, ", "Troponin rises in sepsis too."),
