@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import log
 
 from exaid_core.wording import Wording, is_short, without_article
-from exaid_core.words import UNSPACED, sentence_ends
+from exaid_core.words import UNMARKED, UNSPACED, sentence_ends
 
 _ACRONYM = 1.5
 """Weight of an acronym: it is surely about the patient, not a word of the summariser's own."""
@@ -25,7 +25,7 @@ _LONGEST_ENDING = 3
 """Characters by which forms of a short word differ: `test`, `testing`; not `path`, `pathology`."""
 
 _SAYS_SOMETHING = re.compile(rf"[^\W\d_]{{2}}|[{UNSPACED}]")  # more than "3." and "B."
-_CLAUSE_END = re.compile(r"[;；؛]\s*|(?<=[\u0e01-\u0e4e\u0e81-\u0edf])[ \t]+")
+_CLAUSE_END = re.compile(rf"[;；؛]\s*|(?<=[{UNMARKED}])[ \t]+")
 _LABEL = re.compile(r"\A\W*\d{1,2}[.)]\s+")  # of an item in a list
 _NUMBER = re.compile(r"\d+")  # of "30yo", "5mg"
 
@@ -188,7 +188,7 @@ def _likeness(word: str, other: str) -> float:
 
 
 def clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
-    """Yield where the clauses of a text begin and end; a number alone is of the next one.
+    """Yield where the clauses of a text begin and end; a label ("3.", "B.") is of the next one.
 
     Args:
         text: Any text.
@@ -199,7 +199,7 @@ def clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
 
 
 def with_words(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield pieces of a text that end at these places and have words, but for its last."""
+    """Yield the pieces of a text that end at these places; one without a word is of the next."""
     start = 0
     for end in sorted(ends):
         if end == len(text) or _SAYS_SOMETHING.search(text, start, end):
