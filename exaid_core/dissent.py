@@ -61,13 +61,14 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
         return False
     text = "\n".join(" ".join(normal(field).split()) for field in summary_texts)
     return not (
-        len(different & _named_options(text)) >= 2
+        len(different & named_options(text)) >= 2
         or _has_word_of_disagreement(text)
         or _contrasts_agents(text, answers.keys())
     )
 
 
-def _named_options(text: str) -> set[str]:
+def named_options(text: str) -> set[str]:
+    """Return the letters A to J by which a `normal` text names options."""
     return {
         letter[0]
         for letter in _letters().finditer(text)

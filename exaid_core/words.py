@@ -13,10 +13,10 @@ from itertools import accumulate, pairwise
 
 from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
 
-_UNMARKED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
+UNMARKED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
 """Letters of Thai and of Lao, whose sentences end without a mark."""
 UNSPACED = (
-    _UNMARKED
+    UNMARKED
     + "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
     "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
     "\u2e80-\u2fd5\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufad9"
@@ -37,7 +37,7 @@ Annex 44), but for the rarer ones of the Latin script, such as the interrobang."
 _LONGEST_RUN = 128
 """Characters without a space or a mark that are looked up in a dictionary together."""
 _LOCALE = "root"  # has the dictionaries of all languages
-_ENDS_UNMARKED = re.compile(rf"[{_UNMARKED}][ \t]+\Z")
+_ENDS_UNMARKED = re.compile(rf"[{UNMARKED}][ \t]+\Z")
 _COUNTED = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|[^{UNSPACED}\s]+|\s+")
 _BETWEEN_SPACES = re.compile(r"\S+")
 _CLOSING = "，、。，．｡､：；！？）」』】〉》〕”’％"

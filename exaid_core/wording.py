@@ -1,0 +1,133 @@
+"""The words of a text in a form in which two texts can be compared, in any script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from exaid_core.words import UNSPACED
+
+_STEM = 5
+"""Characters of a word that are compared: `hypotensive` is `hypotension`."""
+_SHORT = 3
+"""Most characters of a word that is about grammar and not about the patient, in most languages."""
+_RUN = 4
+"""Words that follow one another in the same order: what is copied, not written."""
+
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_SHORT_WORD = re.compile(rf"(?<!\d )\b[^\W\d_]{{1,{_SHORT}}}\b")  # not the unit of a number
+_ARABIC_ARTICLE = re.compile("^[وفبك]?ال")
+_ACRONYM_LENGTHS = range(2, 7)
+
+
+class Wording:
+    """The words of a text, without accents; of scripts without spaces, characters in pairs.
+
+    Args:
+        text: Any text.
+    """
+
+    def __init__(self, text: str) -> None:
+        marked = "" if text.isascii() else unicodedata.normalize("NFKD", text)
+        self._plain = (
+            "".join(c for c in marked if not unicodedata.category(c).startswith("M")) or text
+        )
+        self._as_written = [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
+        self.words = [word.casefold() for word in self._as_written]
+        """In order."""
+
+    @cached_property
+    def about(self) -> set[str]:
+        """Stems of its words about the patient."""
+        return {_stem(word) for word in self.words if not is_short(word)}
+
+    @cached_property
+    def stems(self) -> set[str]:
+        """Of all its words."""
+        return {_stem(word) for word in self.words}
+
+    @cached_property
+    def size(self) -> float:
+        """How many words about the patient it has: see `size_of`."""
+        return size_of(self.about)
+
+    @cached_property
+    def runs(self) -> set[tuple[str, ...]]:
+        """Its words, as many as make a run, from each word on."""
+        return set(runs_of(self.words))
+
+    @cached_property
+    def short_words(self) -> set[str]:
+        """Those of grammar: no acronym, no unit."""
+        found = _SHORT_WORD.findall(self._plain)
+        return {word.casefold() for word in found if not word.isupper()}
+
+    @cached_property
+    def acronyms(self) -> set[str]:
+        """In lower case."""
+        return {
+            word.casefold()
+            for word in self._as_written
+            if len(word) in _ACRONYM_LENGTHS and word.isalpha() and word.isupper()
+        }
+
+    @cached_property
+    def initials(self) -> str:
+        """The first letter of each word."""
+        return "".join(word[0] for word in self.words)
+
+    def tells(self, other: Wording) -> set[str]:
+        """Return the stems about the patient of another text that this one has.
+
+        An acronym is what it stands for: `MI` is `myocardial infarction`.
+        """
+        told = other.about & self.stems
+        told |= {_stem(word) for word in other.acronyms if word in self.initials}
+        for acronym in self.acronyms:
+            start = other.initials.find(acronym)
+            if start >= 0:
+                told |= set(map(_stem, other.words[start : start + len(acronym)]))
+        return told & other.about
+
+    def share_of(self, runs: set[tuple[str, ...]]) -> float:
+        """Return how much of it is these runs of words, 0 to 1."""
+        own = list(runs_of(self.words))
+        return sum(run in runs for run in own) / len(own) if own else 0.0
+
+
+def _pairs(run: str) -> Iterable[str]:
+    if len(run) > 2 and _UNSPACED_RUN.fullmatch(run):
+        return (run[start : start + 2] for start in range(len(run) - 1))
+    return [run]
+
+
+def size_of(stems: Iterable[str]) -> float:
+    """Return how many words these are; a word of a script without spaces has about two pairs."""
+    return sum(0.5 if is_unspaced(stem) else 1 for stem in stems)
+
+
+def is_unspaced(word: str) -> bool:
+    """Return whether a word of `Wording` is of a script without spaces."""
+    return _UNSPACED_RUN.match(word) is not None
+
+
+def runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield as many words as make a run, from each word on."""
+    return zip(*(words[start:] for start in range(_RUN)), strict=False)
+
+
+def is_short(word: str) -> bool:
+    """Return whether a word of `Wording` is more likely about grammar than about the patient."""
+    return len(word) <= _SHORT and not word.isdecimal() and not is_unspaced(word)
+
+
+def _stem(word: str) -> str:
+    return without_article(word)[:_STEM]
+
+
+def without_article(word: str) -> str:
+    """Return a word without the Arabic article, which is written as one with it."""
+    return _ARABIC_ARTICLE.sub("", word)

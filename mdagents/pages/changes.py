@@ -1,0 +1,156 @@
+"""Why an expert changed its answer: what reached it since it last answered, and which words of it.
+
+Only a debate has changes that others may have caused. An argument is looked for in messages of
+senders who held the new answer when they wrote; where they say nothing that supports it, or nobody
+held it, no cause is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from exaid_core.cues.files import normal
+from exaid_core.dissent import named_options, stated_answer
+from mdagents.agents.streaming import PREFIXES
+from mdagents.live.case import Delivered, Flip, LiveCase, Turn
+from mdagents.pages.sentences import Quote, Sources, spoken
+
+_NAMED = 0.5
+"""Share of the weight of an option's words that a sentence must have more than to name it."""
+_IN_COMMON = 0.15
+"""Share of the weight of an explanation's words that a sentence must have more than."""
+
+_OF_A_ROUND = re.compile(r"round-(\d+)-")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A change of an answer, and what a reader looks at to see why."""
+
+    flip: Flip
+    said: Quote | None
+    """Where the expert explains the new answer, or else states it."""
+    messages: tuple[Delivered, ...]
+    """Those that reached it since it last answered; of senders who held the new answer first."""
+    because: Quote | None
+    """Where the sender of one of them argues for the new answer, in the sender's turn."""
+
+
+def causes(case: LiveCase) -> tuple[Cause, ...]:
+    """Return the changes of answers in a question, in order, each with its cause."""
+    return tuple(_cause(case, flip) for flip in case.flips)
+
+
+def _cause(case: LiveCase, flip: Flip) -> Cause:
+    option = case.question.options.get(flip.after, "") if case.question else ""
+    own = case.turns[flip.turn]
+    answer = _answer_line(own.text, flip.after)
+    explanation = own.text[: answer[0]] if answer else own.text
+    said = _naming(explanation, flip.after, option) or answer
+    received = _received(case, flip)
+    holders = [one for one in received if _held(case, one) == flip.after]
+    argued = [place for one in holders if (place := _place(case, one))]
+    because = next(_arguments(case, argued, flip.after, option, explanation), None)
+    return Cause(
+        flip,
+        Quote(flip.turn, *said) if said else None,
+        (*holders, *(one for one in received if one not in holders)),
+        because,
+    )
+
+
+def _arguments(
+    case: LiveCase, argued: list[Quote], letter: str, option: str, explanation: str
+) -> Iterator[Quote]:
+    """Yield sentences of messages that name an answer; then those that its explanation took up.
+
+    Args:
+        case: The question.
+        argued: Where the messages are, in the turns of their senders.
+        letter: Of the answer.
+        option: Its text.
+        explanation: Of the expert who changed to it.
+    """
+    texts = [case.turns[place.turn].text[place.start : place.end] for place in argued]
+    named = [_naming(text, letter, option) for text in texts]
+    common = (_having(text, explanation, _IN_COMMON) for text in texts)
+    for found in (named, common):
+        for place, span in zip(argued, found, strict=True):
+            if span:
+                yield Quote(place.turn, place.start + span[0], place.start + span[1])
+
+
+def _received(case: LiveCase, flip: Flip) -> list[Delivered]:
+    """Return the messages that reached an expert since it last answered, in order."""
+    answered = [
+        turn for turn in case.turns[: flip.turn] if turn.agent == flip.agent and turn.answer
+    ]
+    since = _round(answered[-1]) if answered else None
+    until = _round(case.turns[flip.turn])
+    if since is None or until is None:
+        return []
+    return [
+        one
+        for one in case.messages
+        if one.message.recipient == flip.agent and since < one.message.round <= until
+    ]
+
+
+def _held(case: LiveCase, sent: Delivered) -> str | None:
+    """Return the answer that the sender of a message held when it wrote."""
+    message = sent.message
+    answers = [
+        turn.answer
+        for turn in case.turns
+        if turn.agent == message.sender
+        and turn.answer
+        and (round_ := _round(turn)) is not None
+        and round_ < message.round
+    ]
+    return answers[-1] if answers else None
+
+
+def _round(turn: Turn) -> int | None:
+    """Return the round of the debate that a turn is of, 0 for first opinions."""
+    if turn.phase == "opinion":
+        return 0
+    found = _OF_A_ROUND.match(turn.phase)
+    return int(found[1]) if found else None
+
+
+def _place(case: LiveCase, sent: Delivered) -> Quote | None:
+    """Return where a message is in the turn in which it was written."""
+    message = sent.message
+    numbers = {member.agent: number for number, member in enumerate(case.members, start=1)}
+    to = PREFIXES["messages", "text"].format(to=numbers.get(message.recipient, 0))
+    phase = f"round-{message.round}-turn-{message.turn}"
+    for index, turn in reversed(list(enumerate(case.turns))):
+        if (turn.agent, turn.phase) == (message.sender, phase) and message.text in turn.text:
+            addressed = turn.text.find(to + message.text)
+            start = turn.text.find(message.text, max(addressed, 0))
+            return Quote(index, start, start + len(message.text))
+    return None
+
+
+def _answer_line(text: str, letter: str) -> tuple[int, int] | None:
+    """Return where an answer is stated at the end of a turn."""
+    for last in spoken(text).sentences[-1:]:
+        if stated_answer(text[last.start : last.end]) == letter:
+            return last.start, last.end
+    return None
+
+
+def _naming(text: str, letter: str, option: str) -> tuple[int, int] | None:
+    """Return the last sentence that names an option by its letter, or by the words of its text."""
+    for one in reversed(spoken(text).sentences):
+        if letter in named_options(normal(text[one.start : one.end])):
+            return one.start, one.end
+    return _having(text, option, _NAMED)
+
+
+def _having(text: str, phrase: str, enough: float) -> tuple[int, int] | None:
+    """Return the sentence of a text that has most of a phrase, if it has enough."""
+    found = Sources({0: text}).best(phrase, enough)
+    return (found.start, found.end) if found else None

@@ -1,0 +1,284 @@
+"""Where a phrase of a summary comes from: the sentence of a turn that it was made from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from types import MappingProxyType
+from typing import Protocol
+
+from exaid_core.alerts.critical_alerts import find_alerts
+from exaid_core.cues.files import normal
+from exaid_core.dissent import named_options, stated_answer
+from exaid_core.drugs import drugs
+from exaid_core.quantities import plain
+from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
+from exaid_core.words import UNSPACED
+from mdagents.pages.sentences import Quote, Sources, clauses, spoken, with_words
+
+_ENOUGH = 0.5
+"""Share of a phrase that its sentence must have more than."""
+_ENOUGH_OF_NAMED = 0.4
+"""The same for the turns of an agent that is named beside the phrase."""
+_ENOUGH_EARLIER = 0.7
+"""The same for turns that the summary was not made from, which are many."""
+
+_CONTRIBUTIONS = "agent_contributions"
+_SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script that puts spaces between words
+_WORD = re.compile(r"[^\W_]")
+_COLON = re.compile(r"\s*[:：]")
+_LIST_COMMA = re.compile(r",\s+|[，、،]\s*")
+_BRACKETS = re.compile(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
+# Within a word, where a script sets words apart, and within a number.
+_WITHIN_WORD = re.compile(rf"(?<={_SPACED})(?={_SPACED})|(?<=\d)(?=[.,]\d)|(?<=\d[.,])(?=\d)")
+
+
+class Turn(Protocol):
+    """What is looked at of a turn."""
+
+    @property
+    def agent(self) -> str:
+        """Its `agent_id`."""
+
+    @property
+    def role(self) -> str:
+        """The name for readers."""
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A piece of a field of a summary."""
+
+    text: str
+    origin: Quote | None
+    """None where no sentence has enough of it."""
+    is_alert: bool = False
+    """Whether it reports a danger to life."""
+    is_unsupported: bool = False
+    """Whether it is of a number, dose or drug that nobody said."""
+
+
+def phrases(
+    summary: AgentSummary,
+    turns: Mapping[int, Turn],
+    earlier: Mapping[int, Turn] = MappingProxyType({}),
+) -> dict[str, tuple[Phrase, ...]]:
+    """Return field -> its phrases; joined, they are the text of the field.
+
+    Args:
+        summary: The summary.
+        turns: Index -> turn, of those that it was made from.
+        earlier: Those before them, of which a summary repeats what earlier ones told. A phrase is
+            led there only if it is of no turn that the summary was made from.
+    """
+    names = _Names({**earlier, **turns})
+    own, before = _Led(turns, names, _ENOUGH), _Led(earlier, names, _ENOUGH_EARLIER)
+    fields = {name: str(getattr(summary, name)) for name in LIMITS}
+    marks = _Marks(summary, fields)
+    found: dict[str, tuple[Phrase, ...]] = {}
+    for field, text in fields.items():
+        if text == PLACEHOLDER:
+            found[field] = (Phrase(text, None),)
+            continue
+        linked: list[Phrase] = []
+        for clause, named in _clauses(field, text, names):
+            for phrase in own.phrases(field, clause, named):
+                linked += [phrase] if phrase.origin else before.phrases(field, phrase.text, named)
+        found[field] = tuple(marks.cut(field, linked))
+    return found
+
+
+def _clauses(field: str, text: str, names: _Names) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the clauses of a field, and the turns of the agents that each names.
+
+    "cardiologist: A; B. nurse: C" says what each contributed.
+    """
+    named: tuple[int, ...] = ()
+    for start, end in clauses(text, names.contributions(text)):
+        clause = text[start:end]
+        named = names.turns_in(clause, field) or (named if field == _CONTRIBUTIONS else ())
+        yield clause, named
+
+
+class _Names:
+    """The agents by their ids and roles."""
+
+    def __init__(self, turns: Mapping[int, Turn]) -> None:
+        self._ids: dict[str, list[int]] = {}
+        self._roles: dict[str, list[int]] = {}
+        for index, turn in turns.items():
+            self._ids.setdefault(turn.agent.casefold(), []).append(index)
+            self._roles.setdefault(turn.role.casefold(), []).append(index)
+        names = sorted({*self._ids, *self._roles} - {""}, key=len, reverse=True)
+        self._name = re.compile(
+            rf"(?<!{_SPACED})(?:{'|'.join(map(re.escape, names)) or '(?!)'})(?!{_SPACED})",
+            re.IGNORECASE,
+        )
+
+    def turns_in(self, clause: str, field: str) -> tuple[int, ...]:
+        """Return the turns of the agents that a clause names, in order.
+
+        A role may be that of somebody else ("refer to a cardiologist"), but not where the clause
+        tells of a contribution or of an option.
+        """
+        found: set[int] = set()
+        for name in map(str.casefold, self._name.findall(clause)):
+            found.update(self._ids.get(name, []))
+            if field == _CONTRIBUTIONS or self.options_in(clause):
+                found.update(self._roles.get(name, []))
+        return tuple(sorted(found))
+
+    def options_in(self, clause: str) -> set[str]:
+        """Return the letters by which a clause names options."""
+        return named_options(normal(self.without(clause)))
+
+    def contributions(self, text: str) -> Iterator[int]:
+        """Yield where the contribution of an agent begins: with its name, after another's."""
+        for name in self._name.finditer(text):
+            if _COLON.match(text, name.end()) or text[: name.start()].rstrip().endswith("."):
+                yield name.start()
+
+    def without(self, text: str) -> str:
+        """Return a text without names, which nobody says of a patient."""
+        return self._name.sub(" ", text)
+
+
+class _Led:
+    """Phrases that are led to some of the turns."""
+
+    def __init__(self, turns: Mapping[int, Turn], names: _Names, enough: float) -> None:
+        self._texts = {index: turn.text for index, turn in turns.items() if turn.text.strip()}
+        self._sources = Sources(self._texts)
+        self._names = names
+        self._enough = enough
+
+    def phrases(self, field: str, clause: str, named: tuple[int, ...]) -> Iterator[Phrase]:
+        """Yield the phrases of a clause; items of a list that are of one sentence are one.
+
+        Args:
+            field: Where the clause is.
+            clause: Its text.
+            named: The turns that it may be of, since their agents are named; empty for all.
+        """
+        whole = self._origin(clause, named)
+        items = [clause[start:end] for start, end in _list_items(clause)]
+        origins = [self._origin(item, named, whole) for item in items]
+        if not any(origins):
+            yield Phrase(clause, whole or self._turn_of(field, clause))
+            return
+        text = ""
+        for index, (item, origin) in enumerate(zip(items, origins, strict=True)):
+            text += item
+            if origins[index + 1 : index + 2] != [origin]:
+                yield Phrase(text, origin or self._turn_of(field, text))
+                text = ""
+
+    def _origin(
+        self, text: str, named: tuple[int, ...], otherwise: Quote | None = None
+    ) -> Quote | None:
+        """Return the line in which a named agent states the answer in a text, or the best one."""
+        letters = self._names.options_in(text) if named else set()
+        for index in reversed([index for index in named if index in self._texts]):
+            for one in spoken(self._texts[index]).sentences[-1:]:
+                if stated_answer(self._texts[index][one.start : one.end]) in letters:
+                    return Quote(index, one.start, one.end)
+        enough = min(self._enough, _ENOUGH_OF_NAMED) if named else self._enough
+        return self._sources.best(self._names.without(text), enough, named, otherwise)
+
+    def _turn_of(self, field: str, text: str) -> Quote | None:
+        """Return the latest turn of the agents that a text names."""
+        named = self._names.turns_in(text, field)
+        latest = max((index for index in named if index in self._texts), default=None)
+        return None if latest is None else Quote(latest, 0, len(self._texts[latest]))
+
+
+def _list_items(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the items of a list with commas begin and end, brackets whole."""
+    outside = _BRACKETS.sub(lambda inside: "_" * len(inside[0]), text)
+    yield from with_words(text, {len(text), *(c.end() for c in _LIST_COMMA.finditer(outside))})
+
+
+class _Marks:
+    """The alerts and the unsupported terms in the fields of a summary."""
+
+    def __init__(self, summary: AgentSummary, fields: Mapping[str, str]) -> None:
+        alerts = {*summary.alerts, *chain.from_iterable(map(find_alerts, fields.values()))}
+        self._alerts = _places(alerts, fields, normal)
+        self._unsupported = _places(summary.unsupported_terms, fields, plain)
+
+    def cut(self, name: str, linked: Iterable[Phrase]) -> Iterator[Phrase]:
+        """Yield the phrases of a field, in pieces where a mark begins or ends."""
+        alerts, unsupported = self._alerts[name], self._unsupported[name]
+        ends = sorted(set(chain.from_iterable(alerts + unsupported)))
+        start = 0
+        for phrase in linked:
+            end = start + len(phrase.text)
+            inner = [place for place in ends if start < place < end]
+            for first, last in pairwise([start, *inner, end]):
+                text = phrase.text[first - start : last - start]
+                is_unsupported = _covers(unsupported, first)
+                says_something = _WORD.search(text) and not is_unsupported
+                origin = phrase.origin if says_something else None
+                yield Phrase(text, origin, _covers(alerts, first), is_unsupported)
+            start = end
+
+
+def _covers(spans: Iterable[tuple[int, int]], place: int) -> bool:
+    return any(start <= place < end for start, end in spans)
+
+
+def _places(
+    terms: Iterable[str], fields: Mapping[str, str], form: Callable[[str], str]
+) -> dict[str, list[tuple[int, int]]]:
+    """Return field -> where terms are in it, whatever their case and spaces.
+
+    Args:
+        terms: As `form` gives them. The words of a dose that was swapped ("metoprolol 10 mg") may
+            stand apart.
+        fields: Name -> text.
+        form: Gives a text the spelling that the terms have.
+    """
+    places: dict[str, list[tuple[int, int]]] = {name: [] for name in fields}
+    for term in terms:
+        found = {name: list(_occurrences(term, text, form)) for name, text in fields.items()}
+        if not any(found.values()):
+            parts = [term[:end] for _, end, _ in drugs(term)][:1]
+            parts += [term[len(part) :] for part in parts]
+            for name, text in fields.items():
+                apart = [list(_occurrences(part, text, form)) for part in parts]
+                found[name] = list(chain.from_iterable(apart)) if all(apart) else []
+        for name, spans in found.items():
+            places[name] += spans
+    return places
+
+
+def _occurrences(term: str, text: str, form: Callable[[str], str]) -> Iterator[tuple[int, int]]:
+    def folded(piece: str) -> str:
+        return "".join(form(piece).split()).casefold()
+
+    wanted = folded(term)
+    if not wanted or wanted not in folded(text):
+        return
+    covered = 0
+    for start in range(len(text)):
+        if start < covered or not _is_bound(text, start) or not text[start].strip():
+            continue
+        if folded(text[start])[:1] not in (wanted[0], ""):
+            continue
+        longest = min(start + 2 * len(term) + 8, len(text))
+        for end in range(longest, start, -1):
+            if _is_bound(text, end) and text[end - 1].strip() and folded(text[start:end]) == wanted:
+                yield start, end
+                covered = end
+                break
+
+
+def _is_bound(text: str, place: int) -> bool:
+    """Return whether no word or number goes on at a place."""
+    return not _WITHIN_WORD.match(text, place)

@@ -1,0 +1,208 @@
+"""The sentences of what agents said, and which of them has most of a phrase.
+
+Words are compared by how they begin, in any script; a rare word counts more than one that is
+everywhere. No sentence is found rather than one that has little of the phrase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from exaid_core.wording import Wording, is_short, without_article
+from exaid_core.words import UNMARKED, UNSPACED, sentence_ends
+
+_ACRONYM = 1.5
+"""Weight of an acronym: it is surely about the patient, not a word of the summariser's own."""
+_ALIKE = 4
+"""Fewest characters by which two words begin alike, if they are not the same."""
+_LONG = 7
+"""Characters by which they are surely forms of one word: `diagnosis`, `diagnostic`."""
+_LONGEST_ENDING = 3
+"""Characters by which forms of a short word differ: `test`, `testing`; not `path`, `pathology`."""
+
+_SAYS_SOMETHING = re.compile(rf"[^\W\d_]{{2}}|[{UNSPACED}]")  # more than "3." and "B."
+_CLAUSE_END = re.compile(rf"[;；؛]\s*|(?<=[{UNMARKED}])[ \t]+")
+_LABEL = re.compile(r"\A\W*\d{1,2}[.)]\s+")  # of an item in a list
+_NUMBER = re.compile(r"\d+")  # of "30yo", "5mg"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence or clause of a turn; all of it where an agent is named and no sentence fits."""
+
+    turn: int
+    """Index of the turn."""
+    start: int
+    """Where it begins in the turn's text."""
+    end: int
+    """Where it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence or clause of a text, without white space around it."""
+
+    start: int
+    end: int
+    initials: str
+    """Of its words."""
+
+
+class Spoken:
+    """The sentences and clauses of a text, and which of them have a word.
+
+    Args:
+        text: What was said.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.sentences: list[Sentence] = []
+        self._having: dict[str, list[int]] = {}  # word -> places of the sentences that have it
+        self._beginning: dict[str, list[str]] = {}  # how words begin -> these
+        for start, end in clauses(text):
+            if text[start:end].strip():
+                piece = text[start:end].strip()
+                start = text.index(piece, start)
+                self._add(start, start + len(piece), Wording(_LABEL.sub("", piece)))
+
+    def _add(self, start: int, end: int, wording: Wording) -> None:
+        place = len(self.sentences)
+        self.sentences.append(Sentence(start, end, wording.initials))
+        for word in dict.fromkeys(map(_bare, wording.words)):
+            if word not in self._having:
+                self._beginning.setdefault(word[:_ALIKE], []).append(word)
+            self._having.setdefault(word, []).append(place)
+
+    def having(self, word: str, wording: Wording) -> dict[int, float]:
+        """Return the places of the sentences that have a word, and how surely, 0 to 1.
+
+        An acronym is what it stands for, if it has more than two letters.
+
+        Args:
+            word: A word of a phrase, without article.
+            wording: Of the phrase.
+        """
+        found: dict[int, float] = {}
+        for other in self._beginning.get(word[:_ALIKE], []):
+            alike = _likeness(word, other)
+            for place in self._having[other] if alike else []:
+                found[place] = max(found.get(place, 0.0), alike)
+        if word in wording.acronyms and len(word) > 2:
+            for place, sentence in enumerate(self.sentences):
+                if word in sentence.initials:
+                    found[place] = 1.0
+        return found
+
+
+spoken = lru_cache(maxsize=128)(Spoken)
+"""Return `Spoken` of a text; a page is made again whenever one of many turns has grown."""
+
+
+class Sources:
+    """The sentences that a phrase may be made from.
+
+    Args:
+        texts: Index of a turn -> what was said in it.
+    """
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        self._spoken = {turn: spoken(text) for turn, text in sorted(texts.items())}
+        self._count = sum(len(said.sentences) for said in self._spoken.values())
+
+    def best(
+        self,
+        phrase: str,
+        enough: float,
+        turns: Collection[int] = (),
+        otherwise: Quote | None = None,
+    ) -> Quote | None:
+        """Return the sentence that has most of a phrase; of those alike `otherwise`, or the latest.
+
+        Args:
+            phrase: Any text.
+            enough: Share of the phrase, 0 to 1, that a sentence must have more than.
+            turns: Those that are looked at; empty for all.
+            otherwise: A sentence that is preferred.
+        """
+        best: Quote | None = None
+        most = 0.0
+        for (turn, place), told in sorted(self._told(Wording(phrase), enough).items()):
+            if told >= most and (not turns or turn in turns):
+                one = self._spoken[turn].sentences[place]
+                if told > most or best != otherwise:
+                    best, most = Quote(turn, one.start, one.end), told
+        return best
+
+    def _told(self, phrase: Wording, enough: float) -> dict[tuple[int, int], float]:
+        """Return the weight of the words that sentences have, by turn and place, if it is enough.
+
+        It must be enough also when all words count the same: one rare word of two is not.
+        """
+        words = dict.fromkeys(  # in order, so that sums are the same in every process
+            _bare(word)
+            for word in phrase.words
+            if not is_short(word) or word in phrase.acronyms or not word.isalpha()
+        )
+        weights: dict[tuple[int, int], float] = {}
+        counts: dict[tuple[int, int], float] = {}
+        total = total_count = 0.0
+        for word in words:
+            having = {
+                (turn, place): alike
+                for turn, said in self._spoken.items()
+                for place, alike in said.having(word, phrase).items()
+            }
+            count = _ACRONYM if word in phrase.acronyms and len(word) > 2 else 1.0
+            weight = count * log(1 + self._count / max(sum(having.values()), 1))
+            total, total_count = total + weight, total_count + count
+            for sentence, alike in having.items():
+                weights[sentence] = weights.get(sentence, 0.0) + weight * alike
+                counts[sentence] = counts.get(sentence, 0.0) + count * alike
+        return {
+            sentence: weight
+            for sentence, weight in weights.items()
+            if weight > enough * total and counts[sentence] > enough * total_count
+        }
+
+
+def _bare(word: str) -> str:
+    """Return a word without Arabic article, or a number without what is written as one with it."""
+    number = _NUMBER.match(word)
+    return number[0] if number else without_article(word)
+
+
+def _likeness(word: str, other: str) -> float:
+    """Return 1 for two forms of a word, less for words that only begin alike, and 0 for others."""
+    if word == other:
+        return 1.0
+    shorter = min(len(word), len(other))
+    common = next((n for n in range(shorter) if word[n] != other[n]), shorter)
+    if common < _ALIKE or word.isdecimal():
+        return 0.0
+    is_form = common >= shorter - 1 and max(len(word), len(other)) - common <= _LONGEST_ENDING
+    return 1.0 if is_form or common >= _LONG else (common - 2) / 8
+
+
+def clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
+    """Yield where the clauses of a text begin and end; a label ("3.", "B.") is of the next one.
+
+    Args:
+        text: Any text.
+        starts: Where else a clause begins.
+    """
+    ends = {*sentence_ends(text), *(end.end() for end in _CLAUSE_END.finditer(text)), *starts}
+    yield from with_words(text, ends)
+
+
+def with_words(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the pieces of a text that end at these places; one without a word is of the next."""
+    start = 0
+    for end in sorted(ends):
+        if end == len(text) or _SAYS_SOMETHING.search(text, start, end):
+            if end > start:
+                yield start, end
+            start = end
