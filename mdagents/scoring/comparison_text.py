@@ -31,7 +31,7 @@ Names = Mapping[int, str]
 NO_DIFFERENCE = "no difference shown"
 TOO_FEW = "too few questions to tell"
 
-_LONG_NAME = 24  # characters
+_LONG_NAME = 16  # characters
 _IDS_SHOWN = 10
 _PAIRS_LISTED = 3
 
