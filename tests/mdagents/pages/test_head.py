@@ -162,8 +162,9 @@ def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_difference_is_said_with_the_better_run(
     turned: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = ["A" * 5 + "B" * 15, "A" * 15 + "B" * 5]
-    html, printed = compared(*(runs[::-1] if turned else runs), capsys)
+    poor, good = "A" * 5 + "B" * 15, "A" * 15 + "B" * 5
+    first, second = (good, poor) if turned else (poor, good)
+    html, printed = compared(first, second, capsys)
     better, worse = ("plain", "team") if turned else ("team", "plain")
     assert headline(html).endswith(f"{better} is better")
     for text in (words(html), printed):

@@ -40,7 +40,7 @@ def many(letters: str = "AAB" * 11) -> Path:
 
 
 async def focused(page: Page) -> str:
-    return await page.evaluate("document.activeElement.textContent")
+    return str(await page.evaluate("document.activeElement.textContent"))
 
 
 async def test_the_list_can_be_used_without_a_mouse(page: Page) -> None:
@@ -80,9 +80,10 @@ async def test_the_arrows_stay_those_of_a_choice(page: Page) -> None:
 
 
 async def colours(page: Page) -> tuple[str, str]:
-    return await page.evaluate(
-        "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
-    )
+    """Those of the text and of the paper."""
+    style = "getComputedStyle(document.body)"
+    text = await page.evaluate(f"{style}.color")
+    return str(text), str(await page.evaluate(f"{style}.backgroundColor"))
 
 
 async def test_a_theme_is_chosen_and_kept(page: Page) -> None:
