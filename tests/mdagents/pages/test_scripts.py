@@ -285,3 +285,20 @@ async def test_rows_may_lead_to_pages_of_their_own(page: Page, way: str) -> None
         for key in ("j", "j", "Enter"):
             await page.keyboard.press(key)
     await page.wait_for_url("**/b.html")
+
+
+async def test_names_of_points_that_lie_together_can_be_read(page: Page) -> None:
+    names = [f"{name}.json" for name in ("alpha", "beta", "gamma", "delta", "epsilon")]
+    for tokens, name in enumerate(names):
+        usage = {"total_tokens": 1000 + tokens // 2}
+        write([ours(str(n), "A", "AB"[n % 2], token_usage=usage) for n in range(20)], name)
+    await page.goto(report("--compare", *(f"output/{name}" for name in names)))
+    chart = page.locator("figure:has-text('Tokens against accuracy')")
+    boxes = []
+    for name in names:
+        box = await chart.locator("text", has_text=name.removesuffix(".json")).bounding_box()
+        assert box is not None
+        boxes.append((box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"] * 0.8))
+    for place, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[place + 1 :]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
