@@ -140,7 +140,7 @@ def _wall_time(manifest: Mapping[str, Any]) -> str:
             began, ended = (
                 datetime.fromisoformat(text_of(start, name)) for name in ("started_at", "ended_at")
             )
-        except ValueError:
+            total += ended - began
+        except (ValueError, TypeError):  # TypeError: only one of both has a time zone
             return ""  # it was killed, or is under way
-        total += ended - began
     return str(timedelta(seconds=round(total.total_seconds()))) if starts else ""

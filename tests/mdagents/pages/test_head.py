@@ -12,7 +12,7 @@ import pytest
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from mdagents.pages.cli import main
-from mdagents.scoring.comparison_text import distinct
+from mdagents.scoring.run_names import distinct
 from tests.mdagents.scoring.result_records import ours, write
 
 
@@ -118,6 +118,7 @@ def test_the_card_says_what_the_run_was() -> None:
     [
         {"models": ["x"], "invocations": {}, "spent": 3, "git_revision": None},
         {"models": {}, "invocations": [{"started_at": "yesterday", "ended_at": None}]},
+        {"invocations": [{"started_at": "2026-01-01T00:00:00", "ended_at": "2026-01-01T00:00Z"}]},
         {"invocations": [{"started_at": "2026-01-01T00:00:00Z"}, 3], "spent": {"cost_usd": None}},
     ],
 )
@@ -171,6 +172,11 @@ def test_a_difference_is_said_with_the_better_run(
         assert f"{better} is better than {worse} by 50.0 points (95 % interval 30.0 to " in text
         assert "no difference" not in text
         assert PRICE in text
+
+
+def test_the_smallest_p_reads_as_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    _, printed = compared("B" * 40, "A" * 40, capsys)
+    assert "by 100.0 points (95 % interval 100.0 to 100.0), p < 0.0001" in printed
 
 
 def test_of_a_handful_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
