@@ -14,7 +14,7 @@ from mdagents.scoring.group import Group
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
-from mdagents.settings import Status
+from mdagents.settings import Method, Status
 
 _REVISION = 10  # characters of a git revision
 
@@ -57,7 +57,7 @@ def make_card(run: RunOutput) -> Card:
         *_models(object_of(manifest, "models")),
         ("data set", text_of(manifest, "dataset")),
         ("method", text_of(options, "method")),
-        ("difficulty", text_of(options, "difficulty").replace(",", ", ")),
+        ("difficulty", _difficulty(options)),
         ("EXAID", text_of(options, "exaid")),
         ("date", _date(manifest)),
         ("questions", _questions(rows)),
@@ -80,6 +80,12 @@ def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
     if len(roles) == 1:
         return [("model", model) for model in roles]
     return [(f"model of {', '.join(of)}", model) for model, of in roles.items()]
+
+
+def _difficulty(options: Mapping[str, Any]) -> str:
+    # A baseline has no levels, whatever the flag says.
+    is_team = options.get("method", Method.MDAGENTS) == Method.MDAGENTS
+    return text_of(options, "difficulty").replace(",", ", ") if is_team else ""
 
 
 def _date(manifest: Mapping[str, Any]) -> str:
@@ -120,9 +126,9 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _paid(spent: Mapping[str, Any]) -> str:
-    """Return what was paid for router, teams and EXAID, lost attempts and repeats included."""
+    """Return what was paid for router, teams and EXAID, without replies kept from earlier calls."""
     cost = number_of(spent.get("cost_usd"))
-    return "" if cost is None else f"{usd(cost)} USD, EXAID included"
+    return "" if cost is None else f"{usd(cost)} USD"
 
 
 def _wall_time(manifest: Mapping[str, Any]) -> str:
@@ -134,7 +140,7 @@ def _wall_time(manifest: Mapping[str, Any]) -> str:
             began, ended = (
                 datetime.fromisoformat(text_of(start, name)) for name in ("started_at", "ended_at")
             )
-        except ValueError:
+            total += ended - began
+        except (ValueError, TypeError):  # TypeError: only one of both has a time zone
             return ""  # it was killed, or is under way
-        total += ended - began
     return str(timedelta(seconds=round(total.total_seconds()))) if starts else ""

@@ -29,6 +29,8 @@ _OUTCOMES = {"right": RIGHT, "wrong": WRONG, "unanswered": UNANSWERED, "skipped"
 _WIDTH = 4.8  # inches of 72 pixels: what a narrow window shows in its full size
 _ROW = 0.42  # inches that a row of bars takes
 _TEXT = 13  # pixels
+_SQUARE = 173  # pixels of a scale up to 100 %
+_TEXT_HEIGHT = 9  # of that scale
 _LINE = 16  # characters of a name
 _INK = "#010203"  # stands for the page's text colour until the SVG is written
 _MARK = "mark:"
@@ -59,28 +61,19 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
 
     axes = _square()
     known = {n: g for n, g in groups.items() if g.n and g.tokens_per_question is not None}
-    most = max((group.tokens_per_question or 0 for group in known.values()), default=0)
-    for name, group in known.items():
-        tokens = group.tokens_per_question or 0
-        _point(axes, name, group, x=tokens)
-        is_at_the_left = tokens <= most / 2  # where there is room behind it
-        axes.annotate(
-            _broken(name),
-            (tokens, 100 * (group.accuracy or 0)),
-            xytext=(7 if is_at_the_left else -7, 0),
-            textcoords="offset points",
-            ha="left" if is_at_the_left else "right",
-            va="center",
-            fontsize=_TEXT,
-        )
-    best = sorted(
-        (known[name].tokens_per_question or 0, 100 * (known[name].accuracy or 0))
-        for name in front
-        if name in known
-    )
+    places = {
+        name: (group.tokens_per_question or 0, 100 * (group.accuracy or 0))
+        for name, group in known.items()
+    }
+    for name, (tokens, _) in places.items():
+        _point(axes, name, known[name], x=tokens)
+    _name_points(axes, places)
+    best = sorted(places[name] for name in front if name in places)
     axes.plot([x for x, _ in best], [y for _, y in best], color=NEUTRAL, linewidth=0.8)
     axes.margins(x=0.1)
-    axes.set_xlim(left=0)
+    fewest, most = (end(x for x, _ in places.values()) for end in (min, max)) if places else (0, 0)
+    if fewest < most / 2 or fewest == most:  # else most of the chart would be empty
+        axes.set_xlim(left=0)
     axes.set_ylim(0, 100)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -189,6 +182,28 @@ def _interval(axes: Axes, x: Sequence[float], y: Sequence[float], title: str) ->
     _title(mark, title)
 
 
+def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
+    """Write names beside points (x, y from 0 to 100), one above another where there is room."""
+    middle = sum(x for x, _ in places.values()) / max(len(places), 1)
+    highest = {"left": 0.0, "right": 0.0}  # of the names on a side of their points so far
+    for name, (x, y) in sorted(places.items(), key=lambda place: place[1][1]):
+        text = _broken(name)
+        height = _TEXT_HEIGHT * (1 + text.count("\n"))
+        side = "left" if x < middle or len(places) == 1 else "right"
+        at = max(y, highest[side] + height / 2)
+        highest[side] = at + height / 2
+        axes.annotate(
+            text,
+            (x, y),
+            xytext=((12 if side == "left" else -12), (at - y) / 100 * _SQUARE),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            fontsize=_TEXT,
+            arrowprops={"arrowstyle": "-", "color": _INK, "linewidth": 0.5},
+        )
+
+
 def _bar(
     axes: Axes, y: float, width: float, title: str, *, color: str, left: float = 0,
     height: float = 0.36,
@@ -249,7 +264,7 @@ def _rows(names: Sequence[str]) -> Axes:
 
 
 def _square() -> Axes:
-    axes = _axes(_WIDTH, 3.4)
+    axes = _axes(_WIDTH, 1 + _SQUARE / 72)
     axes.grid(visible=True, alpha=0.25)
     return axes
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pydantic import BaseModel, ConfigDict, Field
 
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
 from infra.chat import StopReason
 from infra.config import LLMRole
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
@@ -14,6 +11,7 @@ from infra.ledger import CaseBook, Totals
 from mdagents.agents.case import Case, LeftOut
 from mdagents.agents.feed import DebateMessage
 from mdagents.datasets.questions import Question
+from mdagents.records.summaries import is_counting
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.router import Route
@@ -85,12 +83,6 @@ class Watched(_Record):
     """Segments with a critical alert that no summary covers; 0 when EXAID was off."""
     error: str | None = None
     """One line, when EXAID or the trace file failed."""
-
-
-def is_counting(summary: Mapping[str, object]) -> bool:
-    """Return whether a summary is not empty and was made from text."""
-    said = (summary.get(name, PLACEHOLDER) for name in LIMITS)
-    return bool(summary.get("source_seqs")) and any(text != PLACEHOLDER for text in said)
 
 
 class CaseSummaries(_Record):

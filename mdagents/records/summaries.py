@@ -76,5 +76,14 @@ class SummariesFile:
         return {**record, **{name: made[name] for name in _EXAIDS_PART if name in made}}
 
 
+def is_counting(summary: Mapping[str, Any]) -> bool:
+    """Return whether a summary is not empty and was made from text."""
+    # Imported here: it loads pydantic, and runs without EXAID are scored without.
+    from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
+
+    said = (summary.get(name, PLACEHOLDER) for name in LIMITS)
+    return bool(summary.get("source_seqs")) and any(text != PLACEHOLDER for text in said)
+
+
 def _key(item: ItemKey, attempt: int) -> str:
     return f"{attempt} {item[1]} {item[0]}"

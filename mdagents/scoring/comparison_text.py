@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.formatting import (
@@ -23,6 +21,7 @@ from mdagents.scoring.formatting import (
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells, group_tables
 from mdagents.scoring.routing import Policy
+from mdagents.scoring.run_names import distinct
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 Names = Mapping[int, str]
@@ -31,7 +30,6 @@ Names = Mapping[int, str]
 NO_DIFFERENCE = "no difference shown"
 TOO_FEW = "too few questions to tell"
 
-_LONG_NAME = 24  # characters
 _IDS_SHOWN = 10
 _PAIRS_LISTED = 3
 
@@ -222,37 +220,6 @@ def pair_name(pair: Pair, names: Names) -> str:
     return f"{names[pair.second]} − {names[pair.first]}"
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Return names as they are, or of long ones what tells them apart.
-
-    Words that all begin or end with are not repeated. Equal names have their number behind them.
-    """
-    for separator in ("_", "-"):
-        if max(map(len, names)) > _LONG_NAME and len(set(names)) == len(names):
-            names = _without_shared(names, separator)
-    is_double = {name for name, count in Counter(names).items() if count > 1}
-    return [
-        f"{name} ({number})" if name in is_double else name
-        for number, name in enumerate(names, start=1)
-    ]
-
-
-def _without_shared(names: Sequence[str], separator: str) -> list[str]:
-    words = [name.split(separator) for name in names]
-    shortest = min(map(len, words))
-    head = _shared_words(words)
-    tail = min(_shared_words([of_one[::-1] for of_one in words]), shortest - head)
-    if head + tail == shortest:  # one would have no name at all
-        head, tail = (head - 1, tail) if head else (head, tail - 1)
-    return [separator.join(of_one[head : len(of_one) - tail]) for of_one in words]
-
-
-def _shared_words(words: Sequence[Sequence[str]]) -> int:
-    """Return with how many words all begin."""
-    columns = zip(*words, strict=False)  # as many as the shortest has
-    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
-
-
 def _called(comparison: Comparison, names: Names | None) -> Names:
     """Return what runs are called in a sentence."""
     return names or {run.number: f"run {run.number}" for run in comparison.runs}
@@ -278,7 +245,7 @@ def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
         return f"{TOO_FEW}: {name} is {_signed(_difference(pair, comparison))}"
     is_one_of = f" (Holm, {len(comparison.pairs)} pairs)" * (len(comparison.pairs) > 1)
     p = p_value(pair.p)
-    of_p = f"p {'' if p.startswith('<') else '= '}{p}{is_one_of}"
+    of_p = f"p {p.replace('<', '< ') if '<' in p else f'= {p}'}{is_one_of}"
     if not _is_shown(pair, comparison):
         low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
         figures = _signed(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mdagents.records.sample import is_counting
+from mdagents.records.summaries import is_counting
 from mdagents.scoring.fields import count_of, entries_of, number_of, object_of
 
 

@@ -236,7 +236,9 @@ def test_of_a_question_that_was_answered_again_the_last_record_is_shown(
     run(*one, "--retry-errors")
     (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
     assert len((folder / "samples.jsonl").read_text().splitlines()) == 2
-    page = transcripts(report("--input", str(folder)))["t1-0"]
+    path = report("--input", str(folder))
+    page = transcripts(path)["t1-0"]
+    assert "basic 1 of 1" in text_of(path.read_text()).split("EXAID's summaries")[1]
     assert "<dd>answered</dd>" in page
     assert "EXAID, of" in page
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mdagents.pages.cli import main
 from mdagents.scoring.agreement import Agreement
 from mdagents.scoring.compare import ComparedRun, Comparison
+from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.group import Group, Proportion
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.repeats import Repeats
@@ -471,6 +472,6 @@ def test_every_figure_is_described() -> None:
     page = (REPOSITORY / "docs" / "scoring.md").read_text(encoding="utf-8")
     described = set(re.findall(r"`([a-z_0-9]+)`", page))
     tables = (Report, Group, Proportion, Repeats, Calibration, CalibrationBin, Agreement,
-              Comparison, ComparedRun, Pair, Flip, RouterReport, Policy)  # fmt: skip
+              Comparison, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures)  # fmt: skip
     figures = {name for table in tables for name in table.__slots__}
     assert figures <= described, f"docs/scoring.md does not name {sorted(figures - described)}"

@@ -1,0 +1,316 @@
+"""The top of a report: the result in words, the card of a run, EXAID's figures, the charts."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exaid_core.schema.agent_summary import PLACEHOLDER
+from mdagents.pages.cli import main
+from mdagents.scoring.run_names import distinct
+from tests.mdagents.scoring.result_records import ours, write
+
+
+def page(*arguments: str) -> str:
+    """Writes a report and gives its HTML."""
+    assert main(["--html", *arguments]) == 0
+    (path,) = Path("evaluation").glob("*.html")
+    return path.read_text(encoding="utf-8")
+
+
+def words(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def headline(html: str) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", html)
+    assert found
+    return unescape(found[1])
+
+
+def letters(text: str, **changes: Any) -> list[dict[str, Any]]:
+    """Questions whose right option is A, and the answers to them; `-` for an error."""
+    return [
+        ours(str(n), "A", None if letter == "-" else letter, **changes)
+        for n, letter in enumerate(text)
+    ]
+
+
+def manifest(name: str, **content: Any) -> None:
+    folder = Path("output") / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("records", "sentence"),
+    [
+        (
+            letters("A" * 306 + "B" * 194),
+            "61.2 % of 500 medqa questions right (95 % interval 56.9 – 65.4; chance 25 %)",
+        ),
+        (letters("AAAB"), "3 of 4 medqa questions right: too few for a percentage"),
+        (
+            [*letters("A" * 5 + "-" * 5), ours("x", "A", None, status="skipped")],
+            "50.0 % of 10 medqa questions right (95 % interval 23.7 – 76.3; chance 25 %)",
+        ),
+        (
+            [r | {"epoch": epoch} for epoch in (1, 2) for r in letters("AB")],
+            "2 of 4 answers to 2 medqa questions right: too few for a percentage",
+        ),
+        (
+            letters("-", status="skipped"),
+            "none of 1 medqa questions was to be answered: all were skipped",
+        ),
+    ],
+)
+def test_the_headline_says_the_result(records: list[dict[str, Any]], sentence: str) -> None:
+    write(records)
+    manifest("run", dataset="medqa")
+    html = page()
+    assert headline(html) == sentence
+    assert f"<title>{sentence}" in html
+
+
+def card(html: str) -> dict[str, str]:
+    (lines,) = re.findall(r'<section class="card">(.*?)</section>', html, re.DOTALL)
+    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", lines))
+
+
+def test_the_card_says_what_the_run_was() -> None:
+    write(letters("AB-", exaid={"token_usage": {"total_tokens": 1000}}))
+    starts = [("2026-11-20T23:00:00.000Z", "2026-11-21T00:00:30.000Z"),
+              ("2026-11-22T08:00:00.000Z", "2026-11-22T08:00:30.000Z")]  # fmt: skip
+    manifest(
+        "run",
+        dataset="medqa",
+        models={"router": "small", "expert": "large", "decision": "large"},
+        options={"method": "mdagents", "difficulty": "basic,advanced", "exaid": "full_exaid"},
+        invocations=[{"started_at": began, "ended_at": ended} for began, ended in starts],
+        spent={"cost_usd": 0.5},
+        git_revision="0123456789abcdef",
+    )
+    assert card(page()) == {
+        "model of router": "small",
+        "model of expert, decision": "large",
+        "data set": "medqa",
+        "method": "mdagents",
+        "difficulty": "basic, advanced",
+        "EXAID": "full_exaid",
+        "date": "2026-11-20 to 2026-11-22",
+        "questions": "2 answered, 1 failed (api error 1)",
+        "teams": "360 tokens, 0.030 USD",
+        "EXAID used": "3,000 tokens",
+        "paid in all": "0.50 USD",
+        "wall time": "1:01:00",
+        "git revision": "0123456789",
+        "run": "run",
+    }
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"models": ["x"], "invocations": {}, "spent": 3, "git_revision": None},
+        {"models": {}, "invocations": [{"started_at": "yesterday", "ended_at": None}]},
+        {"invocations": [{"started_at": "2026-01-01T00:00:00", "ended_at": "2026-01-01T00:00Z"}]},
+        {"invocations": [{"started_at": "2026-01-01T00:00:00Z"}, 3], "spent": {"cost_usd": None}},
+    ],
+)
+def test_what_is_not_known_has_no_line(odd: dict[str, Any]) -> None:
+    write([ours("1", "A", "A", token_usage={}, exaid=None)])
+    manifest("run", **odd)
+    assert card(page()).keys() - {"date"} == {"questions", "run"}
+
+
+def test_a_file_of_another_program_has_a_card_of_what_it_holds() -> None:
+    write([{"question": "Which?", "label": "A", "response": "A", "options": {"A": "x", "B": "y"}}])
+    assert card(page()) == {"questions": "1 answered", "run": "run"}
+
+
+def compared(first: str, second: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """What the page and the terminal say of two runs."""
+    one = [r | {"token_usage": {"total_tokens": 10, "cost_usd": 1}} for r in letters(first)]
+    write(one, "model_set_plain_9samples.json")
+    write(letters(second), "model_set_team_9samples.json")
+    names = [f"output/model_set_{how}_9samples.json" for how in ("plain", "team")]
+    html = page("--compare", *names)
+    return html, " ".join(capsys.readouterr().out.split())
+
+
+PRICE = "/extra right"
+
+
+def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    html, printed = compared("A" * 10 + "B" * 10, "A" * 12 + "B" * 8, capsys)
+    assert headline(html) == "plain and team on 20 questions: no difference shown"
+    sentence = (
+        "no difference shown: team − plain is +10.0 points (95 % interval +0.0 to +25.0), "
+        "p = 0.5000"
+    )
+    for text in (words(html), printed):
+        assert sentence in text
+        assert PRICE not in text
+        assert "what an extra right answer costs is left out" in text
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_difference_is_said_with_the_better_run(
+    turned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poor, good = "A" * 5 + "B" * 15, "A" * 15 + "B" * 5
+    first, second = (good, poor) if turned else (poor, good)
+    html, printed = compared(first, second, capsys)
+    better, worse = ("plain", "team") if turned else ("team", "plain")
+    assert headline(html).endswith(f"{better} is better")
+    for text in (words(html), printed):
+        assert f"{better} is better than {worse} by 50.0 points (95 % interval 30.0 to " in text
+        assert "no difference" not in text
+        assert PRICE in text
+
+
+def test_the_smallest_p_reads_as_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    _, printed = compared("B" * 40, "A" * 40, capsys)
+    assert "by 100.0 points (95 % interval 100.0 to 100.0), p < 0.0001" in printed
+
+
+def test_of_a_handful_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
+    html, printed = compared("B" * 9, "A" * 9, capsys)
+    assert "too few questions to tell: team − plain is +9 of 9" in printed
+    assert headline(html).endswith("too few questions to tell")
+    assert PRICE not in words(html)
+    assert PRICE not in printed
+
+
+def test_an_interval_beside_zero_is_not_enough_without_a_small_p(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # The bootstrap's interval of five gains and no loss leaves out 0; McNemar's p is 0.0625.
+    _, printed = compared("B" * 5 + "A" * 5, "A" * 10, capsys)
+    assert "no difference shown: team − plain is +50.0 points" in printed
+    assert "p = 0.0625" in printed
+
+
+def test_with_many_pairs_the_better_runs_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = {"poor": "A" * 2, "fair": "A" * 15, "good": "A" * 15 + "B", "best": "A" * 29}
+    for name, answers in runs.items():
+        write(letters(answers.ljust(30, "B")), f"{name}.json")
+    html = page("--compare", *(f"output/{name}.json" for name in runs))
+    assert headline(html) == "4 runs on 30 questions: a difference is shown in 5 of 6 pairs"
+    text = words(html)
+    assert "best is better than poor" in text
+    assert "no difference shown in 1 of 6 pairs" in text
+
+
+def test_runs_go_by_their_names_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    html, _ = compared("A" * 10, "A" * 10, capsys)
+    html += page("--compare", "output/model_set_plain_9samples.json",
+                 "output/model_set_team_9samples.json")  # fmt: skip
+    assert not re.search(r"\brun [12]\b", words(html))
+    assert '<th><button type="button">plain</button></th>' in html
+    assert '<button type="button" data-run="1">team</button>' in html
+    assert "team: 100.0% of 10 right" in html, "in the charts"
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (["one", "two"], ["one", "two"]),
+        (
+            ["gpt-4o-mini_medqa_adaptive_500samples", "gpt-4o-mini_medqa_zero_shot_500samples"],
+            ["adaptive", "zero_shot"],
+        ),
+        (
+            ["gpt-4o-mini_medqa_basic_500samples", "gpt-4o-mini_medqa_basic_500samples_cdf30e3c"],
+            ["500samples", "500samples_cdf30e3c"],
+        ),
+        (
+            ["experiment-2026-11-temperature-0.0", "experiment-2026-11-temperature-0.7"],
+            ["0.0", "0.7"],
+        ),
+        (["same", "same"], ["same (1)", "same (2)"]),
+        (["a_" * 20 + "b"] * 2, ["a_" * 20 + "b (1)", "a_" * 20 + "b (2)"]),
+    ],
+)
+def test_long_names_are_what_tells_them_apart(names: list[str], called: list[str]) -> None:
+    assert distinct(names) == called
+
+
+def summary(**changes: Any) -> dict[str, Any]:
+    return {"status_action": "Give heparin", "source_seqs": [[1, 2]]} | changes
+
+
+def watched(*summaries: dict[str, Any], tail_loss: float = 0.0, missed: int = 0) -> dict[str, Any]:
+    return {
+        "exaid": {"summaries": list(summaries), "token_usage": {"total_tokens": 7}},
+        "watched": {"tail_loss": tail_loss, "missed_alerts": missed, "error": None},
+    }
+
+
+OF_EXAID = [
+    watched(summary(), summary(alerts=["cardiac arrest"])),
+    watched(summary(alerts=["SpO2 70 %"], alert_missing=True, clipped=True), tail_loss=0.5),
+    watched(summary(unsupported_terms=["5 mg", "40 mg"], truncated_fields=["key_findings"])),
+    watched(summary(status_action=PLACEHOLDER), summary(source_seqs=[]), tail_loss=1.0, missed=2),
+    {"opinions": [{"agent": "e", "round": r, "answer": a} for r, a in enumerate("BA")]},
+]
+
+
+def test_exaid_has_figures_and_filters() -> None:
+    write([ours(str(n), "A", "A", **made) for n, made in enumerate(OF_EXAID)])
+    html = page()
+    tags = re.findall(r'<tr id="q\d"[^>]*data-tags="(.*?)"', html)
+    assert tags == [
+        "alert", "alert missed-alert", "unsupported", "alert missed-alert no-summary",
+        "changed no-summary",
+    ]  # fmt: skip
+    row = words(html).split("EXAID's summaries")[1]
+    assert "basic 3 of 4 62.5% 4 1 of 4 2 1 1" in row
+    figures = json.loads(Path("evaluation/run.summary.json").read_text())["summaries"]["all"]
+    assert figures == {
+        "questions": 4, "without_summary": 1, "coverage": 0.625, "summaries": 4, "alerts": 4,
+        "missed_alerts": 3, "unsupported_terms": 2, "cut_fields": 1, "clipped": 1,
+    }  # fmt: skip
+
+
+def test_a_run_without_exaid_says_nothing_of_it() -> None:
+    write([ours("1", "A", "A", exaid={"summaries": []}, watched={"tail_loss": 0.0})])
+    html = page()
+    assert "EXAID's summaries" not in words(html)
+    assert "no-summary" not in html.split("<tbody>")[-1]
+    assert json.loads(Path("evaluation/run.summary.json").read_text())["summaries"] == {}
+
+
+def charts(html: str) -> dict[str, str]:
+    return {
+        title: svg
+        for title, svg in re.findall(
+            r"<figcaption>(.*?)</figcaption>.*?(<svg.*?</svg>)", html, re.DOTALL
+        )
+    }
+
+
+def test_marks_have_their_numbers_and_counts_have_whole_ticks() -> None:
+    levels = {"difficulty": "<b> & $x_{1}$"}
+    write([*letters("AAB"), *(r | levels | {"question_id": r["question_id"] + "x"}
+                             for r in letters("ABBABABABAAA"))])  # fmt: skip
+    shown = charts(page())
+    titles = {name: re.findall(r"<title>(.*?)</title>", svg) for name, svg in shown.items()}
+    assert titles["Routing"] == [
+        "basic: 2 right of 3", "basic: 1 wrong of 3",
+        "&lt;b&gt; &amp; $x_{1}$: 7 right of 12", "&lt;b&gt; &amp; $x_{1}$: 5 wrong of 12",
+    ]  # fmt: skip
+    assert "all: 60.0% of 15 right (95 % interval 35.7 – 80.2)" in titles["Accuracy"]
+    assert "all: chance 25.0%" in titles["Accuracy"]
+    for name, svg in shown.items():
+        labels = re.findall(r'aria-label="(.*?)"', svg)
+        assert labels == titles[name], "read aloud as well"
+        assert not re.search(r'<g id="', svg), "ids that every chart would have"
+    ticks = re.findall(r">([\d.]+)</text>", shown["Routing"])
+    assert ticks
+    assert all(tick.isdecimal() for tick in ticks)

@@ -1,0 +1,304 @@
+"""The scripts of the pages in a browser: keyboard, theme, downloads, and a list that grows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from mdagents.pages.cli import main
+from mdagents.pages.layout import script, style, templates
+from mdagents.pages.listing import FILTERS, Cell, Entry
+from tests.mdagents.scoring.result_records import ours, write
+from tests.support.browser import CHROMIUM, open_page, problems
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """An empty page of a browser."""
+    async with open_page() as page:
+        yield page
+
+
+def report(*arguments: str) -> str:
+    """Writes a report in place of the one before and gives its address."""
+    for old in Path("evaluation").glob("*"):
+        old.unlink()
+    assert main(["--html", *arguments]) == 0
+    (path,) = Path("evaluation").glob("*.html")
+    return path.absolute().as_uri()
+
+
+def many(letters: str = "AAB" * 11) -> Path:
+    return write([ours(str(n), "A", letter, question=f"Which {n}?", confidence=0.7)
+                  for n, letter in enumerate(letters)])  # fmt: skip
+
+
+async def focused(page: Page) -> str:
+    return str(await page.evaluate("document.activeElement.textContent"))
+
+
+async def test_the_list_can_be_used_without_a_mouse(page: Page) -> None:
+    many()
+    await page.goto(report())
+    is_open = page.locator("#case[open]")
+    for key, name in (("j", "0"), ("j", "1"), ("j", "2"), ("k", "1")):
+        await page.keyboard.press(key)
+        assert await focused(page) == name
+    await page.keyboard.press("Enter")
+    await expect(is_open).to_contain_text("Which 1?")
+    for key, name in (("j", "2"), ("j", "3"), ("k", "2"), ("ArrowRight", "3"), ("ArrowLeft", "2")):
+        await page.keyboard.press(key)
+        await expect(is_open).to_contain_text(f"Which {name}?")
+    await page.keyboard.press("Escape")
+    await expect(is_open).to_have_count(0)
+    assert await focused(page) == "2", "one goes on where one was"
+    await page.keyboard.press("/")
+    await page.keyboard.type("jk?/")  # letters to search for, no commands
+    assert await page.locator("[type=search]").input_value() == "jk?/"
+    await expect(page.locator("#keys")).to_be_hidden()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("?")
+    await expect(page.locator("#keys")).to_be_visible()
+    await page.keyboard.press("j")  # not behind the dialog
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#keys")).to_be_hidden()
+    assert await problems(page) == []
+
+
+async def test_the_arrows_stay_those_of_a_choice(page: Page) -> None:
+    many()
+    await page.goto(report())
+    await page.focus("#filters [value='']")
+    await page.keyboard.press("ArrowRight")
+    assert await page.locator("#filters input:checked").get_attribute("value") == "wrong"
+
+
+async def colours(page: Page) -> tuple[str, str]:
+    """Those of the text and of the paper."""
+    style = "getComputedStyle(document.body)"
+    text = await page.evaluate(f"{style}.color")
+    return str(text), str(await page.evaluate(f"{style}.backgroundColor"))
+
+
+async def test_a_theme_is_chosen_and_kept(page: Page) -> None:
+    many()
+    address = report()
+    await page.goto(address)
+    light = await colours(page)
+    await page.check("[name=theme][value=dark]")
+    dark = await colours(page)
+    assert dark != light
+    await page.reload()
+    assert await colours(page) == dark
+    await expect(page.locator("[name=theme][value=dark]")).to_be_checked()
+    await page.check("[name=theme][value=system]")
+    assert await colours(page) == light
+    await page.emulate_media(color_scheme="dark")
+    assert await colours(page) == dark
+    assert await problems(page) == []
+
+
+async def test_a_browser_without_storage_has_themes_too(page: Page) -> None:
+    denied = "{get() { throw new DOMException('denied'); }}"
+    await page.add_init_script(f"Object.defineProperty(window, 'localStorage', {denied})")
+    many()
+    await page.goto(report())
+    light = await colours(page)
+    await page.check("[name=theme][value=dark]")
+    assert await colours(page) != light
+    assert await problems(page) == []
+
+
+def contents(path: str | Path) -> bytes:
+    return Path(path).read_bytes()
+
+
+async def saved(page: Page, button: str) -> tuple[str, bytes]:
+    async with page.expect_download() as download:
+        await page.click(button)
+    file = await download.value
+    return file.suggested_filename, contents(await file.path())
+
+
+async def test_the_page_saves_the_files_that_were_written_beside_it(page: Page) -> None:
+    many()
+    await page.goto(report())
+    for button, name in (("csv", "run.csv"), ("json", "run.summary.json")):
+        called, content = await saved(page, f"[data-save={button}]")
+        assert called == name
+        assert content == contents(f"evaluation/{name}")
+    assert await problems(page) == []
+
+
+async def test_of_a_comparison_a_csv_says_whose_a_row_is(page: Page) -> None:
+    write([ours("1", "A", "A"), ours("2", "A", "A")], "a.json")
+    write([ours("1", "A", "B"), ours("2", "A", "A"), ours("3", "A", "A")], "=b.json")
+    await page.goto(report("--common", "--compare", "output/a.json", "output/=b.json"))
+    _, content = await saved(page, "[data-save=csv]")
+    rows = [line.split(",")[:4] for line in content.decode().splitlines()]
+    assert rows == [
+        ["run", "question_id", "label", "response"],
+        ["a", "1", "A", "A"], ["a", "2", "A", "A"], ["'=b", "1", "A", "B"], ["'=b", "2", "A", "A"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_each_chart_can_be_saved_as_a_picture(page: Page, theme: str) -> None:
+    many()
+    await page.goto(report())
+    await page.check(f"[name=theme][value={theme}]")
+    charts = page.locator("figure")
+    assert await charts.count() == 5
+    for place in range(5):
+        name, content = await saved(page, f"figure >> nth={place} >> [data-save=png]")
+        assert name.startswith("run ")
+        assert name.endswith(".png")
+        assert content.startswith(b"\x89PNG")
+        width, height = struct.unpack(">II", content[16:24])
+        assert width == pytest.approx(3 * 4.8 * 72, abs=3)
+        assert height > 200
+        seen = await page.evaluate(_COLOURS, list(content))
+        text, paper = await colours(page)
+        assert paper in seen[:2], "the ground is what is seen most"
+        assert text in seen, "the text has the page's colour"
+    assert await problems(page) == []
+
+
+_COLOURS = """async (bytes) => {
+  const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+  const canvas = new OffscreenCanvas(picture.width, picture.height);
+  const pen = canvas.getContext("2d");
+  pen.drawImage(picture, 0, 0);
+  const {data} = pen.getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Map();
+  for (let i = 0; i < data.length; i += 4) {
+    const colour = `rgb(${data[i]}, ${data[i + 1]}, ${data[i + 2]})`;
+    seen.set(colour, (seen.get(colour) ?? 0) + 1);
+  }
+  return [...seen].sort((a, b) => b[1] - a[1]).slice(0, 40).map(([colour]) => colour);
+}"""
+
+_CONTRAST = """() => {
+  const light = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+    const [r, g, b] = parts.map((p) => (p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    const colour = getComputedStyle(element).backgroundColor;
+    return colour === "rgba(0, 0, 0, 0)" ? ground(element.parentElement) : colour;
+  };
+  const low = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const says = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!says || !element.checkVisibility() || element.closest("svg")) continue;
+    const [a, b] = [getComputedStyle(element).color, ground(element)].map(light);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push(`${element.tagName} ${element.className} ${ratio.toFixed(2)}`);
+  }
+  return low;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+async def test_pages_can_be_read_in_any_window(page: Page, theme: str, width: int) -> None:
+    write([ours(str(n), "A", "AAB-"[n % 4].replace("-", "") or None, question="Which? " * 30)
+           for n in range(40)], "a_rather_long_name_of_a_run.json")  # fmt: skip
+    write([ours(str(n), "A", "A", question="Which? " * 30, difficulty="advanced" * 4)
+           for n in range(40)], "another_even_longer_name.json")  # fmt: skip
+    names = ["output/a_rather_long_name_of_a_run.json", "output/another_even_longer_name.json"]
+    await page.set_viewport_size({"width": width, "height": 900})
+    for arguments in (["--input", names[0]], ["--compare", *names]):
+        await page.goto(report(*arguments))
+        await page.check(f"[name=theme][value={theme}]")
+        assert await page.evaluate(_CONTRAST) == []
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        cells = page.locator("main table:not(#list) td, #list tr:not([hidden]) td")
+        for cell in [*(await cells.all())[:80]]:
+            box = await cell.bounding_box()
+            assert box is None or box["x"] + box["width"] <= width + 1, await cell.text_content()
+
+
+def live_list(path: Path) -> str:
+    """Writes a page whose rows are links to other pages, as those of the live view."""
+    source = """{% from "list.html" import filters as filter_form, row %}
+<!doctype html><title>live</title><style>{{ style }}</style>
+{{ filter_form(entries | length, filters, []) }}
+<table id="list"><thead><tr><th><button>question</button></th><th></th>
+<th><button>tokens</button></th></tr></thead>
+<tbody>{% for entry in entries %}{{ row(loop.index, entry, "", "", entry.name ~ ".html") }}
+{% endfor %}</tbody></table><button id="more" hidden>more</button><script>{{ script }}</script>"""
+    entries = [Entry(name, (Cell(str(n), n),), (), ("wrong",)) for name, n in (("a", 5), ("b", 3))]
+    page = templates().from_string(source).render(
+        entries=entries,
+        filters=[(name, meaning, 2 * (name == "wrong")) for name, meaning in FILTERS.items()],
+        style=style(),
+        script=script(["list.js", "keys.js"]),
+    )  # fmt: skip
+    path.write_text(page, encoding="utf-8")
+    return path.absolute().as_uri()
+
+
+async def test_a_list_that_grows_is_read_anew(page: Page) -> None:
+    await page.goto(live_list(Path("live.html")))
+    names = page.locator("#list tbody tr:not([hidden]) td:first-child")
+    await page.click("#list th:nth-child(3) button")
+    await expect(names).to_have_text(["b", "a"])
+    await expect(page.locator("label:has([value=alert])")).to_be_hidden()
+    await page.evaluate("""() => {
+      const row = document.querySelector("#list tbody tr").cloneNode(true);
+      row.dataset.tags = "alert";
+      row.dataset.text = "c";
+      row.cells[0].firstChild.textContent = "c";
+      row.cells[2].dataset.key = 4;
+      document.querySelector("#list tbody").append(row);
+      document.getElementById("list").dispatchEvent(new Event("rows-changed"));
+    }""")
+    await expect(names).to_have_text(["b", "c", "a"])  # sorted as before
+    await expect(page.locator("#shown")).to_have_text("3 found")
+    await expect(page.locator("label:has([value='']) .count")).to_have_text("3")
+    await page.check("[value=alert]")
+    await expect(names).to_have_text(["c"])
+    await page.evaluate("""() => {
+      for (const row of document.querySelectorAll("#list tbody tr")) row.dataset.tags = "wrong";
+      document.getElementById("list").dispatchEvent(new Event("rows-changed"));
+    }""")
+    await expect(page.locator("[value=alert]")).to_be_visible()  # or nobody could leave the filter
+    await expect(page.locator("#shown")).to_have_text("0 found")
+    assert await problems(page) == []
+
+
+@pytest.mark.parametrize("way", ["click", "Enter"])
+async def test_rows_may_lead_to_pages_of_their_own(page: Page, way: str) -> None:
+    live_list(Path("b.html"))
+    await page.goto(live_list(Path("live.html")))
+    if way == "click":
+        await page.click("#list tbody tr:nth-child(2) td:nth-child(3)")
+    else:
+        for key in ("j", "j", "Enter"):
+            await page.keyboard.press(key)
+    await page.wait_for_url("**/b.html")
+
+
+async def test_names_of_points_that_lie_together_can_be_read(page: Page) -> None:
+    names = [f"{name}.json" for name in ("alpha", "beta", "gamma", "delta", "epsilon")]
+    for tokens, name in enumerate(names):
+        usage = {"total_tokens": 1000 + tokens // 2}
+        write([ours(str(n), "A", "AB"[n % 2], token_usage=usage) for n in range(20)], name)
+    await page.goto(report("--compare", *(f"output/{name}" for name in names)))
+    chart = page.locator("figure:has-text('Tokens against accuracy')")
+    boxes = []
+    for name in names:
+        box = await chart.locator("text", has_text=name.removesuffix(".json")).bounding_box()
+        assert box is not None
+        boxes.append((box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"] * 0.8))
+    for place, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[place + 1 :]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
