@@ -12,7 +12,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-STYLES = ("base.css", "figures.css", "question.css")
+STYLES = ("base.css", "figures.css", "question.css", "live.css")
 
 
 @cache

@@ -10,9 +10,12 @@ from functools import partial
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
 from mdagents.display.words import phase_in_words
-from mdagents.live.case import Flip, LiveCase, Made, Turn
+from mdagents.live.case import LiveCase, Made, Turn
+from mdagents.pages.changes import Cause, causes
+from mdagents.pages.origins import Phrase, phrases
 from mdagents.pages.panel import Panel, colours_of, draw_panel, roles_of, since_start, turn_of
 from mdagents.pages.parts import Part, made_by
+from mdagents.pages.sentences import Quote
 from mdagents.scoring.formatting import percent
 
 _UPDATE = re.compile(r"round-(\d+)-update")
@@ -60,6 +63,8 @@ class ShownTurn:
     tokens: int
     recipients: tuple[str, ...]
     """Roles of those whom it wrote to."""
+    cause: Cause | None
+    """Why it gave another answer than before, if it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,8 @@ class Card:
     """Indices of the turns that it was made from."""
     at: int
     """In ms since the question was taken up."""
-    fields: tuple[tuple[str, str, bool], ...]
-    """(label, text, whether it says that nothing was said)"""
+    fields: tuple[tuple[str, tuple[Phrase, ...], bool], ...]
+    """(label, phrases, whether it says that nothing was said)"""
     alerts: tuple[str, ...]
     """What was found critical, whether or not the summary tells it."""
     flags: tuple[str, ...]
@@ -89,6 +94,8 @@ class Held:
     turn: int
     at: int
     changed: bool
+    said: Quote | None
+    """Where it says why it changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +185,8 @@ class QuestionPage:
     def turn(self, index: int) -> ShownTurn:
         """Return one turn."""
         turn, case = self.case.turns[index], self.case
-        flip = next((flip for flip in case.flips if flip.turn == index), None)
+        changed = any(flip.turn == index for flip in case.flips)
+        cause = next((c for c in causes(case) if c.flip.turn == index), None) if changed else None
         sent = [message for message in case.messages if turn_of(case, message) == index]
         return ShownTurn(
             index=index,
@@ -191,11 +199,12 @@ class QuestionPage:
             text=turn.text,
             failed=turn.failed,
             answer=turn.answer or "",
-            before=flip.before if flip else "",
+            before=cause.flip.before if cause else "",
             has_vote=turn.agent in case.votes,
             confidence="" if turn.confidence is None else percent(turn.confidence),
             tokens=turn.tokens,
             recipients=tuple(self.role(one.message.recipient) for one in sent),
+            cause=cause,
         )
 
     def role(self, agent: str) -> str:
@@ -209,13 +218,22 @@ class QuestionPage:
 
     def card(self, made: Made) -> Card:
         """Return one summary."""
-        texts = [(label, getattr(made.summary, name)) for name, label in LABELS.items()]
+        turns = self.case.turns
+        first = min(made.of_turns, default=0)
+        found = phrases(
+            made.summary,
+            {index: turns[index] for index in made.of_turns},
+            {index: turns[index] for index in range(first)},
+        )
         return Card(
             number=made.number,
             of=tuple(map(self.role, made.summary.agents)),
             turns=made.of_turns,
             at=since_start(self.case, made.at),
-            fields=tuple((label, text, text == PLACEHOLDER) for label, text in texts),
+            fields=tuple(
+                (label, found[name], getattr(made.summary, name) == PLACEHOLDER)
+                for name, label in LABELS.items()
+            ),
             alerts=made.summary.alerts,
             flags=tuple(flags(made.summary)),
         )
@@ -224,7 +242,7 @@ class QuestionPage:
     def strip(self) -> Strip:
         """Who held which answer after each step."""
         case = self.case
-        flips = {flip.turn for flip in case.flips}
+        changed = {cause.flip.turn: cause for cause in causes(case)}
         steps: dict[str, int] = {}
         held: dict[str, dict[int, Held]] = {}
         for index, turn in enumerate(case.turns):
@@ -232,7 +250,9 @@ class QuestionPage:
                 continue
             step = steps.setdefault(_step(turn), len(steps))
             at = since_start(case, turn.ended_at)
-            held.setdefault(turn.agent, {})[step] = Held(turn.answer, index, at, index in flips)
+            said = changed[index].said if index in changed else None
+            given = Held(turn.answer, index, at, index in changed, said)
+            held.setdefault(turn.agent, {})[step] = given
         rows = tuple(
             (
                 self.roles[agent],
@@ -273,9 +293,9 @@ class QuestionPage:
         return max((since_start(case, at) for at in times), default=0)
 
     @property
-    def changes(self) -> Sequence[Flip]:
-        """Where an expert changed its answer."""
-        return self.case.flips
+    def changes(self) -> Sequence[Cause]:
+        """Where an expert changed its answer, and why."""
+        return causes(self.case)
 
     @property
     def deciding(self) -> int | None:
