@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import TypeAdapter
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -27,12 +28,13 @@ from watchfiles import awatch
 from mdagents.agents.case import make_case_id
 from mdagents.live import LIVE_FILE, FeedReader
 from mdagents.live.case import LiveCase
+from mdagents.view.address import LOOPBACK
 from mdagents.view.runs import ListedRun, Runs
 
 SCHEMA_VERSION = "1.0.0"
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 _CASE = TypeAdapter(LiveCase)
+_IN_URL = ":/%#?=@[]!$&'()*+,;"
 _LONGEST_SILENCE = 1_000  # ms, after which a file is looked at though nobody told of a change
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
@@ -50,7 +52,7 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
         output_dir: Where runs are.
         hosts: Names in the Host header that are answered: others are another site's page that
             reaches for this one (DNS rebinding).
-        token: What `?token=…` or the cookie of that name must be; empty for none.
+        token: What `?token=…` or the cookie that this sets must be; empty for none.
     """
     app = Starlette(
         routes=[
@@ -90,12 +92,30 @@ class _Guard:
                 ]
             await send(message)
 
-        given = request.query_params.get("token") or request.cookies.get("token") or ""
-        if self._token and not secrets.compare_digest(given.encode(), self._token.encode()):
-            answer = Response("give the token that was printed with the address", 401)
-            await answer(scope, receive, send_with_headers)
-            return
-        await self._app(scope, receive, send_with_headers)
+        app: ASGIApp = self._app
+        if self._token:
+            # A browser sends a cookie to all ports: one view must not take that of another.
+            cookie = f"token-{request.url.port}"
+            in_address = request.query_params.get("token", "")
+            given = in_address or request.cookies.get(cookie, "")
+            if not secrets.compare_digest(given.encode(), self._token.encode()):
+                app = Response("give the token that was printed with the address", 401)
+            elif in_address and "text/html" in request.headers.get("accept", ""):
+                app = _without_token(request, cookie)
+        await app(scope, receive, send_with_headers)
+
+
+def _without_token(request: Request, cookie: str) -> Response:
+    """Keep the token in a cookie, and send the browser to the address without it.
+
+    Not by a redirect: to a page that is reached from another site's link that would be one more
+    step from there, on which a browser leaves a strict cookie out.
+    """
+    url = quote(str(request.url.remove_query_params("token")), safe=_IN_URL)
+    answer = Response(headers={"refresh": f"0; url={url}"}, media_type="text/html")
+    token = request.query_params["token"]
+    answer.set_cookie(cookie, token, path="/", httponly=True, samesite="strict")
+    return answer
 
 
 async def _error(request: Request, error: Exception) -> Response:
