@@ -137,7 +137,7 @@ class _Program:
         if view is not None:
             if result.already_finished:
                 print_line(view.start(result.folder.name))
-            view.stays = result.outcome is not Outcome.INTERRUPTED
+            print_line(view.outlook(may_stay=result.outcome is not Outcome.INTERRUPTED))
         return _status(result) if is_printed else _status(result) or STOPPED
 
     def _view(self, options: argparse.Namespace, config: RunConfig) -> RunView:

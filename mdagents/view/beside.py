@@ -45,16 +45,15 @@ class RunView:
         self._again = again
         self._child: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
-        self.stays = False
-        """Whether it waits for the user at the end, if there is a terminal."""
+        self._waits = False  # for the user, at the end
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is None and self._child is not None:
-                self._say_goodbye()
+            if kind is None and self._waits:
+                _wait_for_enter()
         finally:
             self.close()
 
@@ -72,6 +71,17 @@ class RunView:
         except (ConfigError, OSError) as error:
             return f"NOTE: there is no live view: {error}"
         return f"view       {url}"
+
+    def outlook(self, *, may_stay: bool) -> str:
+        """Return the last line about it, where it ends with the run; in a terminal it may stay.
+
+        Args:
+            may_stay: Whether the user did not ask for the end.
+        """
+        if self._child is None:
+            return ""
+        self._waits = may_stay and _is_watched()
+        return "" if self._waits else f"the view ends with the run; to see it again: {self._again}"
 
     def trouble(self) -> str:
         """Return once that it has died, and of what; empty while it lives."""
@@ -125,15 +135,6 @@ class RunView:
             child.stdin.flush()
         return child
 
-    def _say_goodbye(self) -> None:
-        if not (self.stays and _is_watched()):
-            print_line(f"the view ends with the run; to see it again: {self._again}")
-            return
-        print_line("the view is still there: press Enter to end it")
-        _forget_typed()
-        with contextlib.suppress(KeyboardInterrupt):
-            sys.stdin.readline()
-
 
 def _is_watched() -> bool:
     """Return whether a person at a terminal reads stderr and can answer on stdin."""
@@ -144,9 +145,11 @@ def _is_watched() -> bool:
         return False
 
 
-def _forget_typed() -> None:
-    """Forget what was typed while the run was at work: an Enter of then is no answer."""
+def _wait_for_enter() -> None:
     import termios  # not on Windows, where no view is started
 
-    with contextlib.suppress(termios.error):
+    print_line("the view is still there: press Enter to end it")
+    with contextlib.suppress(termios.error):  # an Enter while the run was at work is no answer
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.readline()

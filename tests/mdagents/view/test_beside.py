@@ -229,6 +229,7 @@ class Terminal:
                 MDAGENTS_EXAID="off",
                 OPENAI_API_KEY="k",
                 OPENAI_BASE_URL=provider.openai_base_url,
+                PYTHONPATH=str(REPOSITORY),
                 TERM="xterm",
             ),
             stdin=inside,
@@ -323,3 +324,25 @@ def test_ctrl_c_in_a_terminal_leaves_at_once(provider: FakeProvider) -> None:
         assert ends(child)
         assert STAYS not in terminal.shown
         hold.release()
+
+
+FIRST_RUN = f"""
+from scripts import first_run
+first_run.RUN = ("--dataset", {str(SAMPLE)!r}, "--limit", "1", "--method", "zero_shot", "--view")
+raise SystemExit(first_run.main())
+"""
+
+
+def test_a_first_run_is_still_there_after_its_last_words(provider: FakeProvider) -> None:
+    with (
+        Terminal(provider, "-c", FIRST_RUN) as terminal,
+        Terminal(provider, "-c", FIRST_RUN.replace("zero_shot", "cot")) as another,
+    ):
+        for shown in (terminal, another):
+            shown.wait_for(STAYS)
+            assert shown.shown.index("view  ") < shown.shown.index("Next, with a model")
+            assert shown.shown.rstrip().endswith(STAYS)
+            assert state_of(shown) == "finished"
+        terminal.press(b"\r")
+        another.press(b"\x03")
+        assert terminal.end() == another.end() == 0
