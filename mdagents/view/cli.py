@@ -34,6 +34,7 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
         from mdagents.view.serve import make_server, open_browser
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error}: pip install -r requirements.txt") from error
+    is_seen = not options.no_open and has_screen(read_variables(), sys.platform)
     place = listen(options.view_host, options.view_port)
     with place.socket:
         server = make_server(folder, place.hosts, place.token)
@@ -45,7 +46,7 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
         url = place.url(page)
         print_result(f"runs of {folder}: {url} (Ctrl-C ends it)")
         # Other users can read the arguments of a browser's process.
-        if not options.no_open and not place.token and has_screen(read_variables(), sys.platform):
+        if is_seen and not place.token:
             open_browser(url)
         server.run(sockets=[place.socket])
     return 0

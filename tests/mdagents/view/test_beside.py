@@ -19,9 +19,10 @@ from typing import Self
 import httpx2
 import pytest
 
+from scripts import first_run
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
-from tests.mdagents.view.served import address_in, children, is_running, kill, view
+from tests.mdagents.view.served import address_in, children, is_running, kill, start
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE, Run, program, records
 
@@ -145,11 +146,13 @@ def test_a_library_that_is_missing_is_a_note(provider: FakeProvider, tmp_path: P
     hold = provider.hold()
     command = [sys.executable, str(REPOSITORY / "main.py"), "--dataset", str(SAMPLE)]
     with subprocess.Popen(
-        [*command, "--num-samples", "1", *VIEWED],
+        [*command, "--num-samples", "1"],
         env=bare_environment(
             OPENAI_API_KEY="k",
             OPENAI_BASE_URL=provider.openai_base_url,
             PYTHONPATH=str(tmp_path),
+            MDAGENTS_VIEW="1",
+            MDAGENTS_VIEW_PORT="0",
         ),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -201,11 +204,13 @@ def test_the_address_is_said_to_those_who_asked_for_no_display(provider: FakePro
 
 def test_a_view_of_another_run_is_at_the_next_port(provider: FakeProvider) -> None:
     Path("output").mkdir()
-    with view("--view-port", "7576") as (_, first):
-        assert first == "http://127.0.0.1:7576"
+    with start("--no-open") as first:
+        assert first.stdout is not None
+        taken = address_in(first.stdout.readline())
         with program(provider, "--num-samples", "1", "--view", "--difficulty", "basic") as process:
-            assert int(address(process).split(":")[2].partition("/")[0]) > 7576
+            assert not address(process).startswith(f"{taken}/")
             process.communicate()
+        first.kill()
     assert process.returncode == 0
 
 
@@ -331,6 +336,24 @@ from scripts import first_run
 first_run.RUN = ("--dataset", {str(SAMPLE)!r}, "--limit", "1", "--method", "zero_shot", "--view")
 raise SystemExit(first_run.main())
 """
+
+
+def test_a_first_run_in_a_pipe_ends_by_itself(provider: FakeProvider) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_RUN],
+        env=bare_environment(
+            MDAGENTS_EXAID="off",
+            OPENAI_API_KEY="k",
+            OPENAI_BASE_URL=provider.openai_base_url,
+            PYTHONPATH=str(REPOSITORY),
+        ),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    assert done.stdout.rstrip().endswith(first_run.what_next().rstrip())
+    last = "the view ends with the run; to see it again: .venv/bin/python view.py output"
+    assert done.stderr.splitlines()[-1] == last
 
 
 def test_a_first_run_is_still_there_after_its_last_words(provider: FakeProvider) -> None:

@@ -188,6 +188,14 @@ def test_what_is_no_folder_of_runs(followed: Path) -> None:
         assert err == "NOTE: there is no run in empty yet; it is shown as soon as there is\n"
 
 
+def test_a_library_that_is_missing_is_one_line(tmp_path: Path) -> None:
+    Path("output").mkdir()
+    (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('No module uvicorn')")
+    status, out, err = end(start(PYTHONPATH=str(tmp_path)))
+    assert (status, out) == (2, "")
+    assert err == "error: No module uvicorn: pip install -r requirements.txt\n"
+
+
 def test_a_run_that_is_named_is_the_page(followed: Path) -> None:
     with view(str(followed)) as (_, address):
         root, path = address.split("/runs/")
