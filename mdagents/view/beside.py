@@ -78,8 +78,8 @@ class RunView:
         Args:
             may_stay: Whether the user did not ask for the end.
         """
-        if self._child is None:
-            return ""
+        if (trouble := self.trouble()) or self._child is None:
+            return trouble
         self._waits = may_stay and _is_watched()
         return "" if self._waits else f"the view ends with the run; to see it again: {self._again}"
 

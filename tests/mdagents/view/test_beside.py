@@ -127,6 +127,22 @@ def test_a_view_that_is_killed_is_said_and_the_run_goes_on(provider: FakeProvide
     assert len(records()) == 2
 
 
+def test_a_view_that_dies_at_the_end_is_said_instead_of_what_comes_next(
+    provider: FakeProvider,
+) -> None:
+    hold = provider.hold()
+    with program(provider, "--num-samples", "1", *VIEWED) as process:
+        address(process)
+        (child,) = children(process.pid)
+        hold.release()
+        assert process.stderr is not None
+        assert any(" calls, " in line for line in process.stderr)
+        kill(child)
+        _, err = process.communicate()
+    note = "NOTE: there is no live view any more: its process ended with -9"
+    assert [line for line in err.splitlines() if "view" in line] == [note]
+
+
 def test_a_port_that_is_taken_is_a_note(provider: FakeProvider) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
