@@ -41,6 +41,7 @@ from benchmarks.harness import (
     judged,
     lines_of,
     make_parser,
+    p95,
     parse,
     records,
     run_folder,
@@ -365,7 +366,7 @@ def measure_defaults(place: Workspace, questions: int, connections: Sequence[int
                 judged(f"{at}: questions without a summary", questions - summarised, 0, digits=0),
                 judged(f"{at}: first word to first summary, median", median(first), 10, " s"),
                 judged(f"{at}: newest word to summary, median", median(newest), 5, " s"),
-                judged(f"{at}: the same, p95", _p95(newest), 15, " s"),
+                judged(f"{at}: the same, p95", p95(newest), 15, " s"),
                 judged(f"{at}: answered otherwise", _differing(seen, alone), 0, digits=0),
                 judged(f"{at}: whole run / without EXAID", seconds / alone_seconds, 1.3),
             ]
@@ -497,11 +498,7 @@ def _sums_are_right(seen: Run) -> bool:
 
 
 def _middle_and_p95(values: Sequence[float]) -> str:
-    return f"{median(values):.1f}, {_p95(values):.1f}"
-
-
-def _p95(values: Sequence[float]) -> float:
-    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+    return f"{median(values):.1f}, {p95(values):.1f}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -109,6 +109,11 @@ def judged(what: str, value: float, aim: float, unit: str = "", digits: int = 2)
     return Result(what, f"{value:.{digits}f}{unit}", f"<= {aim:.{4}g}{unit}", verdict)
 
 
+def p95(values: Sequence[float]) -> float:
+    """Return the value that 95 % of the values do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+
+
 def show_table(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     """Print a table of column -> cell; the first column is text, the others are numbers."""
     first, *others = rows[0]

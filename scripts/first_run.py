@@ -7,7 +7,7 @@ import io
 import shlex
 import signal
 import sys
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -23,11 +23,15 @@ from mdagents.runs.program import Called
 from mdagents.runs.program import main as run
 
 # Not `python`: that of the system has none of the packages.
-CALLED = Called(".venv/bin/python main.py", ".venv/bin/python evaluate_text_output.py")
+CALLED = Called(
+    ".venv/bin/python main.py",
+    ".venv/bin/python evaluate_text_output.py",
+    ".venv/bin/python view.py",
+)
 RUN = (
     *("--model", "local", "--preset", "small", "--dataset", "medqa-sample", "--fresh"),
     # A router that is too small to judge would not show each team by itself.
-    *("--num-samples", "4", "--difficulty", "adaptive,basic,intermediate,advanced"),
+    *("--num-samples", "4", "--difficulty", "adaptive,basic,intermediate,advanced", "--view"),
 )
 NEXT_MODEL, QUESTIONS = "gemini-2.5-flash-lite", 100
 
@@ -39,12 +43,17 @@ def main() -> int:
     parser.add_argument("--output-dir", help="where the run goes [output]")
     parser.add_argument("--evaluation-dir", help="where the page goes [evaluation]")
     options = parser.parse_args()
+    with ExitStack() as until:  # the view is there until all of this has been read
+        return _show(options, until)
+
+
+def _show(options: argparse.Namespace, until: ExitStack) -> int:
     output = ["--output-dir", options.output_dir] if options.output_dir else []
     evaluation = ["--evaluation-dir", options.evaluation_dir] if options.evaluation_dir else []
 
     flags = [*RUN, *output]
     print_result(f"$ {CALLED.run} {shlex.join(flags)}")
-    status = run(flags, skip=(), show_interaction_table=False, called=CALLED)
+    status = run(flags, skip=(), show_interaction_table=False, called=CALLED, until=until)
     if status:
         return status
 

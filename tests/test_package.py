@@ -123,7 +123,7 @@ def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("rnu --model x", "there is no 'mdagents rnu'; there are run, score, "),
+        ("rnu --model x", "there is no 'mdagents rnu'; there are run, view, score, "),
         ("rnu", "; did you mean 'run'?"),
         ("data downlaod medqa", "; did you mean 'data download'?"),
         ("download medqa", "; did you mean 'data download'?"),
@@ -154,6 +154,7 @@ def test_the_embedded_model_from_another_folder(bin_dir: Path) -> None:
 
 PROGRAMS = [
     ["main.py"],
+    ["view.py"],
     ["evaluate_text_output.py"],
     ["split_test_data.py"],
     ["extract_by_question_id.py"],

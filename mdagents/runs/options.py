@@ -29,6 +29,7 @@ from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
 from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
 from mdagents.settings import Difficulty, Method, Preset
+from mdagents.view.address import add_address_flags
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
 """Variables that `env_flag` reads for the constants of `main.py`."""
@@ -235,6 +236,7 @@ def make_parser(program: str = "python main.py") -> _Parser:
     _add_team_flags(parser.add_argument_group("Teams"))
     _add_endpoint_flags(parser.add_argument_group("Calls and limits"))
     _add_run_flags(parser.add_argument_group("Run and output"))
+    _add_view_flags(parser.add_argument_group("Live view"))
     fields = RunConfig.model_fields.items()
     defaults = {n: field.default for n, field in fields if isinstance(field.default, _PLAIN)}
     parser.set_defaults(**{n: str(d) if isinstance(d, Path) else d for n, d in defaults.items()})
@@ -334,3 +336,9 @@ def _add_run_flags(group: Any) -> None:
         help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
     switch("--json", help="print the results as one JSON object and nothing else")
     switch("--log-prompts", help="write prompts and replies into calls.jsonl")
+
+
+def _add_view_flags(group: Any) -> None:
+    add = group.add_argument
+    add("--view", action="store_true", help="show the run in a browser while it is at work")
+    add_address_flags(group)

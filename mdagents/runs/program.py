@@ -10,21 +10,28 @@ import shlex
 import signal
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.clock import Clock
 from infra.config import CHOICES, parse_environment, read_variables, set_by_process
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result, reaches_any_screen
 from mdagents.records.manifest import read_manifest
+from mdagents.runs.config import RunConfig
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.runner import Outcome
 from mdagents.runs.session import RunResult, run
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
+from mdagents.view.address import has_screen
+
+if TYPE_CHECKING:
+    from mdagents.view.beside import RunView
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""
@@ -40,17 +47,18 @@ class Called:
 
     run: str
     score: str
+    view: str
 
 
 def _from_a_clone(program: str) -> Called:
     """Name the programs of a clone as the user did, from whichever folder."""
     path = Path(program)
     folder = path.parent if path.name == "main.py" else Path()
-    names = (folder / name for name in ("main.py", "evaluate_text_output.py"))
+    names = (folder / name for name in ("main.py", "evaluate_text_output.py", "view.py"))
     return Called(*(f"python {shlex.quote(str(name))}" for name in names))
 
 
-INSTALLED = Called("mdagents run", "mdagents score")
+INSTALLED = Called("mdagents run", "mdagents score", "mdagents view")
 
 
 @reaches_any_screen
@@ -60,6 +68,7 @@ def main(
     skip: Collection[str],
     show_interaction_table: bool,
     called: Called | None = None,
+    until: ExitStack | None = None,
 ) -> int:
     """Run a benchmark.
 
@@ -68,6 +77,7 @@ def main(
         skip: Levels that are left out whatever the command line says: the constants of `main.py`.
         show_interaction_table: The same for `--show-interaction-table`.
         called: How the user calls it; None: as the program of a clone that runs.
+        until: Ends the live view when it is closed; None: that ends with this call.
 
     Returns:
         The exit status.
@@ -76,7 +86,8 @@ def main(
         signal.signal(signal.SIGINT, signal.default_int_handler)
     program = _Program(argv, called or _from_a_clone(sys.argv[0]))
     try:
-        return program.run(skip, show_interaction_table=show_interaction_table)
+        with ExitStack() as own:
+            return program.run(skip, until or own, show_interaction_table=show_interaction_table)
     except ConfigError as error:
         print_line(f"error: {error}")
         return WRONG_USE
@@ -99,7 +110,7 @@ class _Program:
     def _variables(self) -> Mapping[str, str]:
         return read_variables()
 
-    def run(self, skip: Collection[str], *, show_interaction_table: bool) -> int:
+    def run(self, skip: Collection[str], until: ExitStack, *, show_interaction_table: bool) -> int:
         """Do what the command line says; see `main`."""
         options = self._options()
         config = read_config(options, skip)
@@ -109,6 +120,7 @@ class _Program:
 
             text = forecast(config, environment).as_text()
             return FINISHED if self._print(text) else STOPPED
+        view = until.enter_context(self._view(options, config)) if options.view else None
         result = asyncio.run(
             run(
                 config,
@@ -117,11 +129,27 @@ class _Program:
                 display=options.display,
                 show_interaction_table=options.show_interaction_table or show_interaction_table,
                 on_ready=_spare_the_collector,
+                view=view,
             )
         )
         is_printed = self._print(self._shown(result, as_json=options.json))
         print_line(self._ending(result))
+        if view is not None:
+            if result.already_finished:
+                print_line(view.start(result.folder.name))
+            print_line(view.outlook(may_stay=result.outcome is not Outcome.INTERRUPTED))
         return _status(result) if is_printed else _status(result) or STOPPED
+
+    def _view(self, options: argparse.Namespace, config: RunConfig) -> RunView:
+        from mdagents.view.beside import RunView  # not needed for most runs
+
+        return RunView(
+            config.output_dir,
+            options.view_host,
+            options.view_port,
+            opens=not options.no_open and has_screen(self._variables, sys.platform),
+            again=f"{self._called.view} {shlex.quote(str(config.output_dir))}",
+        )
 
     @staticmethod
     def _print(text: str) -> bool:

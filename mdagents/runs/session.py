@@ -19,10 +19,12 @@ from contextlib import (
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import TextWrapper
+from typing import TYPE_CHECKING
 
 from infra.clock import Clock, epoch_ms
 from infra.config import Environment, LLMRole, Provider
 from infra.errors import BenchError, ConfigError, NothingRecorded
+from infra.files.printing import print_line
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.layers.gate import Urgency
 from infra.ledger import Ledger
@@ -44,6 +46,9 @@ from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.runner import Outcome, Recorded, Runner
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import Method, Status, TeamRole
+
+if TYPE_CHECKING:
+    from mdagents.view.beside import RunView
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
 """Cached replies of all runs, below the output folder."""
@@ -77,6 +82,7 @@ async def run(
     show_interaction_table: bool = False,
     on_ready: Callable[[], None] = lambda: None,
     stops_on_signals: bool = True,
+    view: RunView | None = None,
 ) -> RunResult:
     """Answer what a configuration asks for, or go on where an earlier process stopped.
 
@@ -89,6 +95,7 @@ async def run(
         stops_on_signals: Whether the first SIGINT, SIGTERM or SIGHUP lets questions under way
             finish and the second stops at once; else signals are the caller's.
         on_ready: Called once, when everything that the questions need is loaded.
+        view: Started before the first question; the caller ends it.
 
     Raises:
         ConfigError: A setting, a key or a file is not valid; nothing was written.
@@ -119,10 +126,14 @@ async def run(
             record = _recorder(store, shown, show_interaction_table)
             runner = Runner(plan, models, ledger, clock, observers, exaid, record)
             _show_banner(shown, store, plan, len(kept))
+            if view is not None:
+                line = view.start(plan.manifest.name)
+                shown.say(line)
+                print_line(line if display == "none" else "")  # nobody could guess the token
             if config.exaid_policy is not None and observers.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
             stops = _stop_on_signals(runner, shown) if stops_on_signals else []
-            showing = asyncio.ensure_future(_show(shown, live, store, registry, exaid, clock))
+            showing = asyncio.ensure_future(_show(shown, live, view, store, registry, exaid, clock))
             writing = asyncio.ensure_future(live.keep_writing())
             try:
                 return await _execute(plan, store, runner, _workers(config, registry), clock, stops)
@@ -365,6 +376,7 @@ def _stop_on_signals(runner: Runner, display: Display) -> list[int]:
 async def _show(
     display: Display,
     live: LiveFeed,
+    view: RunView | None,
     store: RunStore,
     registry: ModelRegistry,
     exaid: ExaidQueue,
@@ -385,4 +397,6 @@ async def _show(
         )
         display.refresh(snapshot)
         live.refresh(snapshot)
+        if view is not None and (trouble := view.trouble()):
+            display.say(trouble)
         await asyncio.sleep(display.period)

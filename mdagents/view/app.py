@@ -8,49 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from infra.errors import ConfigError
-from mdagents.agents.case import make_case_id
 from mdagents.display.words import label_of
-from mdagents.live.case import LiveCase
-from mdagents.live.runs import ListedRun, RunState
+from mdagents.live.runs import RunState
 from mdagents.pages.layout import Frame, make_frame, templates
 from mdagents.pages.run import RunLine, question_address
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
+from mdagents.view import api
+from mdagents.view.address import LOOPBACK
+from mdagents.view.asked import run_of, watches_of
+from mdagents.view.guard import Guard
 from mdagents.view.results import make_report, read_recorded
 from mdagents.view.watch import RunWatch, Update, Watches, live_page
 
-SCHEMA_VERSION = "1.0.0"
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
-_CASE = TypeAdapter(LiveCase)
 _PING = 15  # seconds
 _DIGITS = 18  # of a version
-_HEADERS = {
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
-    "form-action 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
 
 
 def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = "") -> Starlette:
@@ -60,13 +46,13 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
         output_dir: Where runs are.
         hosts: Names in the Host header that are answered: others are another site's page that
             reaches for this one (DNS rebinding).
-        token: What `?token=…` or the cookie of that name must be; empty for none.
+        token: What `?token=…` or the cookie that this sets must be; empty for none.
     """
     app = Starlette(
         routes=[
-            Route("/api/runs", _runs),
-            Route("/api/runs/{run}", _run),
-            Route("/api/runs/{run}/questions/{case}", _question),
+            Route("/api/runs", api.runs),
+            Route("/api/runs/{run}", api.run),
+            Route("/api/runs/{run}/questions/{case}", api.question),
             Route("/", _list_page),
             Route("/events", _list_events),
             Route("/compare", _comparison),
@@ -77,7 +63,7 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
-            Middleware(_Guard, token=token),
+            Middleware(Guard, token=token),
         ],
         exception_handlers={HTTPException: _error},
     )
@@ -86,41 +72,13 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
     return app
 
 
-class _Guard:
-    """Asks for the token, and adds the headers that every answer has."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._token = token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope)
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        given = request.query_params.get("token") or request.cookies.get("token") or ""
-        if self._token and not secrets.compare_digest(given.encode(), self._token.encode()):
-            answer = Response("give the token that was printed with the address", 401)
-            await answer(scope, receive, send_with_headers)
-            return
-        await self._app(scope, receive, send_with_headers)
-
-
 async def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code)
 
 
 async def _list_page(request: Request) -> Response:
-    watch = _watches(request).list
+    watch = watches_of(request).list
     await watch.refresh()
     return _page(
         "page_runs.html",
@@ -133,7 +91,7 @@ async def _list_page(request: Request) -> Response:
 
 
 async def _run_page(request: Request) -> Response:
-    watch = await _found(request)
+    watch = await run_of(request)
     page = watch.page
     events = f"{page.line.address}/events" if _is_live(watch) else ""
     frame = make_frame("list.js", "keys.js", "live.js")
@@ -141,7 +99,7 @@ async def _run_page(request: Request) -> Response:
 
 
 async def _question_page(request: Request) -> Response:
-    watch = await _found(request)
+    watch = await run_of(request)
     id_ = request.path_params["case"]
     case = watch.case(id_)
     recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
@@ -184,7 +142,7 @@ def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | N
 
 
 async def _report(request: Request) -> Response:
-    watch = await _found(request)
+    watch = await run_of(request)
     return await _made(["--input", str(watch.run.folder)])
 
 
@@ -192,7 +150,7 @@ async def _comparison(request: Request) -> Response:
     names = request.query_params.getlist("run")
     folders = []
     for name in names:
-        run = _watches(request).runs.get(name)
+        run = watches_of(request).runs.get(name)
         if run is None:
             raise HTTPException(404, "there is no such run")
         folders.append(str(run.folder))
@@ -210,12 +168,12 @@ async def _made(arguments: list[str]) -> Response:
 
 
 async def _list_events(request: Request) -> Response:
-    pages = _watches(request).list.pages
+    pages = watches_of(request).list.pages
     return EventSourceResponse(_sent(pages.updates("", _after(request))), ping=_PING)
 
 
 async def _events(request: Request) -> Response:
-    watch = await _found(request)
+    watch = await run_of(request)
     page = request.query_params.get("case", "")
     if page and watch.case(page) is None:
         raise HTTPException(404, "the feed of this run tells of no such question")
@@ -245,72 +203,3 @@ def _page(template: str, frame: Frame, **values: object) -> Response:
     html = templates().get_template(template).render(frame=frame, **values)
     headers = {"content-security-policy": frame.policy}
     return Response(plain(html), media_type="text/html", headers=headers)
-
-
-async def _runs(request: Request) -> Response:
-    watch = _watches(request).list
-    await watch.refresh()
-    return _answer({"runs": [_listed(run) for run in watch.listed]})
-
-
-async def _run(request: Request) -> Response:
-    watch = await _found(request)
-    return _answer(
-        {
-            **_listed(watch.run),
-            "under_way": [_summary(case) for case in watch.live.under_way],
-            "decided": [_summary(case) for case in watch.live.decided],
-        }
-    )
-
-
-async def _question(request: Request) -> Response:
-    watch = await _found(request)
-    case = watch.case(request.path_params["case"])
-    if case is None:
-        id_ = request.path_params["case"]
-        recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
-        case = None if recorded is None else recorded.page.case
-    if case is None:
-        raise HTTPException(404, "this run has no such question, or has not begun with it")
-    return _answer(_CASE.dump_python(case, mode="json"))
-
-
-async def _found(request: Request) -> RunWatch:
-    watch = await _watches(request).of(request.path_params["run"])
-    if watch is None:
-        raise HTTPException(404, "there is no such run")
-    return watch
-
-
-def _watches(request: Request) -> Watches:
-    watches: Watches = request.app.state.watches
-    return watches
-
-
-def _listed(run: ListedRun) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "state": run.state,
-        "dataset": run.manifest.dataset,
-        "models": run.manifest.models,
-        "questions": run.questions,
-        "totals": run.totals.model_dump(mode="json"),
-    }
-
-
-def _summary(case: LiveCase) -> dict[str, Any]:
-    return {
-        "case": make_case_id(*case.item),
-        "item": case.item,
-        "level": case.routed and case.routed.level,
-        "phase": case.turns[-1].phase if case.turns else "",
-        "speaking": [turn.role for turn in case.speaking],
-        "votes": case.votes,
-        "answer": case.ended and case.ended.answer,
-    }
-
-
-def _answer(content: dict[str, Any]) -> Response:
-    body = json.dumps({"schema_version": SCHEMA_VERSION, **content})  # ASCII, as the feed
-    return Response(body, media_type="application/json")

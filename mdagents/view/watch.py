@@ -22,7 +22,7 @@ from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.view.stage import Operation, Stage
 
-_BETWEEN = 0.25  # seconds from one update of a page to the next
+_BETWEEN = 0.25  # seconds from one update of a page to the next, four a second at most
 _LONGEST_SILENCE = 1_000  # ms, after which files are looked at though nobody told of a change
 _BETWEEN_LISTS = 2.0  # seconds
 _SHARE = 0.04  # of the time, at most, is spent on reading results
@@ -39,6 +39,7 @@ class Watch:
         parts: Name of a page -> its parts as they are now; None when there is no such page.
         version: Returns a number that grows with what is known.
         changes: Yields whenever something may have changed; ends when nothing will any more.
+        between: Seconds from one update of a page to the next.
     """
 
     def __init__(
@@ -46,7 +47,10 @@ class Watch:
         parts: Callable[[str], Iterable[Part] | None],
         version: Callable[[], int],
         changes: Callable[[], AsyncIterator[None]],
+        *,
+        between: float = _BETWEEN,
     ) -> None:
+        self._between = between
         self._parts, self._version, self._changes = parts, version, changes
         self._stages: dict[str, tuple[Stage, list[object]]] = {}  # name -> page, who looks at it
         self._task: asyncio.Task[None] | None = None
@@ -99,7 +103,7 @@ class Watch:
                 for page, (stage, _) in tuple(self._stages.items()):
                     self._update(page, stage)
                 self._wake()
-                await asyncio.sleep(_BETWEEN)
+                await asyncio.sleep(self._between)
         finally:
             asyncio.get_running_loop().call_soon(self._wake)  # when the task is done
 

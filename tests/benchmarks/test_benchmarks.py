@@ -21,6 +21,7 @@ from benchmarks import (
     teams,
     texts,
     throughput,
+    view,
 )
 from benchmarks.harness import (
     BASIC,
@@ -61,6 +62,17 @@ pytestmark = pytest.mark.skipif(
                 "first request to last reply / bare client's",
             ],
             id="throughput",
+        ),
+        pytest.param(
+            view.main,
+            "--questions 2 --in-flight 2 --rounds 1 --readers 2",
+            [
+                "wall time of a run / without a view",
+                "CPU of a run / of all but its feed",
+                "server: most memory",
+                "from a word said to a reader, median",
+            ],
+            id="view",
         ),
         pytest.param(
             teams.main,

@@ -1,0 +1,114 @@
+"""A browser that is sent what changed shows what one does that was sent all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdagents.pages.parts import Part
+from mdagents.view.stage import Operation, Stage
+from mdagents.view.watch import Watch
+
+
+def part(id_: str, text: str, said: str | None) -> Part:
+    return Part(id_, "page", text, lambda: f"<{text}>", said)
+
+
+class Browser:
+    """What a page shows: part -> its HTML and what was said in it."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, tuple[str, str]] = {}
+
+    def apply(self, operations: list[Operation], now: dict[str, Part]) -> None:
+        for what, id_, *rest in operations:
+            if what == "put":
+                self.shown[id_] = rest[1], now[id_].grows or ""  # the text is a part of the HTML
+            elif what == "add":
+                html, said = self.shown[id_.removesuffix("-said")]
+                self.shown[id_.removesuffix("-said")] = html, said + rest[0]
+            else:
+                self.shown.pop(id_, None)
+
+
+_ids = st.sampled_from("abcd")
+_steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("change"), _ids, st.text("xyz", max_size=2)),
+        st.tuples(st.just("say"), _ids, st.text("mno", min_size=1, max_size=3)),
+        st.tuples(st.just("drop"), _ids, st.just("")),
+        st.tuples(st.just("look"), st.just(""), st.just("")),
+        st.tuples(st.just("restart"), st.just(""), st.just("")),
+    ),
+    max_size=40,
+)
+
+
+@given(_steps)
+def test_a_browser_shows_what_is_there_however_often_it_or_the_server_was_away(
+    steps: list[tuple[str, str, str]],
+) -> None:
+    parts: dict[str, tuple[str, str]] = {}
+    browser, known, version = Browser(), 0, 10
+    stage = Stage(version)
+    for what, id_, text in [*steps, ("look", "", "")]:
+        version += 1
+        if what == "change":
+            parts[id_] = text, parts.get(id_, ("", ""))[1]
+        elif what == "say":
+            html, said = parts.get(id_, ("", ""))
+            parts[id_] = html, said + text
+        elif what == "drop":
+            parts.pop(id_, None)
+        elif what == "restart":
+            stage = Stage(version)
+        now = {key: part(key, *value) for key, value in parts.items()}
+        stage.update(now.values(), version)
+        if what == "look":
+            browser.apply(stage.since(known), now)
+            known = stage.version
+    expected = {key: (f"<{text}>", said) for key, (text, said) in parts.items()}
+    gone = browser.shown.keys() - expected.keys()
+    assert {k: v for k, v in browser.shown.items() if k not in gone} == expected
+    assert not gone or any(what == "restart" for what, *_ in steps)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None:
+    chance, ticks = random.Random(seed), 0
+
+    async def changes() -> AsyncIterator[None]:
+        nonlocal ticks
+        for ticks in range(30):  # noqa: B007
+            await asyncio.sleep(chance.random() / 500)
+            yield
+
+    watch = Watch(
+        lambda _: [part("a", str(ticks), "x" * ticks)], lambda: ticks, changes, between=0.001
+    )
+
+    async def look(page: str) -> None:
+        async with aclosing(watch.updates(page, 0)) as updates:
+            async for _ in updates:
+                await asyncio.sleep(chance.random() / 500)
+
+    before = asyncio.all_tasks()
+    readers = [asyncio.create_task(look(str(n % 3))) for n in range(6)]
+    for reader in chance.sample(readers, 4):
+        await asyncio.sleep(chance.random() / 100)
+        reader.cancel()
+    rest = [reader for reader in readers if not reader.cancelling()]
+    for reader in rest[: chance.randint(0, 2)]:
+        reader.cancel()
+    await asyncio.wait_for(asyncio.gather(*readers, return_exceptions=True), 20)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+    async with aclosing(watch.updates("0", 0)) as updates:  # and who comes later is told
+        assert await anext(updates)
