@@ -34,3 +34,31 @@ async def problems(page: Page) -> list[str]:
     said = await page.console_messages()
     thrown = [str(error) for error in await page.page_errors()]
     return thrown + [message.text for message in said if message.type == "error"]
+
+
+async def low_contrasts(page: Page) -> list[str]:
+    """Texts whose contrast is below that of WCAG 2.2, level AA (1.4.3)."""
+    low: list[str] = await page.evaluate(_CONTRAST)
+    return low
+
+
+_CONTRAST = """() => {
+  const light = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+    const [r, g, b] = parts.map((p) => (p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    const colour = getComputedStyle(element).backgroundColor;
+    return colour === "rgba(0, 0, 0, 0)" ? ground(element.parentElement) : colour;
+  };
+  const low = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const says = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!says || !element.checkVisibility() || element.closest("svg")) continue;
+    const [a, b] = [getComputedStyle(element).color, ground(element)].map(light);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push(`${element.tagName} ${element.className} ${ratio.toFixed(2)}`);
+  }
+  return low;
+}"""

@@ -63,13 +63,11 @@ def test_every_turn_message_and_summary_of_a_question_is_in_its_transcript(
         page = pages[f"t{number}-0"]
         text = text_of(page)
         trace = read_trace(folder / "traces" / f"{record['case_id']}.trace.jsonl.gz")
-        assert page.count('<article class="turn">') == len(trace.turns)
-        said = [" ".join(turn.text.split()) for turn in trace.turns]
-        place = 0
-        for words in said:  # in this order; made-up prose may occur elsewhere as well
-            place = text.index(words, place) + len(words)
+        said = re.findall(r'id="turn-(\d+)-said">(.*?)</p>', page, re.DOTALL)
+        order = sorted(said, key=lambda one: int(one[0]))  # they stand step by step of the protocol
+        assert [unescape(words) for _, words in order] == [turn.text for turn in trace.turns]
         assert all(" ".join(m["text"].split()) in text for m in record["interactions"])
-        assert text.count("EXAID, of ") == len(record["exaid"]["summaries"]) > 0
+        assert len(re.findall(r"EXAID summary \d", text)) == len(record["exaid"]["summaries"]) > 0
         for summary in record["exaid"]["summaries"]:
             assert all(" ".join(summary[field].split()) in text for field in LIMITS)
         assert record["question"] in text
@@ -79,21 +77,25 @@ def test_every_turn_message_and_summary_of_a_question_is_in_its_transcript(
             assert re.search(f"{option}{marks} {votes} vote", text)
 
 
-def test_a_summary_stands_beside_the_turn_of_its_newest_text(
+def test_a_summary_leads_to_the_turns_that_it_was_made_from(
     watched: list[dict[str, Any]],
 ) -> None:
     page = transcripts(report())["t1-0"]
     (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
     trace = read_trace(folder / "traces" / f"{watched[0]['case_id']}.trace.jsonl.gz")
-    beside = [text_of(part) for part in page.split('<article class="turn">')[1:]]
-    for summary in watched[0]["exaid"]["summaries"]:
+    cards = re.findall(
+        r'<section class="summary".*?data-turns="([\d ]*)">(.*?)</section>', page, re.DOTALL
+    )
+    assert len(cards) == len(watched[0]["exaid"]["summaries"])
+    for summary, (turns, card) in zip(watched[0]["exaid"]["summaries"], cards, strict=True):
         newest = summary["source_seqs"][-1][1]
         (place,) = [
             place
             for place, turn in enumerate(trace.turns)
             if newest in {delta.seq for delta in turn.deltas}
         ]
-        assert " ".join(summary["key_findings"].split()) in beside[place]
+        assert place in map(int, turns.split())
+        assert " ".join(summary["key_findings"].split()) in text_of(card)
 
 
 def test_a_record_without_a_trace_shows_what_the_record_holds() -> None:
@@ -240,7 +242,7 @@ def test_of_a_question_that_was_answered_again_the_last_record_is_shown(
     page = transcripts(path)["t1-0"]
     assert "basic 1 of 1" in text_of(path.read_text()).split("EXAID's summaries")[1]
     assert "<dd>answered</dd>" in page
-    assert "EXAID, of" in page
+    assert "EXAID summary 1, of" in page
 
 
 def test_summaries_are_shown_without_a_trace_too(watched: list[dict[str, Any]]) -> None:
@@ -331,8 +333,8 @@ async def test_a_click_opens_a_transcript(watched: list[dict[str, Any]], page: P
     await page.click("#q2 td:nth-child(2)")
     await expect(page.locator("#case")).to_have_attribute("open", "")
     await expect(transcript).to_contain_text(watched[1]["question"].split(".")[0])
-    await expect(transcript).to_contain_text("EXAID, of")
-    await page.click("#transcript details summary")  # which would keep the focus
+    await expect(transcript).to_contain_text("EXAID summary 1, of")
+    await page.click("#transcript #play")  # which would keep the focus
     for key, question in (("ArrowLeft", "q1"), ("ArrowRight", "q2"), ("ArrowRight", "q3")):
         await page.keyboard.press(key)
         await page.wait_for_url(f"**#{question}")

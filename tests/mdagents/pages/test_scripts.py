@@ -13,7 +13,7 @@ from mdagents.pages.cli import main
 from mdagents.pages.layout import script, style, templates
 from mdagents.pages.listing import FILTERS, Cell, Entry
 from tests.mdagents.scoring.result_records import ours, write
-from tests.support.browser import CHROMIUM, open_page, problems
+from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
@@ -184,27 +184,6 @@ _COLOURS = """async (bytes) => {
   return [...seen].sort((a, b) => b[1] - a[1]).slice(0, 40).map(([colour]) => colour);
 }"""
 
-_CONTRAST = """() => {
-  const light = (colour) => {
-    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
-    const [r, g, b] = parts.map((p) => (p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (element) => {
-    const colour = getComputedStyle(element).backgroundColor;
-    return colour === "rgba(0, 0, 0, 0)" ? ground(element.parentElement) : colour;
-  };
-  const low = [];
-  for (const element of document.querySelectorAll("body *")) {
-    const says = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!says || !element.checkVisibility() || element.closest("svg")) continue;
-    const [a, b] = [getComputedStyle(element).color, ground(element)].map(light);
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) low.push(`${element.tagName} ${element.className} ${ratio.toFixed(2)}`);
-  }
-  return low;
-}"""
-
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
@@ -218,7 +197,7 @@ async def test_pages_can_be_read_in_any_window(page: Page, theme: str, width: in
     for arguments in (["--input", names[0]], ["--compare", *names]):
         await page.goto(report(*arguments))
         await page.check(f"[name=theme][value={theme}]")
-        assert await page.evaluate(_CONTRAST) == []
+        assert await low_contrasts(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
         cells = page.locator("main table:not(#list) td, #list tr:not([hidden]) td")
         for cell in [*(await cells.all())[:80]]:

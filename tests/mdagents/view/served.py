@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import uvicorn
 
+from infra.clock import epoch_ms
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.view.app import make_app
 from tests.conftest import REPOSITORY
@@ -137,7 +138,7 @@ def serving(**more: Any) -> Iterator[str]:
 
 @contextmanager
 def feed(folder: Path) -> Iterator[Callable[..., None]]:
-    with LiveFeed(folder / LIVE_FILE, lambda: 1_763_840_000_000) as written:
+    with LiveFeed(folder / LIVE_FILE, epoch_ms) as written:
 
         def tell(*events: Any) -> None:
             for event in events:

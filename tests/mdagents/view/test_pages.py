@@ -1,0 +1,239 @@
+"""The live view in a browser: what a person sees while a question is answered, and afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from exaid_core.schema.agent_summary import AgentSummary
+from mdagents.agents.case import make_case_id
+from mdagents.agents.feed import (
+    DebateMessage,
+    Ended,
+    Member,
+    Recruited,
+    Routed,
+    Started,
+    Summarised,
+    TurnBegan,
+    TurnEnded,
+)
+from mdagents.datasets.questions import Question
+from mdagents.live import LIVE_FILE
+from mdagents.settings import Difficulty, RoutedBy
+from tests.fake_provider import FakeProvider
+from tests.mdagents.teams.debates import chatter
+from tests.mdagents.view.served import ITEM, feed, serving, view
+from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.trace_events import says
+from tests.support.whole_runs import Run, records
+
+HOSTILE = "</template><img src=x onerror='document.title=1'><script>document.title=1</script>\u202e"
+QUESTION = Question(
+    "12", f"A man with fever {HOSTILE}", {"A": "Aspirin", "B": HOSTILE}, "A", {"A": "A", "B": "B"}
+)
+NURSE, DENTIST = Member("nurse", "Nurse"), Member("dentist", "Dentist", reports_to="Nurse")
+BEGINNING = (
+    Started(QUESTION),
+    Routed(Difficulty.INTERMEDIATE, RoutedBy.FORCED, ""),
+    Recruited((NURSE, DENTIST)),
+    TurnBegan("nurse", "Nurse", "opinion"),
+    TurnBegan("dentist", "Dentist", "opinion"),
+)
+DEBATE = (
+    says(1, "nurse", 1, "The fever points to A.", 1),
+    TurnEnded("nurse", "opinion", answer="A", confidence=0.8),
+    says(2, "dentist", 2, "I think of B.", 1),
+    TurnEnded("dentist", "opinion", answer="B", confidence=0.6),
+    TurnBegan("nurse", "Nurse", "round-1-turn-1"),
+    says(3, "nurse", 3, "Aspirin lowers the fever, so option A is right.", 1),
+    TurnEnded("nurse", "round-1-turn-1"),
+    DebateMessage(1, 1, "nurse", "dentist", "Aspirin lowers the fever, so option A is right."),
+    TurnBegan("dentist", "Dentist", "round-1-update"),
+    says(4, "dentist", 4, "Aspirin is what the fever needs.\nAnswer: A", 1),
+    TurnEnded("dentist", "round-1-update", answer="A", confidence=0.9),
+)
+SUMMARY = AgentSummary(
+    status_action="Aspirin lowers the fever.",
+    key_findings=f"Fever {HOSTILE[:40]}",
+    agents=("nurse",),
+    source_seqs=((3, 3),),
+    unsupported_terms=("500 mg",),
+    alerts=("cardiac arrest",),
+    alert_missing=True,
+    clipped=True,
+)
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """An empty page of a browser."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with open_page() as page:
+        yield page
+
+
+def address_of(address: str, folder: Path) -> str:
+    return f"{address}/runs/{folder.name}/questions/{make_case_id(*ITEM)}"
+
+
+async def test_a_question_is_seen_as_it_is_answered(unfinished: Path, page: Page) -> None:
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING)
+        await page.goto(address_of(address, unfinished))
+        state, votes = page.locator("#state"), page.locator("li[data-letter=A] .votes")
+        await expect(state).to_contain_text("Nurse, Dentist speak")
+        await expect(page.locator(".asked")).to_contain_text(HOSTILE[:30])
+        tell(says(1, "nurse", 1, f"The fever {HOSTILE}", 1))
+        await expect(page.locator("#turn-0-said")).to_have_text(f"The fever {HOSTILE}")
+        tell(says(1, "nurse", 2, " and more", 1))
+        await expect(page.locator("#turn-0-said")).to_contain_text("\u202e and more")
+        await expect(page.locator("#aloud")).to_contain_text("speak")
+        tell(TurnEnded("nurse", "opinion", answer="A", confidence=0.8))
+        await expect(votes).to_have_text("1 vote")
+        await expect(page.locator("[data-agent=nurse] .holds text")).to_have_text("A")
+        tell(DebateMessage(1, 1, "nurse", "dentist", HOSTILE))
+        await expect(page.locator(".arrow.lit")).to_have_count(1)
+        tell(Summarised(1, SUMMARY.model_copy(update={"source_seqs": ((1, 2),)})))
+        card = page.locator("#summary-1")
+        await expect(card).to_contain_text("Alert: cardiac arrest")
+        await expect(card).to_contain_text("of a part of a long text")
+        await expect(card.locator(".nothing")).to_have_count(4)
+        await card.hover()
+        await expect(page.locator("#turn-0")).to_have_class("turn s0 pointed")
+        tell(Ended("A", None))
+        await expect(state).to_contain_text("Decided: A, right")
+        await expect(page.locator("#decision")).to_contain_text("It is the right option")
+        assert await page.title() == f"12 · {unfinished.name}"
+        assert await problems(page) == []
+
+
+async def test_a_page_goes_on_after_the_server_was_killed(unfinished: Path, page: Page) -> None:
+    with feed(unfinished) as tell:
+        tell(*BEGINNING)
+        with view("output") as (process, address):
+            await page.goto(address_of(address, unfinished))
+            tell(says(1, "nurse", 1, "One,", 1))
+            await expect(page.locator("#turn-0-said")).to_have_text("One,")
+            process.kill()
+            await expect(page.locator("#connection")).to_contain_text("connection lost")
+        tell(says(1, "nurse", 2, " two,", 1))
+        with view("output", "--view-port", address.rpartition(":")[2].strip("/")):
+            await expect(page.locator("#turn-0-said")).to_have_text("One, two,")
+            tell(says(1, "nurse", 3, " three", 1))
+            await expect(page.locator("#turn-0-said")).to_have_text("One, two, three")
+            await expect(page.locator("#connection")).to_be_empty()
+
+
+async def test_from_the_list_to_the_sentence_that_changed_an_answer_it_is_four_clicks(
+    unfinished: Path, page: Page
+) -> None:
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING, *DEBATE)
+        await page.goto(address)
+        await page.click(f"a >> text={unfinished.name}")
+        await page.click("#under-way a")
+        await page.click("#strip a.changed")
+        await expect(page.locator("#turn-3")).to_be_in_viewport()
+        await page.click("#turn-3 .why a")
+        await expect(page.locator("#turn-2")).to_be_in_viewport()
+        marked = "[...CSS.highlights.get('origin')].map(range => range.toString()).join()"
+        assert await page.evaluate(marked) == "Aspirin lowers the fever, so option A is right."
+        assert await problems(page) == []
+
+
+async def test_a_phrase_leads_to_its_sentence(unfinished: Path, page: Page) -> None:
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING, *DEBATE, Summarised(1, SUMMARY))
+        await page.goto(address_of(address, unfinished))
+        await page.click("#summary-1 a.phrase >> nth=0")
+        await expect(page.locator("#turn-2")).to_be_in_viewport()
+        marked = "[...CSS.highlights.get('origin')].map(range => range.toString()).join()"
+        assert "lowers the fever" in await page.evaluate(marked)
+
+
+async def test_a_run_is_followed_to_its_end(unfinished: Path, page: Page) -> None:
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING)
+        await page.goto(f"{address}/runs/{unfinished.name}")
+        card = page.locator(f"#card-{make_case_id(*ITEM)}")
+        await expect(card).to_contain_text("First opinions: Nurse, Dentist")
+        rows = page.locator("#list tbody tr")
+        decided = await rows.count()
+        record = json.loads((unfinished / "samples.jsonl").read_text().splitlines()[0])
+        with (unfinished / "samples.jsonl").open("a") as file:
+            file.write(json.dumps({**record, "question_id": "new one"}) + "\n")
+        tell(Ended("A", None))
+        await expect(card).to_have_count(0)
+        await expect(rows).to_have_count(decided + 1)
+        await expect(page.locator("#list >> text=new one")).to_be_visible()
+        manifest = json.loads((unfinished / "run.json").read_text())
+        (unfinished / "run.json").write_text(json.dumps({**manifest, "finished": True}))
+        (unfinished / LIVE_FILE).unlink()
+        await expect(page.locator("#head")).to_contain_text("finished")
+        assert await problems(page) == []
+
+
+@pytest.fixture
+def two_runs(provider: FakeProvider, run: Run) -> None:
+    """Two finished runs of the same two questions, on which experts debate."""
+    chatter(provider)
+    for model in ("gpt-4o-mini", "gpt-4o"):
+        status, _, err = run("--num-samples", "2", "--difficulty", "intermediate", "--model", model)
+        assert status == 0, err
+
+
+@pytest.mark.usefixtures("two_runs")
+async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page) -> None:
+    with serving() as address:
+        await page.goto(address)
+        await page.click("#list tbody tr:nth-child(2) a")
+        await page.click("#list tbody tr:nth-child(1) a")
+        turns = page.locator(".turn:visible")
+        count = await turns.count()
+        assert count > len(records()[0]["opinions"])
+        await page.locator("#moment").fill("0")
+        assert await turns.count() < count
+        await expect(page.locator("#end")).to_be_hidden()
+        await page.locator("#moment").fill(await page.locator("#moment").get_attribute("max") or "")
+        assert await turns.count() == count
+        await page.keyboard.press("Escape")  # leaves the slider, as any field
+        await page.keyboard.press("j")
+        await page.wait_for_url(lambda url: "/questions/" in url)
+        await page.keyboard.press("Escape")
+        await page.wait_for_url(lambda url: "/questions/" not in url)
+        assert await problems(page) == []
+        await page.goto(address)
+        for box in await page.locator("#list [type=checkbox]").all():
+            await box.check()
+        await page.click("#compare button")
+        await expect(page.locator("h1")).to_contain_text("on 2 questions")
+        assert await problems(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1000, 1700])
+async def test_pages_fit_the_window_and_can_be_read(
+    unfinished: Path, page: Page, theme: str, width: int
+) -> None:
+    await page.set_viewport_size({"width": width, "height": 900})
+    await page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING, *DEBATE, Summarised(1, SUMMARY))
+        run = f"{address}/runs/{unfinished.name}"
+        for url in (address, run, address_of(address, unfinished)):
+            await page.goto(url)
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width, url
+            assert await page.evaluate(UNNAMED) == [], url
+            assert await low_contrasts(page) == [], url
+
+
+UNNAMED = """() => [...document.querySelectorAll("a[href], button, input")]
+  .filter(e => e.checkVisibility() && !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
+  .map(e => e.outerHTML.slice(0, 100))"""
+"""What can be used and has no name."""
