@@ -133,10 +133,12 @@ const question = (() => {
     const form = $("replay");
     const length = Number(document.querySelector("[data-length]")?.dataset.length);
     if (!form || !length) return;
+    const { step } = $("moment");
+    const end = Math.ceil(length / step) * step; // a slider stops at whole steps
     form.hidden = false;
-    $("moment").max = length;
-    $("moment").value = length;
-    show(length);
+    $("moment").max = end;
+    $("moment").value = end;
+    show(end);
   };
 
   // Brings the summaries beside a turn into view while one reads.

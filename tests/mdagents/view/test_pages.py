@@ -30,7 +30,7 @@ from tests.mdagents.teams.debates import chatter
 from tests.mdagents.view.served import ITEM, feed, serving, view
 from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 from tests.support.trace_events import says
-from tests.support.whole_runs import Run, records
+from tests.support.whole_runs import Run
 
 HOSTILE = "</template><img src=x onerror='document.title=1'><script>document.title=1</script>\u202e"
 QUESTION = Question(
@@ -196,7 +196,7 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
         await page.click("#list tbody tr:nth-child(1) a")
         turns = page.locator(".turn:visible")
         count = await turns.count()
-        assert count > len(records()[0]["opinions"])
+        assert count > 4  # more than opinions and the decision
         await page.locator("#moment").fill("0")
         assert await turns.count() < count
         await expect(page.locator("#end")).to_be_hidden()
