@@ -84,7 +84,7 @@ BOXES = (
         *("exaid", 458, 290, 112, 74, "summarizer", ("six lines for", "a clinician")),
     ),
     Box("mdagents/display", "box", 590, 276, 70, 30, "", ("terminal",)),
-    Box("mdagents/runs/observers.py", "box", 590, 312, 70, 30, "", ("log",)),
+    Box("mdagents/view", "box", 590, 312, 70, 30, "", ("live view",)),
     Box("exaid_core/run_log.py", "box", 590, 348, 70, 30, "", ("run log",)),
     Box(
         "evaluate_text_output.py",

@@ -120,9 +120,9 @@ ITEM = ("12", 1)
 
 
 @contextmanager
-def serving(**more: Any) -> Iterator[str]:
-    """The address of a server of `output`."""
-    config = uvicorn.Config(make_app(Path("output"), **more), port=0, log_level="error")
+def serving(output: Path = Path("output"), **more: Any) -> Iterator[str]:
+    """The address of a server of a folder."""
+    config = uvicorn.Config(make_app(output, **more), port=0, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
