@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from infra.errors import ConfigError
 from mdagents.display.words import label_of
-from mdagents.live.runs import RunState
+from mdagents.live import LIVE_FILE
 from mdagents.pages.layout import Frame, make_frame, templates
 from mdagents.pages.run import RunLine, question_address
 from mdagents.records.summaries import ItemKey
@@ -196,7 +196,8 @@ async def _sent(updates: AsyncGenerator[Update]) -> AsyncIterator[ServerSentEven
 
 
 def _is_live(watch: RunWatch) -> bool:
-    return watch.run.state is RunState.RUNNING
+    """Return whether there is anything to follow: an interrupted run may be gone on with."""
+    return (watch.run.folder / LIVE_FILE).exists()
 
 
 def _page(template: str, frame: Frame, **values: object) -> Response:

@@ -70,6 +70,8 @@ class Watch:
                     yield stage.version, operations
                 after = stage.version
                 if is_over:
+                    if self._task is not None:
+                        await self._task  # an error of it is one of the stream, not its end
                     return
                 await changed.wait()
 

@@ -112,3 +112,15 @@ async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None
     assert asyncio.all_tasks() == before
     async with aclosing(watch.updates("0", 0)) as updates:  # and who comes later is told
         assert await anext(updates)
+
+
+async def test_an_error_is_not_the_end_of_a_run() -> None:
+    async def changes() -> AsyncIterator[None]:
+        yield
+        raise OSError("the disk is gone")
+
+    watch = Watch(lambda _: [part("a", "x", None)], lambda: 1, changes, between=0)
+    with pytest.raises(OSError, match="gone"):
+        async with aclosing(watch.updates("", 0)) as updates:
+            async for _ in updates:
+                pass
