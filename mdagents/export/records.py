@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from infra.clock import ms_of
 from infra.errors import ConfigError
 from infra.files.text import well_formed
 from mdagents.records.manifest import RunManifest, read_manifest
-from mdagents.scoring.case_calls import starts_of
 from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow
 
@@ -46,7 +46,11 @@ class RunFiles:
         Raises:
             ConfigError: `run.json` holds something else than times.
         """
-        return starts_of(self.output.manifest)
+        invocations = self.manifest.invocations if self.manifest else []
+        try:
+            return [ms_of(invocation.started_at) for invocation in invocations]
+        except ValueError as error:
+            raise ConfigError(f"run.json: {error}") from error
 
     def records(self) -> Iterator[tuple[Record, ScoredRow]]:
         """Yield each record that counts, with its scored row, in the order of the selection.

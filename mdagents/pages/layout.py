@@ -48,7 +48,7 @@ def _source(name: str) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a page of the live view has around it, and what may run in it."""
+    """What a page has around it, and what may run in it: nothing else, whatever a model wrote."""
 
     style: Markup
     theme: Markup
@@ -56,13 +56,24 @@ class Frame:
     script: Markup
 
     @property
-    def policy(self) -> str:
-        """The content security policy: its own style and scripts, and this server's stream."""
-        allowed = f"script-src '{hash_of(self.theme)}' '{hash_of(self.script)}'"
-        return (
-            f"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-            f"connect-src 'self'; style-src '{hash_of(self.style)}'; {allowed}"
+    def policy(self) -> Markup:
+        """The content security policy of a page of the live view: also this server's stream."""
+        return Markup(
+            "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            f"connect-src 'self'; style-src '{hash_of(self.style)}'; {self._scripts}"
         )
+
+    @property
+    def policy_of_a_file(self) -> Markup:
+        """That of a report, whose charts have styles of their own and become pictures."""
+        return Markup(
+            "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; "
+            f"img-src data:; {self._scripts}"
+        )
+
+    @property
+    def _scripts(self) -> str:
+        return f"script-src '{hash_of(self.theme)}' '{hash_of(self.script)}'"
 
 
 @cache

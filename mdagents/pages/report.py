@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from infra.files.whole_file import whole_file
 from mdagents.pages.head import Head
-from mdagents.pages.layout import hash_of, script, style, templates
+from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.listing import (
     FILTERS,
     filter_counts,
@@ -66,10 +66,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         .get_template("report.html")
         .generate(
             head=head,
-            style=style(),
-            theme=script(["theme.js"]),
-            script=script(_SCRIPTS),
-            hash_of=hash_of,  # no other script may run, whatever a model wrote
+            frame=make_frame(*_SCRIPTS),
             runs=head.run_names,
             headings=headings(head.run_names),
             stem=path.stem,

@@ -120,7 +120,11 @@ async def test_an_error_is_not_the_end_of_a_run() -> None:
         raise OSError("the disk is gone")
 
     watch = Watch(lambda _: [part("a", "x", None)], lambda: 1, changes, between=0)
-    with pytest.raises(OSError, match="gone"):
+
+    async def look() -> None:
         async with aclosing(watch.updates("", 0)) as updates:
             async for _ in updates:
                 pass
+
+    with pytest.raises(OSError, match="gone"):
+        await look()
