@@ -5,10 +5,12 @@
 MedQA on the fake provider, calls of 0.3 to 1.5 seconds, EXAID on, 32 questions under way; in turn
 
 - without a view: the feed is written, as by every run, and nobody reads it;
-- with a view: `--view`, 19 readers of its event stream and, if installed, a headless Chromium.
+- with a view: `--view`, 19 readers of its event streams (some of the run's page, the others each of
+  a question under way, then of another one) and, if installed, a Chromium on a question.
 
 Ratios are of runs of the same round. A word is on its way from when an agent said it, as the trace
-has it, until a reader has the event with it: the 200 ms in which words are collected count.
+has it, until it is in a reader's event, or in the page in Chromium: the 200 ms in which words are
+collected count.
 """
 
 from __future__ import annotations
@@ -19,17 +21,21 @@ import json
 import os
 import re
 import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from html import unescape
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
+
+from playwright.async_api import Error as PlaywrightError
 
 from benchmarks.harness import (
     SAMPLE,
@@ -51,14 +57,15 @@ from benchmarks.harness import (
     workspace,
 )
 from exaid_core.policy import TriggerPolicy
-from exaid_core.trace.traces import read_trace
-from mdagents.agents.case import make_case_id
-from tests.support.browser import CHROMIUM
+from exaid_core.trace.traces import Turn, read_trace
+from tests.support.browser import CHROMIUM, open_page
 
 WALL_AIM, FEED_AIM = 1.02, 1.02
 SHARE_AIM = 10.0  # % of a core
 MEMORY_AIM = 120.0  # MiB
 WORD_AIM = 400.0  # ms
+FRAME_AIM = 50.0  # ms
+HEAP_AIM = 150.0  # MB
 
 _MEDQA = SHARED / "medqa" / "test.jsonl"
 _NO_VIEW, _VIEW = "without a view", "with a view"
@@ -88,86 +95,210 @@ _POLL = 0.1  # seconds
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-# -- readers of the event stream ------------------------------------------------------------------
+# -- readers of the event streams -----------------------------------------------------------------
+
+
+@dataclass
+class Heard:
+    """What somebody who looked at a question had of its turns, and when."""
+
+    case: str
+    agents: dict[int, str] = field(default_factory=dict)
+    """Index of a turn -> `agent_id`."""
+    grown: list[tuple[float, int, int, int]] = field(default_factory=list)
+    """(ms since 1970 UTC, index of a turn, first and end of the characters that were new)."""
+
+    def delays(self, folder: Path) -> Iterator[float]:
+        """Yield for each piece of text the ms from when it was said until it was there."""
+        of_agent: dict[str, list[Turn]] = {}
+        for turn in read_trace(folder / "traces" / f"{self.case}.trace.jsonl.gz").turns:
+            of_agent.setdefault(turn.agent_id, []).append(turn)
+        said: dict[int, list[tuple[int, int]]] = {}  # index -> (end of a piece, when it was said)
+        for index, agent in sorted(self.agents.items()):
+            deltas = of_agent[agent].pop(0).deltas
+            ends = accumulate(len(delta.text) for delta in deltas)
+            said[index] = [(end, delta.t_ms) for end, delta in zip(ends, deltas, strict=True)]
+        for now, index, start, length in self.grown:
+            yield from (now - at for end, at in said[index] if start < end <= length)
 
 
 @dataclass
 class Readers:
-    """What readers of an event stream have got. They run in a thread of this process."""
+    """Those who look at a run, in a thread of this process.
 
-    url: str
+    Args:
+        root: Address of the server.
+        run: Name of the run.
+        many: Readers of its event streams; each fifth one of its page, the others of questions.
+        folder: For the browser.
+    """
+
+    root: str
+    run: str
     many: int
     received: int = 0
-    """Bytes, of all."""
-    events: int = 0
-    """Of the first one."""
-    words: list[tuple[float, str, tuple[int, int]]] = field(default_factory=list)
-    """(when it was there, case, first and last sequence number), of the first one."""
-    late: list[float] = field(default_factory=list)
-    """Milliseconds from the time that an event has in it until it was there, of the first one."""
+    """Bytes, of all readers."""
+    updates: int = 0
+    """Of all."""
+    heard: list[Heard] = field(default_factory=list)
+    seen: list[Heard] = field(default_factory=list)
+    """In Chromium."""
+    longest_frame: float = 0.0
+    """In Chromium, in ms; 0 when none took 50."""
+    longest_script: float = 0.0
+    """The longest time of a frame in the page's own script, likewise."""
+    heap: float = 0.0
+    """Most that scripts of a page had there, in MB."""
 
-    def run(self) -> None:
-        """Read until all streams have ended."""
-        asyncio.run(self._run())
+    def follow(self) -> None:
+        """Read until the run has ended."""
+        asyncio.run(self._follow())
 
-    async def _run(self) -> None:
-        await asyncio.gather(*(self._read(is_first=n == 0) for n in range(self.many)))
+    async def _follow(self) -> None:
+        self._under_way: dict[str, None] = {}
+        self._is_over = False
+        readers = [self._follow_run() if n % 5 == 0 else self._read_on(n) for n in range(self.many)]
+        looking = asyncio.create_task(self._look_on())
+        await asyncio.gather(*readers)
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
 
-    async def _read(self, *, is_first: bool) -> None:
-        host, path = self.url.removeprefix("http://").split("/", 1)
-        name, port = host.split(":")
-        reader, writer = await asyncio.open_connection(name, int(port))
-        writer.write(f"GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        left = b""
-        with contextlib.suppress(ConnectionError):
-            while chunk := await reader.read(65536):
-                self.received += len(chunk)
-                if is_first:
-                    *lines, left = (left + chunk).split(b"\n")
-                    self._note(lines)
-        writer.close()
+    async def _follow_run(self) -> None:
+        """Read of the run, and note which questions are under way."""
+        async for update in self._updates(""):
+            for what, id_, *_ in update:
+                if id_.startswith("card-"):
+                    if what == "put":
+                        self._under_way[id_.removeprefix("card-")] = None
+                    else:
+                        self._under_way.pop(id_.removeprefix("card-"), None)
+        self._is_over = True
 
-    def _note(self, lines: Sequence[bytes]) -> None:
-        now = time.time() * 1000
-        for line in lines:
-            if not line.startswith(b"data:"):
-                continue
-            self.events += 1
-            if at := re.search(rb'"at": ?(\d{13})', line):
-                self.late.append(now - int(at[1]))
-            if b'"kind": "words"' in line:
-                event = json.loads(line.removeprefix(b"data:"))
-                self.words.append((now, make_case_id(*event["item"]), event["what"]["seqs"]))
+    async def _next(self, number: int, last: str) -> str:
+        """Return a question under way that is not the last one; empty when the run is over."""
+        while not self._is_over:
+            if cases := [case for case in self._under_way if case != last]:
+                return cases[number % len(cases)]
+            await asyncio.sleep(_POLL)
+        return ""
 
-    def delays(self, folder: Path) -> list[float]:
-        """Return for each piece of text the ms from when it was said until a reader had it."""
-        said: dict[str, dict[int, int]] = {}
-        found = []
-        for now, case, (first, last) in self.words:
-            if case not in said:
-                trace = read_trace(folder / "traces" / f"{case}.trace.jsonl.gz")
-                said[case] = {event.seq: event.t_ms for event in trace.events}
-            found += [now - said[case][seq] for seq in range(first, last + 1) if seq in said[case]]
-        return found
+    async def _read_on(self, number: int) -> None:
+        """Read of one question after the other, each until it is decided."""
+        case = ""
+        while case := await self._next(number, case):
+            heard, had = Heard(case), dict[int, int]()
+            self.heard.append(heard)
+            is_first = True
+            async with aclosing(self._updates(f"?case={case}")) as updates:
+                async for update in updates:
+                    is_decided = _note(update, heard, had, is_first=is_first)
+                    is_first = False
+                    if is_decided:
+                        break
+
+    async def _updates(self, query: str) -> AsyncGenerator[list[list[str]]]:
+        host = self.root.removeprefix("http://")
+        reader, writer = await asyncio.open_connection(*host.split(":"), limit=1 << 24)
+        request = f"GET /runs/{self.run}/events{query} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+        writer.write(request.encode())
+        try:
+            async for line in reader:
+                self.received += len(line)
+                if line.startswith(b"data: ["):
+                    self.updates += 1
+                    yield json.loads(line.removeprefix(b"data: "))
+                elif line.startswith((b"event: end", b"HTTP/1.1 4")):
+                    return
+        except ConnectionError:
+            return
+        finally:
+            writer.close()
+
+    async def _look_on(self) -> None:
+        """Look at one question after the other in Chromium, if there is one."""
+        if CHROMIUM is None:
+            return
+        async with open_page() as page:
+            await page.add_init_script(_SEEING)
+            devtools = await page.context.new_cdp_session(page)
+            await devtools.send("Performance.enable")
+            case = ""
+            while case := await self._next(-1, case):
+                with contextlib.suppress(PlaywrightError):  # the run ends with its server
+                    await page.goto(f"{self.root}/runs/{self.run}/questions/{case}")
+                    await page.wait_for_selector("#decision h3", timeout=0)
+                    self._note_seen(case, await page.evaluate("window.seen"))
+                    metrics = (await devtools.send("Performance.getMetrics"))["metrics"]
+                    used = {metric["name"]: metric["value"] for metric in metrics}
+                    self.heap = max(self.heap, used["JSHeapUsedSize"] / 1e6)
+
+    def _note_seen(self, case: str, seen: dict[str, Any]) -> None:
+        agents = {int(id_.split("-")[1]): agent for id_, agent in seen["agents"].items()}
+        grown = [
+            (now, int(id_.split("-")[1]), start, end) for now, id_, start, end in seen["grown"]
+        ]
+        self.seen.append(Heard(case, agents, grown))
+        self.longest_frame = max(self.longest_frame, *seen["frames"], 0)
+        self.longest_script = max(self.longest_script, *seen["scripts"], 0)
 
 
-@contextlib.contextmanager
-def _chromium(url: str, folder: Path) -> Iterator[None]:
-    """Open a page in a browser without a window, if there is a browser."""
-    if CHROMIUM is None:
-        yield
-        return
-    flags = ["--headless", "--no-sandbox", "--remote-debugging-port=0", "--disable-gpu"]
-    process = subprocess.Popen(
-        [CHROMIUM, *flags, f"--user-data-dir={folder / 'browser'}", url],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
+def _note(
+    update: Sequence[Sequence[str]], heard: Heard, had: dict[int, int], *, is_first: bool
+) -> bool:
+    """Note an update of a question; return whether it shows the decision.
+
+    Args:
+        update: What has changed.
+        heard: Where it is noted.
+        had: Index of a turn -> characters that were there.
+        is_first: Whether it is what was there before.
+    """
+    now, is_decided = time.time() * 1000, False
+    for what, id_, *rest in update:
+        is_decided |= id_ == "decision" and "<h3>" in rest[-1]
+        if not (turn := _TURN.fullmatch(id_)):
+            continue
+        index, start = int(turn[1]), had.get(int(turn[1]), 0)
+        if shown := _SAID.search(rest[-1]) if what == "put" else None:
+            heard.agents[index] = unescape(shown[1])
+            had[index] = len(unescape(shown[2]))
+        elif what == "add":
+            had[index] = start + len(rest[-1])
+        if had.get(index, 0) > start and not is_first:
+            heard.grown.append((now, index, start, had[index]))
+    return is_decided
+
+
+_TURN = re.compile(r"turn-(\d+)(?:-said)?")
+_SAID = re.compile(r'data-by="(.*?)".*<p class="said"[^>]*>(.*?)</p>', re.DOTALL)
+# Runs in the page: what is new in it and when, and how long it did not answer.
+_SEEING = """
+window.seen = { agents: {}, grown: [], frames: [], scripts: [] };
+{
+  const lengths = new Map();
+  const look = (isNew) => {
+    for (const said of document.querySelectorAll(".said")) {
+      const length = [...said.textContent].length;
+      const had = lengths.get(said.id) ?? 0;
+      if (isNew && length > had) seen.grown.push([Date.now(), said.id, had, length]);
+      lengths.set(said.id, length);
+      seen.agents[said.id] = said.closest(".turn").dataset.by;
+    }
+  };
+  document.addEventListener("DOMContentLoaded", () => {
+    look(false);
+    const changes = { childList: true, characterData: true, subtree: true };
+    new MutationObserver(() => look(true)).observe(document.body, changes);
+  });
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      seen.frames.push(entry.duration);
+      for (const script of entry.scripts) seen.scripts.push(script.duration);
+    }
+  }).observe({ type: "long-animation-frame" });
+}
+"""
 
 
 # -- the server's process -------------------------------------------------------------------------
@@ -271,13 +402,12 @@ def _watch(program: Program, root: str, state: Path, many: int) -> tuple[Server,
         with contextlib.suppress(URLError), urlopen(f"{root}/api/runs") as response:
             name = next((run["name"] for run in json.load(response)["runs"]), "")
     server = Server(_server_of(int(root.rpartition(":")[2])))
-    reading = Readers(f"{root}/runs/{name}/events", many)
-    thread = threading.Thread(target=reading.run)
+    reading = Readers(root, name, many)
+    thread = threading.Thread(target=reading.follow)
     thread.start()
-    with _chromium(f"{root}/runs/{name}", state):
-        while program.is_running():
-            server.look()
-            time.sleep(_POLL)
+    while program.is_running():
+        server.look()
+        time.sleep(_POLL)
     thread.join()
     return server, reading
 
@@ -290,7 +420,7 @@ def measure(place: Workspace, questions: int, in_flight: int, rounds: int, reade
         questions: Of a run.
         in_flight: Questions under way at once.
         rounds: Runs of each variant; they take turns, each round in another order.
-        readers: Of the event stream.
+        readers: Of the event streams.
     """
     dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
     flags = (
@@ -354,16 +484,23 @@ def _service(runs: Sequence[Measured]) -> list[Result]:
         judged("server: share of a core", share, SHARE_AIM, " %", digits=1),
         judged("server: most memory", memory, MEMORY_AIM, " MiB", digits=0),
         Result("sent to all readers", f"{median(r.received for r in readers) / 1e6:.1f} MB"),
-        Result("events to one of them", f"{median(r.events for r in readers):.0f}"),
+        Result("updates to all of them", f"{median(r.updates for r in readers):,.0f}"),
     ]
-    if late := [delay for reader in readers for delay in reader.late]:
-        results.append(Result("from an event to a reader, median", f"{median(late):.0f} ms"))
-        results.append(Result("the same, p95", f"{p95(late):.0f} ms"))
-    words = [delay for run in runs if run.readers for delay in run.readers.delays(run.folder)]
-    if words:
-        what = "from a word said to a reader, median"
-        results.append(judged(what, median(words), WORD_AIM, " ms", digits=0))
-        results.append(Result("the same, p95", f"{p95(words):.0f} ms"))
+    of_runs = [(run.readers, run.folder) for run in runs if run.readers]
+    heard = [(one, folder) for reader, folder in of_runs for one in reader.heard]
+    seen = [(one, folder) for reader, folder in of_runs for one in reader.seen]
+    for who, those in {"in a reader's event": heard, "in the page": seen}.items():
+        if words := [delay for one, folder in those for delay in one.delays(folder)]:
+            what = f"from a word said until it is {who}, median"
+            results.append(judged(what, median(words), WORD_AIM, " ms", digits=0))
+            results.append(Result("the same, p95", f"{p95(words):.0f} ms"))
+    if CHROMIUM:
+        frame = max(reader.longest_frame for reader in readers)
+        script = max(reader.longest_script for reader in readers)
+        heap = max(reader.heap for reader in readers)
+        results.append(judged("Chromium: longest script of a frame", script, FRAME_AIM, " ms", 0))
+        results.append(Result("the whole of the longest frame", f"{frame:.0f} ms"))
+        results.append(judged("Chromium: most heap of scripts", heap, HEAP_AIM, " MB", 0))
     return results
 
 
@@ -374,7 +511,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--questions", type=int, default=120, help="of a run [%(default)s]")
     add("--in-flight", type=int, default=32, help="questions under way at once [%(default)s]")
     add("--rounds", type=int, default=3, help="runs of each kind [%(default)s]")
-    add("--readers", type=int, default=19, help="of the event stream [%(default)s]")
+    add("--readers", type=int, default=19, help="of the event streams [%(default)s]")
     quick = {"questions": 4, "in_flight": 4, "rounds": 1, "readers": 2}
     options = parse(parser, argv, quick)
     show_machine("view")

@@ -21,6 +21,7 @@ def templates() -> Environment:
     return Environment(
         loader=PackageLoader("mdagents.pages"),
         autoescape=True,
+        auto_reload=False,  # it asks for the time of the file before each of many small parts
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

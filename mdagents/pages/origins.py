@@ -116,9 +116,8 @@ class _Names:
             self._ids.setdefault(turn.agent.casefold(), []).append(index)
             self._roles.setdefault(turn.role.casefold(), []).append(index)
         names = sorted({*self._ids, *self._roles} - {""}, key=len, reverse=True)
-        self._name = re.compile(
-            rf"(?<!{_SPACED})(?:{'|'.join(map(re.escape, names)) or '(?!)'})(?!{_SPACED})",
-            re.IGNORECASE,
+        self._name = re.compile(  # letters of any case are slow to compile around the names
+            rf"(?<!{_SPACED})(?i:{'|'.join(map(re.escape, names)) or '(?!)'})(?!{_SPACED})"
         )
 
     def turns_in(self, clause: str, field: str) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
@@ -186,7 +186,7 @@ class QuestionPage:
         """Return one turn."""
         turn, case = self.case.turns[index], self.case
         changed = any(flip.turn == index for flip in case.flips)
-        cause = next((c for c in causes(case) if c.flip.turn == index), None) if changed else None
+        cause = next((c for c in self.changes if c.flip.turn == index), None) if changed else None
         sent = [message for message in case.messages if turn_of(case, message) == index]
         return ShownTurn(
             index=index,
@@ -242,7 +242,7 @@ class QuestionPage:
     def strip(self) -> Strip:
         """Who held which answer after each step."""
         case = self.case
-        changed = {cause.flip.turn: cause for cause in causes(case)}
+        changed = {cause.flip.turn: cause for cause in self.changes}
         steps: dict[str, int] = {}
         held: dict[str, dict[int, Held]] = {}
         for index, turn in enumerate(case.turns):
@@ -292,7 +292,7 @@ class QuestionPage:
         times += [at for turn in case.turns for at in (turn.began_at, turn.ended_at)]
         return max((since_start(case, at) for at in times), default=0)
 
-    @property
+    @cached_property
     def changes(self) -> Sequence[Cause]:
         """Where an expert changed its answer, and why."""
         return causes(self.case)

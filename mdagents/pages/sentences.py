@@ -98,7 +98,7 @@ class Spoken:
         return found
 
 
-spoken = lru_cache(maxsize=128)(Spoken)
+spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
 """Return `Spoken` of a text; a page is made again whenever one of many turns has grown."""
 
 

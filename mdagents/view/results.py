@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from infra.errors import ConfigError
@@ -32,10 +33,22 @@ def read_recorded(folder: Path, output: RunOutput | None, case_id: str) -> Recor
     for row in output.rows if output else ():
         if make_case_id(*row.item) == case_id and output:
             (found,) = replace(output, rows=(row,)).records()
-            calls = CallFile(folder / "calls.jsonl")
-            attempts = calls.attempts(text_of(found[1], "case_id"), starts_of(output.manifest))
+            attempts = _calls(folder / "calls.jsonl").attempts(
+                text_of(found[1], "case_id"), starts_of(output.manifest)
+            )
             return read_question(folder, found[1], row, attempt_of(found[1], attempts))
     return None
+
+
+def _calls(path: Path) -> CallFile:
+    """Return a ledger, which takes long to read: kept until the file is another."""
+    status = path.stat() if path.exists() else None
+    return _read_calls(path, status and (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=4)
+def _read_calls(path: Path, _state: object) -> CallFile:
+    return CallFile(path)
 
 
 async def make_report(arguments: Sequence[str]) -> bytes:

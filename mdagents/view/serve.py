@@ -23,6 +23,7 @@ from mdagents.view.address import SERVER
 from mdagents.view.app import make_app
 
 _TO_END = 1  # seconds that answers under way get
+_BEHIND_THE_RUN = 5  # added to its niceness: where cores are scarce the run goes first
 
 
 def make_server(output_dir: Path, hosts: Sequence[str], token: str) -> uvicorn.Server:
@@ -69,6 +70,7 @@ def _open(url: str) -> None:
 def main() -> None:
     """Serve beside a run, until stdin ends."""
     settings = json.loads(sys.stdin.buffer.readline())
+    os.nice(_BEHIND_THE_RUN)
     server = make_server(Path(settings["output_dir"]), settings["hosts"], settings["token"])
 
     def stop_with_the_run() -> None:

@@ -101,11 +101,13 @@ class Watch:
 
     async def _follow(self) -> None:
         try:
+            clock = asyncio.get_running_loop().time
             async for _ in self._changes():
+                began = clock()
                 for page, (stage, _) in tuple(self._stages.items()):
                     self._update(page, stage)
                 self._wake()
-                await asyncio.sleep(self._between)
+                await asyncio.sleep(began + self._between - clock())
         finally:
             asyncio.get_running_loop().call_soon(self._wake)  # when the task is done
 
@@ -203,6 +205,7 @@ class RunWatch:
             self.run.folder,
             watch_filter=lambda _, changed: changed.endswith(LIVE_FILE),
             debounce=50,
+            step=10,
             rust_timeout=_LONGEST_SILENCE,
             yield_on_timeout=True,
             recursive=False,

@@ -70,7 +70,7 @@ pytestmark = pytest.mark.skipif(
                 "wall time of a run / without a view",
                 "CPU of a run / of all but its feed",
                 "server: most memory",
-                "from a word said to a reader, median",
+                "from a word said until it is in a reader's event, median",
             ],
             id="view",
         ),
