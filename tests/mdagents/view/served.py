@@ -119,9 +119,9 @@ ITEM = ("12", 1)
 
 
 @contextmanager
-def serving(**more: Any) -> Iterator[str]:
-    """The address of a server of `output`."""
-    config = uvicorn.Config(make_app(Path("output"), **more), port=0, log_level="error")
+def serving(port: int = 0, **more: Any) -> Iterator[str]:
+    """The address of a server of `output`; `port`: 0 for any free one."""
+    config = uvicorn.Config(make_app(Path("output"), **more), port=port, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

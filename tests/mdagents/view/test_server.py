@@ -201,7 +201,7 @@ def test_a_run_that_was_never_started_hides_no_other(unfinished: Path) -> None:
 
 
 def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
-    trace = sorted((unfinished / "traces").iterdir())[0]
+    trace = min((unfinished / "traces").iterdir())
     trace.write_bytes(trace.read_bytes()[:-9])
     with serving() as address:
         page = httpx2.get(f"{address}/runs/{unfinished.name}").text
