@@ -46,6 +46,11 @@ class ListedRun:
         return self.snapshot.totals if self.snapshot else self.manifest.totals
 
     @property
+    def start(self) -> str:
+        """When it was started or gone on with last, ISO 8601 UTC; empty when it never was."""
+        return max((one.started_at for one in self.manifest.invocations), default="")
+
+    @property
     def questions(self) -> int:
         """Number of questions, each epoch counted."""
         epochs = self.manifest.options.get("epochs", 1)
@@ -67,7 +72,7 @@ class Runs:
     def list(self) -> list[ListedRun]:
         """Return the runs, the one that was started last comes first."""
         found = filter(None, map(self._listed, self._output_dir.glob("*/run.json")))
-        return sorted(found, key=_started, reverse=True)
+        return sorted(found, key=lambda run: run.start, reverse=True)
 
     def get(self, name: str) -> ListedRun | None:
         """Return the run of a name, which is looked for among those that are there."""
@@ -112,7 +117,3 @@ def newest_snapshot(path: Path) -> Snapshot | None:
             if found is not None and isinstance(found.what, Snapshot):
                 return found.what
     return None
-
-
-def _started(run: ListedRun) -> str:
-    return max((one.started_at for one in run.manifest.invocations), default="")

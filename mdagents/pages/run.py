@@ -86,8 +86,9 @@ class RunLine:
     @property
     def left(self) -> str:
         """Time left at the mean pace so far; empty when it does not work, or has no pace."""
-        seconds = self._seconds_a_question
-        if self.state is not RunState.RUNNING or seconds is None:
+        if self.state is not RunState.RUNNING or not self.run.manifest.invocations:
+            return ""
+        if (seconds := self._seconds_a_question) is None:
             return ""
         missing = self.run.questions - self.run.totals.questions
         return str(timedelta(seconds=round(seconds * missing)))
@@ -201,11 +202,13 @@ class RunPage:
         run: The run.
         under_way: Its questions that are not decided.
         decided: Those that are.
+        trouble: Why they cannot be read; empty when they can.
     """
 
     run: ListedRun
     under_way: Sequence[LiveCase]
     decided: Decided
+    trouble: str = ""
     headings: Sequence[str] = OF_ONE_RUN
     """Of the list of decided questions."""
 
@@ -271,7 +274,7 @@ class RunPage:
     def parts(self) -> Iterator[Part]:
         """Yield the parts in the order of the page."""
         macro = partial(made_by, "run_parts.html")
-        head = (self.run.state, self.run.totals.questions, self.run.snapshot)
+        head = (self.run.state, self.run.totals.questions, self.run.snapshot, self.trouble)
         yield Part("head", "run", head, macro("head", self))
         for card in self.cards:
             yield Part(f"card-{card.id}", "under-way", card.key, macro("card", card))

@@ -21,9 +21,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from exaid_core.trace.files import RecordError
 from infra.errors import ConfigError
 from mdagents.display.words import label_of
-from mdagents.live import LIVE_FILE
 from mdagents.pages.layout import Frame, make_frame, templates
 from mdagents.pages.run import RunLine, question_address
 from mdagents.records.summaries import ItemKey
@@ -65,7 +65,11 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
             Middleware(Guard, token=token),
         ],
-        exception_handlers={HTTPException: _error},
+        exception_handlers={
+            HTTPException: _error,
+            ConfigError: _unreadable,
+            RecordError: _unreadable,
+        },
     )
     app.state.watches = Watches(output_dir)
     app.state.output_dir = output_dir
@@ -75,6 +79,10 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
 async def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code)
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 500)
 
 
 async def _list_page(request: Request) -> Response:
@@ -93,7 +101,7 @@ async def _list_page(request: Request) -> Response:
 async def _run_page(request: Request) -> Response:
     watch = await run_of(request)
     page = watch.page
-    events = f"{page.line.address}/events" if _is_live(watch) else ""
+    events = f"{page.line.address}/events" if watch.is_live else ""
     frame = make_frame("list.js", "keys.js", "live.js")
     return _page("page_run.html", frame, page=page, events=events, after=watch.version())
 
@@ -110,7 +118,7 @@ async def _question_page(request: Request) -> Response:
     else:
         raise HTTPException(404, "this run has no such question, or has not begun with it")
     address = watch.page.line.address
-    events = f"{address}/events?case={id_}" if case is not None and _is_live(watch) else ""
+    events = f"{address}/events?case={id_}" if case is not None and watch.is_live else ""
     before, after = _beside(watch, page.case.item)
     return _page(
         "page_question.html",
@@ -193,11 +201,6 @@ async def _sent(updates: AsyncGenerator[Update]) -> AsyncIterator[ServerSentEven
         async for version, operations in updates:
             yield ServerSentEvent(json.dumps(operations), id=str(version))
     yield ServerSentEvent("{}", event="end")
-
-
-def _is_live(watch: RunWatch) -> bool:
-    """Return whether there is anything to follow: an interrupted run may be gone on with."""
-    return (watch.run.folder / LIVE_FILE).exists()
 
 
 def _page(template: str, frame: Frame, **values: object) -> Response:

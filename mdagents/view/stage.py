@@ -10,7 +10,8 @@ from mdagents.pages.parts import Part
 
 Operation = tuple[str, ...]
 """`("put", id, into, html)`: the element in place of the one with its id, or as the last of `into`.
-`("add", id, text)`: a text at the end of an element's. `("drop", id)`: an element that is gone."""
+`("add", id, text)`: a text at the end of an element's. `("drop", id)`: an element that is gone.
+`("keep", "", id, …)`: all parts that there are; those that a page has besides are gone."""
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class Stage:
         operations: list[Operation] = [
             ("drop", id_) for id_, dropped in self._dropped.items() if dropped > version
         ]
+        if is_all:  # what such a page shows is not known
+            operations = [("keep", "", *self._shown)]
         for id_, shown in self._shown.items():
             part = shown.part
             if is_all or shown.version > version:

@@ -38,7 +38,8 @@ class Watch:
     Args:
         parts: Name of a page -> its parts as they are now; None when there is no such page.
         version: Returns a number that grows with what is known.
-        changes: Yields whenever something may have changed; ends when nothing will any more.
+        changes: Calls `update` and yields when something may have changed; ends when nothing will
+            any more.
         between: Seconds from one update of a page to the next.
     """
 
@@ -55,6 +56,16 @@ class Watch:
         self._stages: dict[str, tuple[Stage, list[object]]] = {}  # name -> page, who looks at it
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
+
+    def update(self) -> None:
+        """Note how all open pages are now.
+
+        Whoever reads what is new calls this before anything else is made of it: a page that is
+        sent whole has the version of what it shows.
+        """
+        for page, (stage, _) in self._stages.items():
+            if (parts := self._parts(page)) is not None:
+                stage.update(parts, max(self._version(), stage.version + 1))
 
     async def updates(self, page: str, after: int) -> AsyncGenerator[Update]:
         """Yield what changes on a page, until nothing will any more.
@@ -101,20 +112,11 @@ class Watch:
 
     async def _follow(self) -> None:
         try:
-            clock = asyncio.get_running_loop().time
             async for _ in self._changes():
-                began = clock()
-                for page, (stage, _) in tuple(self._stages.items()):
-                    self._update(page, stage)
                 self._wake()
-                await asyncio.sleep(began + self._between - clock())
+                await asyncio.sleep(self._between)
         finally:
             asyncio.get_running_loop().call_soon(self._wake)  # when the task is done
-
-    def _update(self, page: str, stage: Stage) -> None:
-        parts = self._parts(page)
-        if parts is not None:
-            stage.update(parts, max(self._version(), stage.version + 1))
 
     def _wake(self) -> None:
         self._changed.set()
@@ -122,7 +124,7 @@ class Watch:
 
 
 class RunWatch:
-    """A run that somebody looks at: its feed, its results, and its open pages.
+    """One start of a run that somebody looks at: its feed, its results, and its open pages.
 
     Args:
         runs: The runs of the folder.
@@ -133,6 +135,8 @@ class RunWatch:
         self._runs = runs
         self.run = run
         self.live = LiveRun(run.folder / LIVE_FILE)
+        self.trouble = ""
+        """Why its results cannot be read; empty when they can."""
         self.output: RunOutput | None = None
         """Its results; None before the first."""
         self.decided = Decided()
@@ -162,6 +166,7 @@ class RunWatch:
         self.live.take(await asyncio.to_thread(self.live.read))
         if (results := await asyncio.to_thread(self._results)) is not None:
             self.output, self.decided = results
+        self.pages.update()
 
     def _results(self) -> tuple[RunOutput, Decided] | None:
         """Return the results if they are new, unless that would take too much of the time."""
@@ -174,11 +179,15 @@ class RunWatch:
         try:
             output = read_output(files[0])
             decided = Decided(output, RunLine(self.run).address)
-        except ConfigError:
-            return None  # it is being written anew
-        self._read_from = sizes
-        self._next_read = started + (time.monotonic() - started) / _SHARE
-        return output, decided
+        except ConfigError as error:
+            self.trouble = str(error)
+            return None
+        else:
+            self.trouble = ""
+            return output, decided
+        finally:
+            self._read_from = sizes
+            self._next_read = started + (time.monotonic() - started) / _SHARE
 
     def case(self, id_: str) -> LiveCase | None:
         """Return a question that the feed tells of."""
@@ -190,7 +199,7 @@ class RunWatch:
     @property
     def page(self) -> RunPage:
         """The page of the run."""
-        return RunPage(self.run, self.live.under_way, self.decided)
+        return RunPage(self.run, self.live.under_way, self.decided, self.trouble)
 
     def _parts(self, page: str) -> Iterable[Part] | None:
         if not page:
@@ -198,9 +207,14 @@ class RunWatch:
         case = self.case(page)
         return None if case is None else live_page(case).parts()
 
+    @property
+    def is_live(self) -> bool:
+        """Whether its pages may still change: also when it is interrupted, as it may go on."""
+        return self.run.state is not RunState.FINISHED and (self.run.folder / LIVE_FILE).exists()
+
     async def _changes(self) -> AsyncIterator[None]:
-        """Yield when the feed has grown, and once a second; end when it is gone."""
-        feed = self.run.folder / LIVE_FILE
+        """Yield when the feed has grown, and once a second; end when it is gone or anew."""
+        start = self.run.start
         async for _ in awatch(
             self.run.folder,
             watch_filter=lambda _, changed: changed.endswith(LIVE_FILE),
@@ -212,7 +226,7 @@ class RunWatch:
         ):
             await self.refresh()
             yield
-            if not feed.exists():
+            if not self.is_live or self.run.start != start:
                 return
 
 
@@ -238,6 +252,7 @@ class ListWatch:
     async def refresh(self) -> None:
         """Read the runs."""
         self.listed = await asyncio.to_thread(self._runs.list)
+        self.pages.update()
 
     async def _changes(self) -> AsyncIterator[None]:
         while True:
@@ -260,7 +275,9 @@ class Watches:
         if run is None:
             self._of_runs.pop(name, None)
             return None
-        watch = self._of_runs.pop(name, None) or RunWatch(self.runs, run)
+        watch = self._of_runs.pop(name, None)
+        if watch is None or watch.run.start != run.start:  # with a feed of its own
+            watch = RunWatch(self.runs, run)
         self._of_runs[name] = watch  # the latest
         while len(self._of_runs) > _KEPT:
             del self._of_runs[next(iter(self._of_runs))]

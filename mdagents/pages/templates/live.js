@@ -34,6 +34,12 @@
     drop(id) {
       $(id)?.remove();
     },
+    keep(_, ...ids) {
+      const there = new Set(ids);
+      for (const part of document.querySelectorAll("[data-parts] > [id]")) {
+        if (!there.has(part.id)) part.remove();
+      }
+    },
   };
 
   const announce = () => {
@@ -75,6 +81,8 @@
     };
     source.onerror = () => {
       $("connection").textContent = "connection lost: trying again";
+      // The server answers, but has no such stream any more.
+      if (source.readyState === EventSource.CLOSED) location.reload();
     };
     source.addEventListener("end", () => {
       source.close();

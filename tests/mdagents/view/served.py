@@ -120,9 +120,9 @@ ITEM = ("12", 1)
 
 
 @contextmanager
-def serving(output: Path = Path("output"), **more: Any) -> Iterator[str]:
-    """The address of a server of a folder."""
-    config = uvicorn.Config(make_app(output, **more), port=0, log_level="error")
+def serving(output: Path = Path("output"), *, port: int = 0, **more: Any) -> Iterator[str]:
+    """The address of a server of a folder; `port`: 0 for any free one."""
+    config = uvicorn.Config(make_app(output, **more), port=port, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

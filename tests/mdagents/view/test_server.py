@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import DebateMessage, Ended, Member, Recruited, Started, TurnBegan
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
+from mdagents.records.manifest import read_manifest
 from tests.mdagents.view.served import ITEM, feed, serving
 from tests.support.trace_events import says
 
@@ -121,3 +124,98 @@ def test_only_this_host_is_answered_and_only_with_the_token(unfinished: Path) ->
             == 200
         )
         assert httpx2.post(f"{url}?token=s3cret").status_code == 405
+
+
+def test_no_word_is_sent_twice_to_a_page_that_was_made_while_another_looked_on(
+    unfinished: Path,
+) -> None:
+    with serving() as address, feed(unfinished) as tell:
+        tell(Started(QUESTION), TurnBegan("nurse", "Nurse", "opinion"))
+        page = f"{address}/runs/{unfinished.name}/questions/{make_case_id(*ITEM)}"
+        url = f"{address}/runs/{unfinished.name}/events?case={make_case_id(*ITEM)}"
+        with httpx2.stream("GET", url, timeout=20) as first:
+            looks_on = first.iter_lines()  # it ends when nobody holds it
+            changes(looks_on, "turn-0")
+            for number in range(8):
+                tell(says(2 + number, "nurse", 5, f"word{number} ", 1))
+                html = httpx2.get(page).text
+                tell(says(12 + number, "nurse", 5, f"more{number} ", 1))
+                (version,) = re.findall(r'data-after="(\d+)"', html)
+                shown = html.partition('id="turn-0-said">')[2].partition("</p>")[0]
+                with httpx2.stream("GET", f"{url}&after={version}", timeout=20) as second:
+                    ((_, operations),) = events(second.iter_lines(), 1)
+                sent = {operation[1]: operation for operation in operations}
+                assert shown.endswith(f"word{number} ")
+                assert sent["turn-0-said"][2] == f"more{number} "
+
+
+def test_a_run_that_is_started_anew_is_followed_from_its_first_line(unfinished: Path) -> None:
+    with serving() as address:
+        with feed(unfinished) as tell:
+            tell(Started(QUESTION), *[TurnBegan("nurse", "Nurse", "opinion")] * 9)
+        run = f"{address}/api/runs/{unfinished.name}"
+        assert len(httpx2.get(run).json()["under_way"]) == 1
+        (unfinished / LIVE_FILE).unlink()
+        start_again(unfinished)
+        assert httpx2.get(run).json()["under_way"] == []
+        with feed(unfinished) as tell:
+            tell(Started(QUESTION), TurnBegan("dentist", "Dentist", "opinion"))
+        (case,) = httpx2.get(run).json()["under_way"]
+        assert case["speaking"] == ["Dentist"]
+
+
+def test_a_page_of_an_interrupted_run_learns_that_it_goes_on(unfinished: Path) -> None:
+    with serving() as address:
+        with feed(unfinished) as tell:
+            tell(Started(QUESTION))
+        os.utime(unfinished / LIVE_FILE, (0, 0))
+        page = httpx2.get(f"{address}/runs/{unfinished.name}").text
+        assert "interrupted" in page
+        (events_at,) = re.findall(r'data-events="([^"]+)"', page)
+        with httpx2.stream("GET", f"{address}{events_at}", timeout=20) as stream:
+            lines = stream.iter_lines()
+            changes(lines, "head")
+            start_again(unfinished)
+            assert "event: end" in list(lines)  # and the browser opens the page anew
+
+
+def test_results_that_cannot_be_read_are_said_to_be(unfinished: Path) -> None:
+    samples = unfinished / "samples.jsonl"
+    samples.write_bytes(b'{"torn\n' + samples.read_bytes())
+    with serving() as address:
+        page = httpx2.get(f"{address}/runs/{unfinished.name}").text
+    assert "The results cannot be read" in page
+    assert "samples.jsonl line 1" in page
+
+
+def test_a_run_that_was_never_started_hides_no_other(unfinished: Path) -> None:
+    manifest = read_manifest(unfinished)
+    assert manifest is not None
+    never = unfinished.with_name("never")
+    never.mkdir()
+    anew = manifest.model_copy(update={"name": "never", "invocations": []})
+    (never / "run.json").write_text(anew.model_dump_json())
+    with serving() as address:
+        assert unfinished.name in httpx2.get(address).text
+        assert httpx2.get(f"{address}/runs/never").status_code == 200
+
+
+def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
+    trace = min((unfinished / "traces").iterdir())
+    trace.write_bytes(trace.read_bytes()[:-9])
+    with serving() as address:
+        page = httpx2.get(f"{address}/runs/{unfinished.name}").text
+        answers = [
+            httpx2.get(f"{address}{link}")
+            for link in re.findall(r'href="(/runs/[^"]+/questions/[^"]+)"', page)
+        ]
+    (broken,) = [answer.json()["error"] for answer in answers if answer.status_code == 500]
+    assert trace.name in broken
+
+
+def start_again(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    latest = manifest.invocations[-1].model_copy(update={"started_at": "2999-01-01T00:00:00Z"})
+    anew = manifest.model_copy(update={"invocations": [*manifest.invocations, latest]})
+    (folder / "run.json").write_text(anew.model_dump_json())
