@@ -59,7 +59,11 @@ class RunLine:
         """How it answers."""
         options = self.run.manifest.options
         method = str(options.get("method", ""))
-        return str(options.get("difficulty", "")) if method in ("", "mdagents") else method
+        return (
+            str(options.get("difficulty", "")).replace(",", ", ")
+            if method in ("", "mdagents")
+            else method
+        )
 
     @property
     def started(self) -> str:

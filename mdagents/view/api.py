@@ -14,6 +14,7 @@ from starlette.responses import Response
 from mdagents.agents.case import make_case_id
 from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun
+from mdagents.scoring.scored_row import ScoredRow
 from mdagents.view.asked import run_of, watches_of
 from mdagents.view.results import read_recorded
 
@@ -30,15 +31,26 @@ async def runs(request: Request) -> Response:
 
 
 async def run(request: Request) -> Response:
-    """Answer with a run: its totals, and its questions by their last state."""
+    """Answer with a run: its totals, and its questions under way and decided."""
     watch = await run_of(request)
     return _answer(
         {
             **_listed(watch.run),
             "under_way": [_summary(case) for case in watch.live.under_way],
-            "decided": [_summary(case) for case in watch.live.decided],
+            "decided": [_row(row) for row in watch.decided.rows],
         }
     )
+
+
+def _row(row: ScoredRow) -> dict[str, Any]:
+    return {
+        "case": make_case_id(*row.item),
+        "item": row.item,
+        "level": row.difficulty or None,
+        "status": row.status,
+        "answer": row.response or None,
+        "correct": row.correct,
+    }
 
 
 async def question(request: Request) -> Response:

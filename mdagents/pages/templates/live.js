@@ -67,6 +67,7 @@
     if (atEnd && $("turns")) scrollTo({ top: document.documentElement.scrollHeight });
     const started = document.querySelector("[data-started]")?.dataset.started;
     if (started) question.light(Date.now() - Number(started));
+    if ($("replay")) question.offerReplay(); // it may have been decided just now
     tick();
     announce();
   };
@@ -89,7 +90,7 @@
       location.reload();
     });
   }
-  if (document.querySelector("[data-decided]")) question.offerReplay();
+  if ($("replay")) question.offerReplay();
 
   // The list of runs: two that are ticked can be compared.
   const form = $("compare");

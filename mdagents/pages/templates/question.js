@@ -63,7 +63,8 @@ const question = (() => {
     const whole = now >= Number($("moment").max);
     const held = new Map();
     for (const turn of document.querySelectorAll(".turn")) {
-      const [at, ended] = [Number(turn.dataset.at), Number(turn.dataset.ended ?? Infinity)];
+      const head = turn.querySelector("header").dataset;
+      const [at, ended] = [Number(turn.dataset.at), Number(head.ended ?? Infinity)];
       const said = turn.querySelector(".said");
       said.dataset.whole ??= said.textContent;
       const share = now >= ended ? 1 : (now - at) / (ended - at);
@@ -72,7 +73,7 @@ const question = (() => {
       if (said.textContent !== shown) said.textContent = shown;
       turn.classList.toggle("future", !whole && at > now);
       turn.querySelector(".gives")?.classList.toggle("future", !whole && ended > now);
-      if (turn.dataset.agent && (whole || ended <= now)) held.set(turn.dataset.agent, turn.dataset.answer);
+      if (head.votes && (whole || ended <= now)) held.set(turn.dataset.by, head.votes);
     }
     for (const section of document.querySelectorAll(".step")) {
       section.classList.toggle("future", !section.querySelector(".turn:not(.future)"));
@@ -88,7 +89,7 @@ const question = (() => {
       holds.setAttribute("visibility", letter ? "visible" : "hidden");
       const speaks = [...document.querySelectorAll(".turn")].some(
         (turn) => turn.dataset.by === node.dataset.agent && !whole &&
-          Number(turn.dataset.at) <= now && Number(turn.dataset.ended) > now,
+          Number(turn.dataset.at) <= now && Number(turn.querySelector("header").dataset.ended) > now,
       );
       node.classList.toggle("speaking", speaks);
     }
@@ -131,8 +132,8 @@ const question = (() => {
   // Offers the replay, once a question is decided and its turns have times.
   const offerReplay = () => {
     const form = $("replay");
-    const length = Number(document.querySelector("[data-length]")?.dataset.length);
-    if (!form || !length) return;
+    const length = Number($("decision")?.dataset.length);
+    if (!form?.hidden || !length) return;
     const { step } = $("moment");
     const end = Math.ceil(length / step) * step; // a slider stops at whole steps
     form.hidden = false;

@@ -110,6 +110,8 @@ async def test_a_question_is_seen_as_it_is_answered(unfinished: Path, page: Page
         await expect(state).to_contain_text("Decided: A, right")
         await expect(page.locator("#decision")).to_contain_text("It is the right option")
         assert await page.title() == f"12 · {unfinished.name}"
+        await page.locator("#moment").fill("0")  # it can be replayed at once
+        await expect(page.locator("#end")).to_be_hidden()
         assert await problems(page) == []
 
 

@@ -91,6 +91,12 @@ def test_runs_and_questions_are_told_as_they_stand(unfinished: Path) -> None:
         run = httpx2.get(f"{address}/api/runs/{unfinished.name}").json()
         (case,) = run["under_way"]
         assert case["speaking"] == ["Nurse"]
+        kept = [
+            json.loads(line) for line in (unfinished / "samples.jsonl").read_text().splitlines()
+        ]
+        assert (
+            [row["item"] for row in run["decided"]] == [[r["question_id"], 1] for r in kept] != []
+        )
         question = httpx2.get(f"{address}/api/runs/{unfinished.name}/questions/{case['case']}")
         assert question.json()["question"]["text"] == HOSTILE
         assert question.headers["content-type"] == "application/json"
