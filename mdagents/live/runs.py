@@ -16,7 +16,7 @@ from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
 
 _SILENT = 5.0  # seconds; a run that works writes its state each second
-_TAIL = 200_000  # bytes at the end of a feed, in which a second of a run has room
+_TAIL = 200_000  # bytes at the end of a feed, in which a second of most runs has room
 
 
 class RunState(StrEnum):
@@ -36,7 +36,7 @@ class ListedRun:
     manifest: RunManifest
     state: RunState
     snapshot: Snapshot | None
-    """The newest of its feed; None when it is finished."""
+    """The newest of its feed; None when it has written its totals."""
     looked_at: float
     """When this was read, in seconds since 1970 UTC."""
 
@@ -95,25 +95,32 @@ class Runs:
         try:
             if self._now() - (folder / LIVE_FILE).stat().st_mtime < _SILENT:
                 state = RunState.RUNNING
-            snapshot = newest_snapshot(folder / LIVE_FILE)
+            if not _has_ended(manifest):  # then its own totals are the newest
+                snapshot = newest_snapshot(folder / LIVE_FILE)
         except FileNotFoundError:
             pass
         return ListedRun(folder.name, folder, manifest, state, snapshot, self._now())
 
 
+def _has_ended(manifest: RunManifest) -> bool:
+    """Return whether the last start of a run has written how it ended: it was not killed."""
+    return bool(manifest.invocations) and manifest.invocations[-1].ended_at is not None
+
+
 def newest_snapshot(path: Path) -> Snapshot | None:
-    """Return the last state that a feed tells of; None when its end holds none.
+    """Return the last state that a feed tells of; None when it holds none.
 
     Raises:
         FileNotFoundError: There is no feed.
     """
     with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _TAIL))
-        lines = file.read().split(b"\n")
-    for line in reversed(lines):
-        if b'"snapshot"' in line:
-            found = decoded(line)
-            if found is not None and isinstance(found.what, Snapshot):
-                return found.what
-    return None
+        size, tail = file.seek(0, os.SEEK_END), _TAIL
+        while True:
+            file.seek(max(0, size - tail))
+            for line in reversed(file.read(tail).split(b"\n")):
+                found = decoded(line) if b'"snapshot"' in line else None
+                if found is not None and isinstance(found.what, Snapshot):
+                    return found.what
+            if tail >= size:
+                return None
+            tail *= 4

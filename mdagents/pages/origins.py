@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Protocol
@@ -115,10 +116,7 @@ class _Names:
         for index, turn in turns.items():
             self._ids.setdefault(turn.agent.casefold(), []).append(index)
             self._roles.setdefault(turn.role.casefold(), []).append(index)
-        names = sorted({*self._ids, *self._roles} - {""}, key=len, reverse=True)
-        self._name = re.compile(  # letters of any case are slow to compile around the names
-            rf"(?<!{_SPACED})(?i:{'|'.join(map(re.escape, names)) or '(?!)'})(?!{_SPACED})"
-        )
+        self._name = _any_of(frozenset({*self._ids, *self._roles} - {""}))
 
     def turns_in(self, clause: str, field: str) -> tuple[int, ...]:
         """Return the turns of the agents that a clause names, in order.
@@ -146,6 +144,14 @@ class _Names:
     def without(self, text: str) -> str:
         """Return a text without names, which nobody says of a patient."""
         return self._name.sub(" ", text)
+
+
+@lru_cache(maxsize=64)  # the summaries of a question have the same names
+def _any_of(names: frozenset[str]) -> re.Pattern[str]:
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(  # letters of any case are slow to compile around the names
+        rf"(?<!{_SPACED})(?i:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!{_SPACED})"
+    )
 
 
 class _Led:

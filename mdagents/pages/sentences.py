@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
+from types import MappingProxyType
 
 from exaid_core.wording import Wording, is_short, without_article
 from exaid_core.words import UNMARKED, UNSPACED, sentence_ends
@@ -52,6 +53,9 @@ class Sentence:
     """Of its words."""
 
 
+_NOWHERE: Mapping[int, float] = MappingProxyType({})
+
+
 class Spoken:
     """The sentences and clauses of a text, and which of them have a word.
 
@@ -63,6 +67,7 @@ class Spoken:
         self.sentences: list[Sentence] = []
         self._having: dict[str, list[int]] = {}  # word -> places of the sentences that have it
         self._beginning: dict[str, list[str]] = {}  # how words begin -> these
+        self._looked_up: dict[tuple[str, bool], dict[int, float]] = {}  # phrases share most words
         for start, end in clauses(text):
             if text[start:end].strip():
                 piece = text[start:end].strip()
@@ -77,7 +82,7 @@ class Spoken:
                 self._beginning.setdefault(word[:_ALIKE], []).append(word)
             self._having.setdefault(word, []).append(place)
 
-    def having(self, word: str, wording: Wording) -> dict[int, float]:
+    def having(self, word: str, wording: Wording) -> Mapping[int, float]:
         """Return the places of the sentences that have a word, and how surely, 0 to 1.
 
         An acronym is what it stands for, if it has more than two letters.
@@ -86,12 +91,21 @@ class Spoken:
             word: A word of a phrase, without article.
             wording: Of the phrase.
         """
+        is_acronym = word in wording.acronyms and len(word) > 2
+        if word[:_ALIKE] not in self._beginning and not is_acronym:
+            return _NOWHERE
+        found = self._looked_up.get((word, is_acronym))
+        if found is None:
+            found = self._looked_up[word, is_acronym] = self._look_up(word, is_acronym)
+        return found
+
+    def _look_up(self, word: str, is_acronym: bool) -> dict[int, float]:
         found: dict[int, float] = {}
         for other in self._beginning.get(word[:_ALIKE], []):
             alike = _likeness(word, other)
             for place in self._having[other] if alike else []:
                 found[place] = max(found.get(place, 0.0), alike)
-        if word in wording.acronyms and len(word) > 2:
+        if is_acronym:
             for place, sentence in enumerate(self.sentences):
                 if word in sentence.initials:
                     found[place] = 1.0
