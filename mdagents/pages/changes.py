@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from exaid_core.cues.files import normal
 from exaid_core.dissent import named_options, stated_answer
+from exaid_core.wording import Wording
 from mdagents.agents.streaming import PREFIXES
 from mdagents.live.case import Delivered, Flip, LiveCase, Turn
 from mdagents.pages.sentences import Quote, Sources, spoken
@@ -21,6 +22,9 @@ _NAMED = 0.5
 """Share of the weight of an option's words that a sentence must have more than to name it."""
 _IN_COMMON = 0.15
 """Share of the weight of an explanation's words that a sentence must have more than."""
+
+_FEWEST_IN_COMMON = 2
+"""Words that they share: one may be of any sentence."""
 
 _OF_A_ROUND = re.compile(r"round-(\d+)-")
 
@@ -75,7 +79,7 @@ def _arguments(
     """
     texts = [case.turns[place.turn].text[place.start : place.end] for place in argued]
     named = [_naming(text, letter, option) for text in texts]
-    common = (_having(text, explanation, _IN_COMMON) for text in texts)
+    common = (_taken_up(text, explanation) for text in texts)
     for found in (named, common):
         for place, span in zip(argued, found, strict=True):
             if span:
@@ -148,6 +152,15 @@ def _naming(text: str, letter: str, option: str) -> tuple[int, int] | None:
         if letter in named_options(normal(text[one.start : one.end])):
             return one.start, one.end
     return _having(text, option, _NAMED)
+
+
+def _taken_up(text: str, explanation: str) -> tuple[int, int] | None:
+    """Return the sentence of a text that has most words in common with an explanation."""
+    span = _having(text, explanation, _IN_COMMON)
+    if span is None:
+        return None
+    shared = Wording(text[span[0] : span[1]]).about & Wording(explanation).about
+    return span if len(shared) >= _FEWEST_IN_COMMON else None
 
 
 def _having(text: str, phrase: str, enough: float) -> tuple[int, int] | None:

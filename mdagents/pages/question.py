@@ -297,6 +297,10 @@ class QuestionPage:
         """Where an expert changed its answer, and why."""
         return causes(self.case)
 
+    def writers(self, cause: Cause) -> list[tuple[str, int | None]]:
+        """Return (role, index of the turn) of the messages that came before a change."""
+        return [(self.role(m.message.sender), turn_of(self.case, m)) for m in cause.messages]
+
     @property
     def deciding(self) -> int | None:
         """Index of the turn in which it was decided; None before that."""

@@ -146,9 +146,11 @@ const question = (() => {
   const beside = () => {
     const cards = $("cards");
     if (!cards || getComputedStyle(cards).position !== "sticky") return;
-    const middle = innerHeight / 3;
+    const line = innerHeight / 2;
+    const scroller = cards.closest("dialog") ?? document.documentElement;
+    const isAtEnd = scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 4;
     const turns = [...document.querySelectorAll(".turn:not(.future)")];
-    const read = turns.findLast((turn) => turn.getBoundingClientRect().top <= middle);
+    const read = turns.findLast((turn) => isAtEnd || turn.getBoundingClientRect().top <= line);
     if (!read) return;
     const index = Number(read.id.slice("turn-".length));
     const near = [...cards.children].findLast((card) =>
@@ -156,7 +158,7 @@ const question = (() => {
     );
     for (const card of cards.children) card.classList.toggle("near", card === near);
     if (near && !cards.matches(":hover")) {
-      cards.scrollTop = near.offsetTop - cards.offsetTop - 8;
+      cards.scrollTop = near.offsetTop - 8; // within `cards`, which is positioned
     }
   };
 

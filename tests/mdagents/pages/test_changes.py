@@ -102,6 +102,7 @@ def test_a_change_leads_to_its_reason_and_to_the_sentence_that_argued_for_it() -
         ("Le goître\nest “diffus”. Donc C.\n\nMerci.", "Donc C."),
         ("My list: A. No. C. It fits the eyes. D. No.", "C. It fits the eyes."),
         ("I would wait.", None),
+        ("What do you make of the uptake?", None),
         ("Subacute thyroiditis hurts. No more.", None),
     ],
 )

@@ -149,6 +149,39 @@ async def test_from_the_list_to_the_sentence_that_changed_an_answer_it_is_four_c
         assert await problems(page) == []
 
 
+async def test_a_change_without_an_argument_leads_to_the_messages_before_it(
+    unfinished: Path, page: Page
+) -> None:
+    vague = "What do you think of it?"
+    debate = [
+        DebateMessage(1, 1, "nurse", "dentist", vague)
+        if isinstance(event, DebateMessage)
+        else says(3, "nurse", 3, vague, 1)
+        if getattr(event, "seq", 0) == 3
+        else event
+        for event in DEBATE
+    ]
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING, *debate)
+        await page.goto(address_of(address, unfinished))
+        await page.click("#turn-3 .why >> text=a message from Nurse")
+        await expect(page.locator("#turn-2")).to_be_in_viewport()
+
+
+async def test_the_summaries_of_what_is_read_are_beside_it(unfinished: Path, page: Page) -> None:
+    await page.set_viewport_size({"width": 1300, "height": 500})
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING, *DEBATE)
+        for number in range(1, 5):
+            of = {"source_seqs": ((number, number),), "agents": ("nurse", "dentist")}
+            tell(Summarised(number, SUMMARY.model_copy(update=of)))
+        await page.goto(address_of(address, unfinished))
+        await page.locator("#turn-3").scroll_into_view_if_needed()
+        await page.evaluate("document.getElementById('turn-3').scrollIntoView()")
+        await expect(page.locator("#summary-4")).to_have_class("summary near")
+        await expect(page.locator("#summary-4")).to_be_in_viewport()
+
+
 async def test_a_phrase_leads_to_its_sentence(unfinished: Path, page: Page) -> None:
     with serving() as address, feed(unfinished) as tell:
         tell(*BEGINNING, *DEBATE, Summarised(1, SUMMARY))
