@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import PLACEHOLDER, AgentSummary
@@ -52,6 +53,7 @@ _OF_A_TEAM = re.compile(r"(iat|frdt|mdt(\d+))-(\w+)")
 _TEAMS = {"iat": "initial team", "frdt": "review team"}
 
 
+@lru_cache(maxsize=1024)  # asked for each turn of a page, several times a second
 def phase_in_words(phase: str) -> str:
     """Return the step of a protocol in words: `debate, round 2, turn 1`."""
     if of_round := _OF_A_ROUND.fullmatch(phase):

@@ -63,6 +63,8 @@ class Delivered:
     at: int
     turns: int
     """Number of turns before it."""
+    said_in: int | None
+    """Index of the turn in which it was written; None when that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +119,24 @@ class LiveCase:
             case Charged() as charged:
                 self._charge(charged)
             case DebateMessage() as message:
-                self.messages.append(Delivered(message, line.at, len(self.turns)))
+                self.deliver(message, line.at)
             case Summarised(number, summary):
                 self.summaries.append(Made(number, summary, line.at, self._turns_of(summary)))
             case Ended() as ended:
                 self.ended, self.ended_at = ended, line.at
+
+    def deliver(self, message: DebateMessage, at: int) -> None:
+        """Note that a message has reached its reader."""
+        phase = f"round-{message.round}-turn-{message.turn}"
+        said_in = next(
+            (
+                index
+                for index in reversed(range(len(self.turns)))
+                if (self.turns[index].agent, self.turns[index].phase) == (message.sender, phase)
+            ),
+            None,
+        )
+        self.messages.append(Delivered(message, at, len(self.turns), said_in))
 
     @property
     def tokens(self) -> int:

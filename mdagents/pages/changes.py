@@ -129,13 +129,11 @@ def _place(case: LiveCase, sent: Delivered) -> Quote | None:
     message = sent.message
     numbers = {member.agent: number for number, member in enumerate(case.members, start=1)}
     to = PREFIXES["messages", "text"].format(to=numbers.get(message.recipient, 0))
-    phase = f"round-{message.round}-turn-{message.turn}"
-    for index, turn in reversed(list(enumerate(case.turns))):
-        if (turn.agent, turn.phase) == (message.sender, phase) and message.text in turn.text:
-            addressed = turn.text.find(to + message.text)
-            start = turn.text.find(message.text, max(addressed, 0))
-            return Quote(index, start, start + len(message.text))
-    return None
+    if sent.said_in is None:
+        return None
+    text = case.turns[sent.said_in].text
+    start = text.find(message.text, max(text.find(to + message.text), 0))
+    return None if start < 0 else Quote(sent.said_in, start, start + len(message.text))
 
 
 def _answer_line(text: str, letter: str) -> tuple[int, int] | None:

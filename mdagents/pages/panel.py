@@ -264,19 +264,8 @@ def _arrows(
             colours[sender],
             tuple(one_line(sent.message.text) for sent in delivered),
             tuple(since_start(case, sent.at) for sent in delivered),
-            turn_of(case, delivered[-1]),
+            delivered[-1].said_in,
         )
-
-
-def turn_of(case: LiveCase, sent: Delivered) -> int | None:
-    """Return the index of the turn in which a message was written; None when it is not known."""
-    message = sent.message
-    phase = f"round-{message.round}-turn-{message.turn}"
-    for index in reversed(range(min(sent.turns, len(case.turns)))):
-        turn = case.turns[index]
-        if turn.agent == message.sender and turn.phase == phase:
-            return index
-    return None
 
 
 def since_start(case: LiveCase, at: int | None) -> int:

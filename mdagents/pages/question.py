@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from mdagents.display.words import phase_in_words
 from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.pages.changes import Cause, causes
 from mdagents.pages.origins import Phrase, phrases
-from mdagents.pages.panel import Panel, colours_of, draw_panel, roles_of, since_start, turn_of
+from mdagents.pages.panel import Panel, colours_of, draw_panel, roles_of, since_start
 from mdagents.pages.parts import Part, made_by
 from mdagents.pages.sentences import Quote
 from mdagents.scoring.formatting import percent
@@ -187,7 +188,7 @@ class QuestionPage:
         turn, case = self.case.turns[index], self.case
         changed = any(flip.turn == index for flip in case.flips)
         cause = next((c for c in self.changes if c.flip.turn == index), None) if changed else None
-        sent = [message for message in case.messages if turn_of(case, message) == index]
+        sent = [message for message in case.messages if message.said_in == index]
         return ShownTurn(
             index=index,
             agent=turn.agent,
@@ -299,7 +300,7 @@ class QuestionPage:
 
     def writers(self, cause: Cause) -> list[tuple[str, int | None]]:
         """Return (role, index of the turn) of the messages that came before a change."""
-        return [(self.role(m.message.sender), turn_of(self.case, m)) for m in cause.messages]
+        return [(self.role(m.message.sender), m.said_in) for m in cause.messages]
 
     @property
     def deciding(self) -> int | None:
@@ -322,15 +323,17 @@ class QuestionPage:
         )
         yield Part("panel", "middle", stands, macro("panel", self))
         yield Part("strip", "top", stands, macro("strip", self))
-        yield Part("lanes", "middle", (stands, case.tokens, self.length), macro("lanes", self))
+        yield Part(
+            "lanes", "middle", (stands, case.tokens, len(case.summaries)), macro("lanes", self)
+        )
         for number, title in self.sections:
             yield Part(f"section-{number}", "turns", title, macro("section", self, number, title))
-        sent = [turn_of(case, message) for message in case.messages]
+        sent = Counter(message.said_in for message in case.messages)
         for index, turn in enumerate(case.turns):
             section, id_ = f"section-{self._sections[_section(turn)]}", f"turn-{index}"
             make = partial(self.turn, index)
             yield Part(id_, section, None, macro("turn", self, make), grows=turn.text)
-            head = (turn.ended_at, turn.tokens, sent.count(index))
+            head = (turn.ended_at, turn.tokens, sent[index])
             yield Part(f"{id_}-head", id_, head, macro("turn_head", self, make))
         for made in case.summaries:
             make_card = partial(self.card, made)

@@ -17,7 +17,7 @@ from exaid_core.trace.traces import Trace, read_trace
 from infra.ledger import CallRow
 from mdagents.agents.feed import DebateMessage, Ended
 from mdagents.datasets.questions import Question
-from mdagents.live.case import Delivered, LiveCase, Made, Turn
+from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.live.replay import replayed
 from mdagents.pages.question import QuestionPage
 from mdagents.records.folder import case_files
@@ -125,10 +125,8 @@ def case_of_record(record: Mapping[str, Any], row: ScoredRow) -> LiveCase:
     case.summaries = [
         Made(number, summary, 0, ()) for number, summary in enumerate(summaries_of(record), start=1)
     ]
-    case.messages = [
-        Delivered(_message(message), 0, len(turns))
-        for message in entries_of(record, "interactions")
-    ]
+    for message in entries_of(record, "interactions"):
+        case.deliver(_message(message), 0)
     for turn in turns:
         if turn.answer is not None:
             case.votes[turn.agent] = turn.answer

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mdagents.agents.feed import DebateMessage, Member
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
-from mdagents.live.case import Delivered, Flip, LiveCase, Turn
+from mdagents.live.case import Flip, LiveCase, Turn
 from mdagents.live.run import LiveRun
 from mdagents.pages.changes import Cause, causes
 from mdagents.pages.sentences import Quote
@@ -49,7 +49,7 @@ class Debate:
         self._turn(sender, f"round-{round_}-turn-{turn}", "\n".join(["I must answer.", *lines]))
         for to, text in letters:
             message = DebateMessage(round_, turn, sender, to, text)
-            self.case.messages.append(Delivered(message, 0, len(self.case.turns)))
+            self.case.deliver(message, 0)
 
     def cause(self) -> Cause:
         (cause,) = causes(self.case)
