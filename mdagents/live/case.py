@@ -61,8 +61,6 @@ class Delivered:
 
     message: DebateMessage
     at: int
-    turns: int
-    """Number of turns before it."""
     said_in: int | None
     """Index of the turn in which it was written; None when that is not known."""
 
@@ -136,7 +134,7 @@ class LiveCase:
             ),
             None,
         )
-        self.messages.append(Delivered(message, at, len(self.turns), said_in))
+        self.messages.append(Delivered(message, at, said_in))
 
     @property
     def tokens(self) -> int:

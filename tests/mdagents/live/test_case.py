@@ -91,7 +91,7 @@ def test_a_summary_leads_to_the_turns_that_it_was_made_from() -> None:
 def test_messages_and_the_end_are_kept_with_their_times() -> None:
     message = DebateMessage(1, 1, "nurse", "dentist", "Why?")
     case = told(Started(QUESTION), message, Ended("A", None))
-    assert [(one.message, one.at, one.turns) for one in case.messages] == [(message, 2000, 0)]
+    assert [(one.message, one.at, one.said_in) for one in case.messages] == [(message, 2000, None)]
     assert (case.started_at, case.ended_at) == (1000, 3000)
 
 
