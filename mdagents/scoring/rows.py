@@ -82,13 +82,17 @@ class RunOutput:
 def newest_output(output_dir: Path) -> Path:
     """Return the run that was written last: its JSON array, or its folder before there is one.
 
+    A run without a finished question does not count.
+
     Raises:
-        ConfigError: The folder holds no run.
+        ConfigError: The folder holds no run with a finished question.
     """
     times = {file: file.stat().st_mtime for file in output_dir.glob("*.json")}
     for file in output_dir.glob("*/samples.jsonl"):
-        if file.parent.with_name(f"{file.parent.name}.json") not in times:
-            times[file.parent] = file.stat().st_mtime
+        status = file.stat()
+        # One that has just begun has nothing to score.
+        if status.st_size and file.parent.with_name(f"{file.parent.name}.json") not in times:
+            times[file.parent] = status.st_mtime
     if not times:
         raise ConfigError(
             f"there is no run in {output_dir}; answer some questions first, or give --input"

@@ -191,6 +191,12 @@ def test_the_newest_run_is_scored_by_default(capsys: pytest.CaptureFixture[str])
     os.utime(write(RUN[:1], "old.json"), (1e9, 1e9))
     assert main([], input_filename="", output_filename="") == 0
     assert capsys.readouterr().out.startswith("new:")
+    begun = Path("output", "begun", "samples.jsonl")
+    begun.parent.mkdir()
+    begun.touch()  # has nothing to score yet
+    os.utime(begun, (3e9, 3e9))
+    assert main([], input_filename="", output_filename="") == 0
+    assert capsys.readouterr().out.startswith("new:")
     assert main([], input_filename="output/old.json", output_filename="mine.csv") == 0
     assert Path("mine.csv").exists()
 

@@ -373,16 +373,18 @@ def test_a_first_run_in_a_pipe_ends_by_itself(provider: FakeProvider) -> None:
 
 
 def test_a_first_run_is_still_there_after_its_last_words(provider: FakeProvider) -> None:
-    with (
-        Terminal(provider, "-c", FIRST_RUN) as terminal,
-        Terminal(provider, "-c", FIRST_RUN.replace("zero_shot", "cot")) as another,
-    ):
-        for shown in (terminal, another):
+    with contextlib.ExitStack() as opened:
+        both = []
+        for method in ("zero_shot", "cot"):  # the second while the first is still there
+            program = FIRST_RUN.replace("zero_shot", method)
+            shown = opened.enter_context(Terminal(provider, "-c", program))
             shown.wait_for(STAYS)
             assert "view  " in shown.shown, shown.shown
             assert "Next, with a model" in shown.shown.partition("view  ")[2], shown.shown
             assert shown.shown.rstrip().endswith(STAYS)
             assert state_of(shown) == "finished"
+            both.append(shown)
+        terminal, another = both
         terminal.press(b"\r")
         another.press(b"\x03")
         assert terminal.end() == another.end() == 0
