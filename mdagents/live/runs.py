@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -92,13 +93,11 @@ class Runs:
         if manifest.finished:
             return ListedRun(folder.name, folder, manifest, RunState.FINISHED, None, self._now())
         state, snapshot = RunState.INTERRUPTED, None
-        try:
-            if self._now() - (folder / LIVE_FILE).stat().st_mtime < _SILENT:
-                state = RunState.RUNNING
-            if not _has_ended(manifest):  # then its own totals are the newest
+        if not _has_ended(manifest):  # else its own totals are the newest
+            with contextlib.suppress(FileNotFoundError):
+                if self._now() - (folder / LIVE_FILE).stat().st_mtime < _SILENT:
+                    state = RunState.RUNNING
                 snapshot = newest_snapshot(folder / LIVE_FILE)
-        except FileNotFoundError:
-            pass
         return ListedRun(folder.name, folder, manifest, state, snapshot, self._now())
 
 

@@ -148,7 +148,7 @@ class _Program:
             options.view_host,
             options.view_port,
             opens=not options.no_open and has_screen(self._variables, sys.platform),
-            again=f"{self._called.view} {shlex.quote(str(config.output_dir))}",
+            program=self._called.view,
         )
 
     @staticmethod

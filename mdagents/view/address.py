@@ -18,6 +18,7 @@ PORT = 7576
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SERVER = "mdagents-view"
 """What a view calls itself in the header `server`, by which another one knows it."""
+ENDS = "the view ends with the run; to see it again"
 
 _TRIED = 100  # ports from PORT on, when none was asked for
 _ANSWERS_WITHIN = 0.3  # seconds, of a view on this machine

@@ -24,12 +24,13 @@ from starlette.routing import Route
 from exaid_core.trace.files import RecordError
 from infra.errors import ConfigError
 from mdagents.display.words import label_of
+from mdagents.live.runs import RunState
 from mdagents.pages.layout import Frame, make_frame, templates
 from mdagents.pages.run import RunLine, question_address
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
 from mdagents.view import api
-from mdagents.view.address import LOOPBACK
+from mdagents.view.address import ENDS, LOOPBACK
 from mdagents.view.asked import run_of, watches_of
 from mdagents.view.guard import Guard
 from mdagents.view.results import make_report, read_recorded
@@ -39,7 +40,9 @@ _PING = 15  # seconds
 _DIGITS = 18  # of a version
 
 
-def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = "") -> Starlette:
+def make_app(
+    output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = "", again: str = ""
+) -> Starlette:
     """Make the server of an output folder.
 
     Args:
@@ -47,6 +50,7 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
         hosts: Names in the Host header that are answered: others are another site's page that
             reaches for this one (DNS rebinding).
         token: What `?token=…` or the cookie that this sets must be; empty for none.
+        again: The command that shows the runs when this has ended with its run; empty: it stays.
     """
     app = Starlette(
         routes=[
@@ -73,6 +77,7 @@ def make_app(output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = 
     )
     app.state.watches = Watches(output_dir)
     app.state.output_dir = output_dir
+    app.state.again = again
     return app
 
 
@@ -109,12 +114,12 @@ async def _run_page(request: Request) -> Response:
 async def _question_page(request: Request) -> Response:
     watch = await run_of(request)
     id_ = request.path_params["case"]
-    case = watch.case(id_)
     recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
-    if case is not None:
-        page = live_page(case)
-    elif recorded is not None:
+    case = watch.case(id_)
+    if recorded is not None and (case is None or watch.is_finished):
         page = recorded.page
+    elif case is not None:
+        page = live_page(case)
     else:
         raise HTTPException(404, "this run has no such question, or has not begun with it")
     address = watch.page.line.address
@@ -177,7 +182,7 @@ async def _made(arguments: list[str]) -> Response:
 
 async def _list_events(request: Request) -> Response:
     pages = watches_of(request).list.pages
-    return EventSourceResponse(_sent(pages.updates("", _after(request))), ping=_PING)
+    return EventSourceResponse(_sent(request, pages.updates("", _after(request))), ping=_PING)
 
 
 async def _events(request: Request) -> Response:
@@ -185,7 +190,8 @@ async def _events(request: Request) -> Response:
     page = request.query_params.get("case", "")
     if page and watch.case(page) is None:
         raise HTTPException(404, "the feed of this run tells of no such question")
-    return EventSourceResponse(_sent(watch.pages.updates(page, _after(request))), ping=_PING)
+    updates = watch.pages.updates(page, _after(request))
+    return EventSourceResponse(_sent(request, updates, watch, page), ping=_PING)
 
 
 def _after(request: Request) -> int:
@@ -196,11 +202,41 @@ def _after(request: Request) -> int:
     return int(seen[:_DIGITS])
 
 
-async def _sent(updates: AsyncGenerator[Update]) -> AsyncIterator[ServerSentEvent]:
+async def _sent(
+    request: Request, updates: AsyncGenerator[Update], watch: RunWatch | None = None, id_: str = ""
+) -> AsyncIterator[ServerSentEvent]:
+    """Yield what changes on a page, and at the end what it has to say of that.
+
+    Args:
+        request: For the stream.
+        updates: Of the page.
+        watch: The run that it is about.
+        id_: Of the question that it is about.
+    """
     async with aclosing(updates):
         async for version, operations in updates:
             yield ServerSentEvent(json.dumps(operations), id=str(version))
-    yield ServerSentEvent("{}", event="end")
+    if watch is not None and watch.is_finished and id_:
+        recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
+        if recorded is not None:  # it says more than the feed, whose end may not have been read
+            html = templates().get_template("question.html").render(
+                page=recorded.page, recorded=recorded
+            )  # fmt: skip
+            yield ServerSentEvent(json.dumps([("put", "question", "", plain(html))]))
+    yield ServerSentEvent(json.dumps(_last_words(request, watch)), event="end")
+
+
+_ENDED = {RunState.FINISHED: "The run is finished", RunState.INTERRUPTED: "The run was interrupted"}
+
+
+def _last_words(request: Request, watch: RunWatch | None) -> str:
+    """Return what a page that does not change any more says; empty: it is to be opened anew."""
+    is_finished = watch is not None and watch.is_finished
+    if not is_finished and not watches_of(request).have_ended:
+        return ""
+    again = request.app.state.again
+    said = [_ENDED.get(watch.run.state, "") if watch else "", f"{ENDS}: {again}" if again else ""]
+    return "; ".join(filter(None, said))
 
 
 def _page(template: str, frame: Frame, **values: object) -> Response:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from urllib.parse import quote
 
 from infra.errors import ConfigError
 from infra.files.printing import print_line
-from mdagents.view.address import Place, listen
+from mdagents.view.address import ENDS, Place, listen
 
 _PACKAGES = Path(__file__).parents[2]
 
@@ -32,17 +33,17 @@ class RunView:
         host: `--view-host`.
         port: `--view-port`.
         opens: Whether a browser is opened.
-        again: The command that shows the runs afterwards.
+        program: Name under which the user calls the program that shows the runs afterwards.
     """
 
     def __init__(
-        self, output_dir: Path, host: str, port: int | None, *, opens: bool, again: str
+        self, output_dir: Path, host: str, port: int | None, *, opens: bool, program: str
     ) -> None:
         self._output_dir = output_dir
         self._host = host
         self._port = port
         self._opens = opens
-        self._again = again
+        self._program = program
         self._child: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._waits = False  # for the user, at the end
@@ -81,7 +82,11 @@ class RunView:
         if (trouble := self.trouble()) or self._child is None:
             return trouble
         self._waits = may_stay and _is_watched()
-        return "" if self._waits else f"the view ends with the run; to see it again: {self._again}"
+        return "" if self._waits else f"{ENDS}: {self._again}"
+
+    @property
+    def _again(self) -> str:
+        return f"{self._program} {shlex.quote(str(self._output_dir))}"
 
     def trouble(self) -> str:
         """Return once that it has died, and of what; empty while it lives."""
@@ -95,12 +100,10 @@ class RunView:
         return f"NOTE: there is no live view any more: {cause}"
 
     def close(self) -> None:
-        """End it at once: it only reads."""
+        """Have it end, which it does by itself: it has a last word for its pages."""
         child, self._child = self._child, None
         if child is None:
             return
-        child.kill()
-        child.wait()
         for file in (child.stdin, self._errors):
             if file is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -127,6 +130,8 @@ class RunView:
             "token": place.token,
             # Other users can read the arguments of a browser's process.
             "open": url if self._opens and not place.token else "",
+            # Who sees the pages need not know where things are on this machine.
+            "again": shlex.join(Path(word).resolve().name for word in shlex.split(self._again)),
         }
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # `trouble` tells why it has died

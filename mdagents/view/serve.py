@@ -1,11 +1,13 @@
 """Serves an output folder to browsers: in `view.py`, and in the process beside a run.
 
 As that process one JSON line comes in on stdin. The end of stdin is the order to stop: the kernel
-closes the pipe however the run's process dies, also by SIGKILL.
+closes the pipe however the run's process dies, also by SIGKILL. Pages that are open are told, then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -18,11 +20,13 @@ from pathlib import Path
 from threading import Thread
 
 import uvicorn
+from starlette.applications import Starlette
 
 from mdagents.view.address import SERVER
 from mdagents.view.app import make_app
+from mdagents.view.watch import Watches
 
-_TO_END = 1  # seconds that answers under way get
+_TO_END = 1  # seconds that the last words get, and then answers under way
 _BEHIND_THE_RUN = 5  # added to its niceness: where cores are scarce the run goes first
 
 
@@ -34,8 +38,12 @@ def make_server(output_dir: Path, hosts: Sequence[str], token: str) -> uvicorn.S
         hosts: Hosts that are answered.
         token: That they ask for; empty for none.
     """
+    return _server_of(make_app(output_dir, hosts=hosts, token=token))
+
+
+def _server_of(app: Starlette) -> uvicorn.Server:
     config = uvicorn.Config(
-        make_app(output_dir, hosts=hosts, token=token),
+        app,
         lifespan="off",
         access_log=False,  # an address may have the token in it
         log_config=None,
@@ -71,19 +79,45 @@ def main() -> None:
     """Serve beside a run, until stdin ends."""
     settings = json.loads(sys.stdin.buffer.readline())
     os.nice(_BEHIND_THE_RUN)
-    server = make_server(Path(settings["output_dir"]), settings["hosts"], settings["token"])
+    app = make_app(
+        Path(settings["output_dir"]),
+        hosts=settings["hosts"],
+        token=settings["token"],
+        again=settings["again"],
+    )
+    if settings["open"]:
+        open_browser(settings["open"])
+    server = _server_of(app)
+    with (
+        socket.socket(fileno=settings["socket"]) as listening,
+        asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner,
+    ):
+        runner.run(_serve(server, app.state.watches, listening))
+
+
+async def _serve(server: uvicorn.Server, watches: Watches, listening: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
 
     def stop_with_the_run() -> None:
         while os.read(0, 1):
             pass
-        server.should_exit = True
+        asyncio.run_coroutine_threadsafe(_end(server, watches), loop)
         time.sleep(3 * _TO_END)
         os._exit(1)  # whatever it hangs in, nobody is there any more to end it
 
     Thread(target=stop_with_the_run, daemon=True).start()
-    if settings["open"]:
-        open_browser(settings["open"])
-    server.run(sockets=[socket.socket(fileno=settings["socket"])])
+    await server.serve(sockets=[listening])
+
+
+async def _end(server: uvicorn.Server, watches: Watches) -> None:
+    """Answer nobody any more, and have the pages that are open show how things ended."""
+    for one in server.servers if server.started else ():
+        one.close()
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(watches.end(), _TO_END)
+    finally:
+        server.should_exit = True
 
 
 if __name__ == "__main__":

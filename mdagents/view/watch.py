@@ -56,6 +56,7 @@ class Watch:
         self._stages: dict[str, tuple[Stage, list[object]]] = {}  # name -> page, who looks at it
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
+        self._has_ended = False
 
     def update(self) -> None:
         """Note how all open pages are now.
@@ -81,10 +82,15 @@ class Watch:
                     yield stage.version, operations
                 after = stage.version
                 if is_over:
-                    if self._task is not None:
+                    if self._task is not None and self._task.done():
                         await self._task  # an error of it is one of the stream, not its end
                     return
                 await changed.wait()
+
+    def end(self) -> None:
+        """Have all streams end, now and later, when they have told what there is."""
+        self._has_ended = True
+        self._wake()
 
     @contextmanager
     def _open(self, page: str) -> Iterator[Stage]:
@@ -107,8 +113,13 @@ class Watch:
                 self._task = None
 
     @property
+    def are_seen(self) -> bool:
+        """Whether somebody looks at one of them."""
+        return bool(self._stages)
+
+    @property
     def _is_over(self) -> bool:
-        return self._task is None or self._task.done()
+        return self._has_ended or self._task is None or self._task.done()
 
     async def _follow(self) -> None:
         try:
@@ -159,6 +170,13 @@ class RunWatch:
     def _end_reading(self, _: object) -> None:
         self._reading = None
 
+    async def end(self) -> None:
+        """Have its pages show how it stands now, and their streams end."""
+        if self._reading is not None:
+            await self._reading  # it may have begun before
+        await self.refresh()
+        self.pages.end()
+
     async def _read(self) -> None:
         """Read files in a thread; what pages are made of changes only here, between two of them."""
         run = await asyncio.to_thread(self._runs.get, self.run.name)
@@ -199,7 +217,9 @@ class RunWatch:
     @property
     def page(self) -> RunPage:
         """The page of the run."""
-        return RunPage(self.run, self.live.under_way, self.decided, self.trouble)
+        # The end of its feed may have been gone before it was read.
+        under_way = [] if self.is_finished else self.live.under_way
+        return RunPage(self.run, under_way, self.decided, self.trouble)
 
     def _parts(self, page: str) -> Iterable[Part] | None:
         if not page:
@@ -208,9 +228,14 @@ class RunWatch:
         return None if case is None else live_page(case).parts()
 
     @property
+    def is_finished(self) -> bool:
+        """Whether all is decided."""
+        return self.run.state is RunState.FINISHED
+
+    @property
     def is_live(self) -> bool:
         """Whether its pages may still change: also when it is interrupted, as it may go on."""
-        return self.run.state is not RunState.FINISHED and (self.run.folder / LIVE_FILE).exists()
+        return not self.is_finished and (self.run.folder / LIVE_FILE).exists()
 
     async def _changes(self) -> AsyncIterator[None]:
         """Yield when the feed has grown, and once a second; end when it is gone or anew."""
@@ -254,6 +279,11 @@ class ListWatch:
         self.listed = await asyncio.to_thread(self._runs.list)
         self.pages.update()
 
+    async def end(self) -> None:
+        """Have its pages show how it stands now, and their streams end."""
+        await self.refresh()
+        self.pages.end()
+
     async def _changes(self) -> AsyncIterator[None]:
         while True:
             await self.refresh()
@@ -267,6 +297,8 @@ class Watches:
     def __init__(self, output_dir: Path) -> None:
         self.runs = Runs(output_dir)
         self.list = ListWatch(self.runs)
+        self.have_ended = False
+        """Whether the server is about to end."""
         self._of_runs: dict[str, RunWatch] = {}
 
     async def of(self, name: str) -> RunWatch | None:
@@ -279,10 +311,18 @@ class Watches:
         if watch is None or watch.run.start != run.start:  # with a feed of its own
             watch = RunWatch(self.runs, run)
         self._of_runs[name] = watch  # the latest
-        while len(self._of_runs) > _KEPT:
-            del self._of_runs[next(iter(self._of_runs))]
+        unseen = [name for name, one in self._of_runs.items() if not one.pages.are_seen]
+        for left in unseen[:-_KEPT]:
+            del self._of_runs[left]
         await watch.refresh()
         return watch
 
+    async def end(self) -> None:
+        """Have all pages that are looked at show how things stand now, and their streams end."""
+        self.have_ended = True
+        every: list[RunWatch | ListWatch] = [self.list, *self._of_runs.values()]
+        seen = [one for one in every if one.pages.are_seen]
+        await asyncio.gather(*(one.end() for one in seen))
 
-_KEPT = 4  # runs whose results stay in memory; who looks at another keeps it for itself
+
+_KEPT = 4  # runs at which nobody looks whose results stay in memory

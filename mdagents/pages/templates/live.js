@@ -77,17 +77,22 @@
   if (events) {
     const source = new EventSource(`${events}${events.includes("?") ? "&" : "?"}after=${after}`);
     source.onmessage = (event) => update(JSON.parse(event.data));
-    source.onopen = () => {
-      $("connection").textContent = "";
+    const say = (text, isLost) => {
+      $("connection").textContent = text;
+      $("connection").classList.toggle("lost", isLost);
     };
+    source.onopen = () => say("", false);
     source.onerror = () => {
-      $("connection").textContent = "connection lost: trying again";
+      say("connection lost: trying again", true);
       // The server answers, but has no such stream any more.
       if (source.readyState === EventSource.CLOSED) location.reload();
     };
-    source.addEventListener("end", () => {
+    // Nothing will change any more; without a word about it something else is to be seen now.
+    source.addEventListener("end", (event) => {
       source.close();
-      location.reload();
+      const words = JSON.parse(event.data);
+      if (words) say(words, false);
+      else location.reload();
     });
   }
   if ($("replay")) question.offerReplay();

@@ -18,6 +18,7 @@ import uvicorn
 
 from infra.clock import epoch_ms
 from mdagents.live import LIVE_FILE, LiveFeed
+from mdagents.records.manifest import read_manifest
 from mdagents.view.app import make_app
 from tests.conftest import REPOSITORY
 from tests.support.environment import bare_environment
@@ -134,6 +135,17 @@ def serving(output: Path = Path("output"), *, port: int = 0, **more: Any) -> Ite
     finally:
         server.should_exit = server.force_exit = True
         thread.join()
+
+
+def write_end(folder: Path, ended_at: str | None, *, finished: bool = False) -> None:
+    """What a run writes at its end, or has not written yet."""
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    manifest.invocations[-1].ended_at = ended_at
+    manifest.finished = finished
+    anew = folder / "run.json.new"
+    anew.write_text(manifest.model_dump_json())
+    anew.replace(folder / "run.json")
 
 
 @contextmanager

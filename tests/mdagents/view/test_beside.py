@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -18,11 +19,13 @@ from typing import Self
 
 import httpx2
 import pytest
+from playwright.async_api import expect
 
 from scripts import first_run
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import address_in, children, is_running, kill, start
+from tests.support.browser import CHROMIUM, open_page, problems
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE, Run, program, records
 
@@ -66,8 +69,10 @@ def test_the_view_shows_the_run_and_ends_with_it(provider: FakeProvider, run: Ru
     with program(provider, "--num-samples", "2", *VIEWED) as process:
         page = address(process)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/runs/[\w.-]+", page)
+        (child,) = children(process.pid)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0
+    assert ends(child)
     assert page.endswith(records_name())
     assert err.splitlines()[-1].startswith(AGAIN)
     assert err.splitlines()[-1].endswith("view.py output")
@@ -99,6 +104,63 @@ def test_it_ends_however_the_run_ends(
             assert ends(child)
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(page)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+async def test_an_open_page_is_told_how_the_run_ended(provider: FakeProvider) -> None:
+    hold = provider.hold()
+    flags = ("--num-samples", "2", *VIEWED, "--max-samples", "2")
+    with program(provider, *flags) as process:
+        url = address(process)
+        (child,) = children(process.pid)
+        async with open_page() as page, open_page() as question:
+            for one in (page, question):
+                await one.goto(url)
+            await question.click("#under-way a")
+            await expect(question.locator("#state")).to_contain_text("speak")
+            hold.release()
+            for one in (page, question):
+                said = one.locator("#connection")
+                await expect(said).to_contain_text(
+                    "The run is finished; the view ends with the run"
+                )
+                await expect(said).to_have_text(
+                    re.compile("to see it again: python view.py output$")
+                )
+            assert await asyncio.to_thread(ends, child)
+            assert process.wait(60) == 0
+            await expect(page.locator("#head .state")).to_contain_text("finished 2 of 2")
+            await expect(page.locator("#list tbody tr")).to_have_count(2)
+            await expect(page.locator("#under-way article")).to_have_count(0)
+            await expect(question.locator("#state")).to_contain_text("Decided")
+            await expect(question.locator("#top .figures")).to_contain_text("tokens")  # of records
+            await question.locator("#moment").fill("0")
+            await expect(question.locator("#end")).to_be_hidden()
+            for one in (page, question):
+                await expect(one.locator("#connection")).to_contain_text("is finished")
+                assert await problems(one) == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(signal.SIGINT, "The run was interrupted; the view ends"), (signal.SIGKILL, "the view ends")],
+    ids=["Ctrl-C twice", "kill -9"],
+)
+async def test_an_open_page_is_told_that_the_run_was_stopped(
+    number: int, words: str, provider: FakeProvider
+) -> None:
+    with at_work(provider) as (process, url):
+        async with open_page() as page:
+            await page.goto(url)
+            await expect(page.locator("#under-way article")).not_to_have_count(0)
+            process.send_signal(number)
+            if number == signal.SIGINT:
+                process.send_signal(number)
+            process.wait(60)
+            await expect(page.locator("#connection")).to_contain_text(words)
+            await expect(page.locator("#under-way article")).not_to_have_count(0)
+            assert await problems(page) == []
 
 
 def test_it_outlives_a_ctrl_c_while_questions_finish(provider: FakeProvider) -> None:

@@ -16,7 +16,7 @@ from mdagents.agents.feed import DebateMessage, Ended, Member, Recruited, Starte
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
 from mdagents.records.manifest import read_manifest
-from tests.mdagents.view.served import ITEM, feed, serving
+from tests.mdagents.view.served import ITEM, feed, serving, write_end
 from tests.support.trace_events import says
 
 HOSTILE = "</script><script>alert(1)</script>\u202e"
@@ -78,6 +78,28 @@ def test_the_end_of_a_run_ends_its_streams(unfinished: Path) -> None:
             (unfinished / LIVE_FILE).unlink()
             rest = list(lines)
     assert "event: end" in rest
+
+
+def test_a_run_that_is_gone_on_with_or_gone_is_opened_anew(unfinished: Path) -> None:
+    for finished, words in ((False, ""), (True, "The run is finished")):
+        with serving() as address, feed(unfinished) as tell:
+            tell(Started(QUESTION))
+            with httpx2.stream("GET", f"{address}/runs/{unfinished.name}/events", timeout=20) as it:
+                lines = it.iter_lines()
+                changes(lines, "head")
+                write_end(unfinished, "2026-01-01T00:00:00Z", finished=finished)
+                (unfinished / LIVE_FILE).unlink()
+                *_, last = (line for line in lines if line.startswith("data: "))
+        assert json.loads(last.removeprefix("data: ")) == words
+
+
+def test_a_run_that_has_written_how_it_ended_is_interrupted_at_once(unfinished: Path) -> None:
+    with serving() as address, feed(unfinished) as tell:
+        tell(Started(QUESTION))
+        run = f"{address}/api/runs/{unfinished.name}"
+        assert httpx2.get(run).json()["state"] == "running"
+        write_end(unfinished, "2026-01-01T00:00:00Z")
+        assert httpx2.get(run).json()["state"] == "interrupted"
 
 
 def test_runs_and_questions_are_told_as_they_stand(unfinished: Path) -> None:
