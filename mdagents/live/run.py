@@ -23,8 +23,6 @@ class LiveRun:
 
     def __init__(self, path: Path) -> None:
         self._reader = FeedReader(path)
-        self.last = 0
-        """Number of the last line that was read."""
         self.snapshot: Snapshot | None = None
         """The newest."""
         self.cases: dict[ItemKey, LiveCase] = {}
@@ -43,7 +41,6 @@ class LiveRun:
     def take(self, lines: Iterable[FeedLine]) -> None:
         """Note lines, in their order."""
         for line in lines:
-            self.last = line.n
             if isinstance(line.what, Snapshot):
                 self.snapshot = line.what
             elif line.item is not None:

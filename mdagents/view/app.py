@@ -99,16 +99,20 @@ async def _list_page(request: Request) -> Response:
         folder=request.app.state.output_dir.name,
         lines=[RunLine(run) for run in watch.listed],
         events="/events",
-        after=0,
+        after=watch.pages.version(""),
     )
 
 
 async def _run_page(request: Request) -> Response:
     watch = await run_of(request)
-    page = watch.page
-    events = f"{page.line.address}/events" if watch.is_live else ""
-    frame = make_frame("list.js", "keys.js", "live.js")
-    return _page("page_run.html", frame, page=page, events=events, after=watch.version())
+    page, is_live = watch.page, watch.is_live
+    return _page(
+        "page_run.html",
+        make_frame("list.js", "keys.js", "live.js"),
+        page=page,
+        events=f"{page.line.address}/events" if is_live else "",
+        after=watch.pages.version("") if is_live else 0,
+    )
 
 
 async def _question_page(request: Request) -> Response:
@@ -123,7 +127,7 @@ async def _question_page(request: Request) -> Response:
     else:
         raise HTTPException(404, "this run has no such question, or has not begun with it")
     address = watch.page.line.address
-    events = f"{address}/events?case={id_}" if case is not None and watch.is_live else ""
+    is_live = case is not None and watch.is_live
     before, after = _beside(watch, page.case.item)
     return _page(
         "page_question.html",
@@ -135,8 +139,8 @@ async def _question_page(request: Request) -> Response:
         run_address=address,
         previous=before and question_address(address, before),
         next=after and question_address(address, after),
-        events=events,
-        after=watch.version(),
+        events=f"{address}/events?case={id_}" if is_live else "",
+        after=watch.pages.version(id_) if is_live else 0,
     )
 
 

@@ -131,7 +131,7 @@ class RunView:
             # Other users can read the arguments of a browser's process.
             "open": url if self._opens and not place.token else "",
             # Who sees the pages need not know where things are on this machine.
-            "again": shlex.join(Path(word).resolve().name for word in shlex.split(self._again)),
+            "again": shlex.join(Path(word).absolute().name for word in shlex.split(self._again)),
         }
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # `trouble` tells why it has died

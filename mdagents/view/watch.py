@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from watchfiles import awatch
 
+from infra.clock import epoch_ms
 from infra.errors import ConfigError
 from mdagents.agents.case import make_case_id
 from mdagents.live import LIVE_FILE
@@ -26,7 +28,7 @@ _BETWEEN = 0.25  # seconds from one update of a page to the next, four a second 
 _LONGEST_SILENCE = 1_000  # ms, after which files are looked at though nobody told of a change
 _BETWEEN_LISTS = 2.0  # seconds
 _SHARE = 0.04  # of the time, at most, is spent on reading results
-_STEPS = 1_000_000  # versions of a page from one line of the feed to the next
+_KEPT_PAGES = 4  # at which nobody looks
 
 Update = tuple[int, list[Operation]]
 """(version, what changed)"""
@@ -37,7 +39,7 @@ class Watch:
 
     Args:
         parts: Name of a page -> its parts as they are now; None when there is no such page.
-        version: Returns a number that grows with what is known.
+        clock: Returns a number that grows, also over several servers.
         changes: Calls `update` and yields when something may have changed; ends when nothing will
             any more.
         between: Seconds from one update of a page to the next.
@@ -46,14 +48,16 @@ class Watch:
     def __init__(
         self,
         parts: Callable[[str], Iterable[Part] | None],
-        version: Callable[[], int],
+        clock: Callable[[], int],
         changes: Callable[[], AsyncIterator[None]],
         *,
         between: float = _BETWEEN,
     ) -> None:
         self._between = between
-        self._parts, self._version, self._changes = parts, version, changes
-        self._stages: dict[str, tuple[Stage, list[object]]] = {}  # name -> page, who looks at it
+        self._parts, self._clock, self._changes = parts, clock, changes
+        self._latest = 0  # version
+        self._stages: dict[str, Stage] = {}  # by name of the page, the one opened last at the end
+        self._viewers = Counter[str]()
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._has_ended = False
@@ -61,12 +65,10 @@ class Watch:
     def update(self) -> None:
         """Note how all open pages are now.
 
-        Whoever reads what is new calls this before anything else is made of it: a page that is
-        sent whole has the version of what it shows.
+        Whoever reads what is new calls this before anything else is made of it.
         """
-        for page, (stage, _) in self._stages.items():
-            if (parts := self._parts(page)) is not None:
-                stage.update(parts, max(self._version(), stage.version + 1))
+        for page in self._viewers:
+            self._note(page)
 
     async def updates(self, page: str, after: int) -> AsyncGenerator[Update]:
         """Yield what changes on a page, until nothing will any more.
@@ -92,30 +94,43 @@ class Watch:
         self._has_ended = True
         self._wake()
 
+    def version(self, page: str) -> int:
+        """Return the version of a page that is made now, for `updates`.
+
+        What was sent with the page is not sent again when its stream opens, though more may have
+        happened meanwhile.
+        """
+        return self._note(page).version
+
+    def _note(self, page: str) -> Stage:
+        """Note how a page is now; the last few stay known while nobody looks at them."""
+        # No stage has a version of an earlier one of its page, which may have shown something else.
+        version = self._latest = max(self._clock(), self._latest + 1)
+        stage = self._stages.pop(page, None) or Stage(version)
+        self._stages[page] = stage
+        if (parts := self._parts(page)) is not None:
+            stage.update(parts, version)
+        for left in [name for name in self._stages if name not in self._viewers][:-_KEPT_PAGES]:
+            del self._stages[left]
+        return stage
+
     @contextmanager
     def _open(self, page: str) -> Iterator[Stage]:
-        version = self._version()
-        stage, viewers = self._stages.setdefault(page, (Stage(version), []))
-        me = object()
-        viewers.append(me)
-        if len(viewers) == 1 and (parts := self._parts(page)) is not None:
-            stage.update(parts, version)
+        self._viewers[page] += 1
         if self._task is None:
             self._task = asyncio.create_task(self._follow())
         try:
-            yield stage
+            yield self._note(page)
         finally:
-            viewers.remove(me)
-            if not viewers:
-                self._stages.pop(page, None)
-            if not self._stages and self._task is not None:
+            self._viewers -= Counter([page])
+            if not self._viewers and self._task is not None:
                 self._task.cancel()
                 self._task = None
 
     @property
     def are_seen(self) -> bool:
         """Whether somebody looks at one of them."""
-        return bool(self._stages)
+        return bool(self._viewers)
 
     @property
     def _is_over(self) -> bool:
@@ -154,11 +169,7 @@ class RunWatch:
         self._read_from: object = None  # sizes of the files that the results were read from
         self._next_read = 0.0  # s; not before
         self._reading: asyncio.Task[None] | None = None
-        self.pages = Watch(self._parts, self.version, self._changes)
-
-    def version(self) -> int:
-        """Return a number that grows with the feed, also over several servers."""
-        return self.live.last * _STEPS
+        self.pages = Watch(self._parts, epoch_ms, self._changes)
 
     async def refresh(self) -> None:
         """Read what is new. Several may ask for it at once."""
@@ -255,10 +266,6 @@ class RunWatch:
                 return
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def live_page(case: LiveCase) -> QuestionPage:
     """Return the page of a question that the feed tells of."""
     question = case.question
@@ -272,7 +279,7 @@ class ListWatch:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self.listed: list[ListedRun] = []
-        self.pages = Watch(lambda _: list_parts(self.listed), _now_ms, self._changes)
+        self.pages = Watch(lambda _: list_parts(self.listed), epoch_ms, self._changes)
 
     async def refresh(self) -> None:
         """Read the runs."""

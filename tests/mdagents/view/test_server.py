@@ -63,7 +63,10 @@ def test_what_happens_is_sent_and_a_page_that_was_away_goes_on(unfinished: Path)
         tell(says(2, "nurse", 6, f" and {HOSTILE}", 1))
         tell(DebateMessage(1, 1, "nurse", "dentist", HOSTILE))
         with httpx2.stream("GET", url, headers={"last-event-id": number}, timeout=20) as again:
-            _, sent = changes(again.iter_lines(), "turn-0", "panel")
+            _, sent = changes(again.iter_lines(), "turn-0-said", "panel")
+        assert sent["turn-0-said"] == ["add", "turn-0-said", f" and {HOSTILE}"]
+        with httpx2.stream("GET", url, headers={"last-event-id": "1"}, timeout=20) as anew:
+            _, sent = changes(anew.iter_lines(), "turn-0", "panel")
         assert "Fever and &lt;/script&gt;" in sent["turn-0"][3]
         assert "<script>" not in sent["panel"][3]
 
@@ -175,6 +178,28 @@ def test_no_word_is_sent_twice_to_a_page_that_was_made_while_another_looked_on(
                 sent = {operation[1]: operation for operation in operations}
                 assert shown.endswith(f"word{number} ")
                 assert sent["turn-0-said"][2] == f"more{number} "
+
+
+def test_a_run_with_many_decided_questions_is_sent_once(unfinished: Path) -> None:
+    samples = unfinished / "samples.jsonl"
+    record = json.loads(samples.read_text().splitlines()[0])
+    lines = (json.dumps({**record, "question_id": f"more-{n}"}) + "\n" for n in range(300))
+    samples.write_text("".join(lines))
+    with serving() as address, feed(unfinished) as tell:
+        tell(Started(QUESTION))
+        page = httpx2.get(f"{address}/runs/{unfinished.name}").text
+        (url,) = re.findall(r'data-events="([^"]+)"', page)
+        (version,) = re.findall(r'data-after="(\d+)"', page)
+        assert len(page) > 150_000
+        tell(TurnBegan("nurse", "Nurse", "opinion"))  # before the browser has opened the stream
+        with httpx2.stream("GET", f"{address}{url}?after={version}", timeout=20) as stream:
+            ((_, operations),) = events(stream.iter_lines(), 1)
+        sent = {operation[1]: operation for operation in operations}
+        assert f"card-{make_case_id(*ITEM)}" in sent
+        assert sum(len(html) for operation in operations for html in operation) < 3_000
+        with httpx2.stream("GET", f"{address}{url}?after=1", timeout=20) as stream:
+            ((_, operations),) = events(stream.iter_lines(), 1)  # of a page of another server
+        assert len(operations) > 300
 
 
 def test_a_run_that_is_started_anew_is_followed_from_its_first_line(unfinished: Path) -> None:

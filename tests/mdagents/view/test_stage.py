@@ -115,6 +115,39 @@ async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None
         assert await anext(updates)
 
 
+@pytest.mark.parametrize("seed", range(20))
+async def test_a_page_is_sent_what_came_after_it_was_made(seed: int) -> None:
+    """And all of it when more pages were made since than are remembered."""
+    chance, now = random.Random(seed), {page: {"a": "x", "b": "y"} for page in "opqrstu"}
+
+    async def changes() -> AsyncIterator[None]:
+        return
+        yield
+
+    def parts(page: str) -> list[Part]:
+        return [part(id_, text, None) for id_, text in now[page].items()]
+
+    watch = Watch(parts, lambda: 7, changes, between=0)  # a clock that stands
+    made: list[tuple[str, int, dict[str, str]]] = []
+    sizes = set()
+    for step in range(60):
+        page = chance.choice("opqrstu")
+        now[page][chance.choice("abc")] = str(step)
+        if chance.random() < 0.2:
+            now[page].pop(chance.choice("abc"), None)
+        if chance.random() < 0.7:
+            made.append((page, watch.version(page), dict(now[page])))
+        page, version, shown = chance.choice(made[-9:] or [("o", 0, {})])
+        browser = Browser()
+        browser.shown = {id_: (f"<{text}>", "") for id_, text in shown.items()}
+        async with aclosing(watch.updates(page, version)) as updates:
+            async for _, operations in updates:
+                browser.apply(operations, {one.id: one for one in parts(page)})
+                sizes.add(len(operations))
+        assert browser.shown == {id_: (f"<{text}>", "") for id_, text in now[page].items()}
+    assert 1 in sizes, "where one part has changed one is sent"
+
+
 async def test_an_error_is_not_the_end_of_a_run() -> None:
     async def changes() -> AsyncIterator[None]:
         yield
