@@ -192,10 +192,13 @@ class Decided:
         """(name, meaning, questions) of each filter, also of those that pass none."""
         self.levels = sorted({row.difficulty for row in self.rows if row.difficulty})
         self.parts = [
+            Part(f"level-{level}", "levels", None, made_by("list.html", "level", level))
+            for level in self.levels
+        ] + [
             Part(f"q{entry[0]}", "rows", entry[1], made_by("list.html", "row", *entry))
             for entry in self.entries
         ]
-        """Its rows of the list."""
+        """Its levels and its rows of the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +283,8 @@ class RunPage:
         macro = partial(made_by, "run_parts.html")
         head = (self.run.state, self.run.totals.questions, self.run.snapshot, self.trouble)
         yield Part("head", "run", head, macro("head", self))
+        if self.decided.rows:
+            yield Part("report", "report-link", None, macro("report", self))
         for card in self.cards:
             yield Part(f"card-{card.id}", "under-way", card.key, macro("card", card))
         yield from self.decided.parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -212,6 +213,51 @@ async def test_a_run_is_followed_to_its_end(unfinished: Path, page: Page) -> Non
         (unfinished / LIVE_FILE).unlink()
         await expect(page.locator("#head")).to_contain_text("finished")
         assert await problems(page) == []
+
+
+async def test_what_the_first_decisions_bring_needs_no_reload(unfinished: Path, page: Page) -> None:
+    samples = unfinished / "samples.jsonl"
+    record = json.loads(samples.read_text().splitlines()[0])
+    samples.write_text("")
+    with serving() as address, feed(unfinished) as tell:
+        tell(*BEGINNING)
+        await page.goto(f"{address}/runs/{unfinished.name}")
+        report, levels = page.locator("#report a"), page.locator("#levels")
+        await expect(page.locator("#head")).to_contain_text("running")
+        await expect(report).to_have_count(0)
+        await expect(levels).to_be_hidden()
+        for number, level in enumerate(("basic", "advanced", "intermediate")):
+            with samples.open("a") as file:
+                failed = {"status": "api_error", "predicted": None, "response": None}
+                more = {"question_id": f"new {number}", "difficulty": level}
+                file.write(json.dumps({**record, **failed, **more}) + "\n")
+            tell(TurnBegan("nurse", "Nurse", f"round-{number}"))
+            await expect(page.locator("#list tbody tr")).to_have_count(number + 1)
+            await expect(report).to_be_visible()
+            if number == 1:  # what is chosen stays so
+                await levels.select_option("advanced")
+                await expect(page.locator("#list tbody tr >> visible=true")).to_have_count(1)
+        await expect(page.locator("#list tbody tr >> visible=true")).to_have_count(1)
+        names = ["every level", "basic", "advanced", "intermediate"]
+        await expect(levels.locator("option")).to_have_text(names)
+        assert await levels.input_value() == "advanced"
+        await expect(page.locator("label:has([value='']) .count")).to_have_text("3")
+        await expect(page.locator("label:has([value=unanswered]) .count")).to_have_text("3")
+        await expect(page.locator("label:has([value=unanswered])")).to_be_visible()
+        assert await problems(page) == []
+
+
+async def test_the_first_run_appears_in_an_empty_list(
+    unfinished: Path, page: Page, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with serving(elsewhere) as address:
+        await page.goto(address)
+        await expect(page.locator("text=There is no run yet")).to_be_visible()
+        shutil.copytree(unfinished, elsewhere / unfinished.name)
+        await expect(page.locator("#list tbody tr")).to_have_count(1)
+        await expect(page.locator("text=There is no run yet")).to_be_hidden()
 
 
 @pytest.fixture
