@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from infra.errors import ConfigError
 from mdagents.display.display import Snapshot
 from mdagents.live import LIVE_FILE
 from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
 
+_OF_NO_USE = "its run.json is of another version of this program, or damaged"
 _SILENT = 5.0  # seconds; a run that works writes its state each second
 _TAIL = 200_000  # bytes at the end of a feed, in which a second of most runs has room
 
@@ -58,6 +61,15 @@ class ListedRun:
         return len(self.manifest.item_ids) * (epochs if isinstance(epochs, int) else 1)
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadableRun:
+    """A run of another version of this program, or one whose `run.json` is damaged."""
+
+    name: str
+    why: str
+    """A sentence for the user."""
+
+
 class Runs:
     """Lists the runs of a folder.
 
@@ -70,26 +82,29 @@ class Runs:
         self._output_dir = output_dir
         self._now = now
 
-    def list(self) -> list[ListedRun]:
-        """Return the runs, the one that was started last comes first."""
-        found = filter(None, map(self._listed, self._output_dir.glob("*/run.json")))
-        return sorted(found, key=lambda run: run.start, reverse=True)
+    def list(self) -> list[ListedRun | UnreadableRun]:
+        """Return the runs, the one that was started last comes first, then those of no use."""
+        found = [self._listed(file.parent) for file in self._output_dir.glob("*/run.json")]
+        runs = [run for run in found if isinstance(run, ListedRun)]
+        unreadable = [run for run in found if isinstance(run, UnreadableRun)]
+        return [
+            *sorted(runs, key=lambda run: run.start, reverse=True),
+            *sorted(unreadable, key=lambda run: run.name),
+        ]
 
-    def get(self, name: str) -> ListedRun | None:
+    def get(self, name: str) -> ListedRun | UnreadableRun | None:
         """Return the run of a name, which is looked for among those that are there."""
         for file in self._output_dir.glob("*/run.json"):
             if file.parent.name == name:
-                return self._listed(file)
+                return self._listed(file.parent)
         return None
 
-    def _listed(self, file: Path) -> ListedRun | None:
-        folder = file.parent
-        try:
-            manifest = read_manifest(folder)
-        except ConfigError:
-            return None  # of another version
+    def _listed(self, folder: Path) -> ListedRun | UnreadableRun | None:
+        manifest = _manifest_or_why(folder)
         if manifest is None:
             return None
+        if isinstance(manifest, str):
+            return UnreadableRun(folder.name, manifest)
         if manifest.finished:
             return ListedRun(folder.name, folder, manifest, RunState.FINISHED, None, self._now())
         state, snapshot = RunState.INTERRUPTED, None
@@ -99,6 +114,21 @@ class Runs:
                     state = RunState.RUNNING
                 snapshot = newest_snapshot(folder / LIVE_FILE)
         return ListedRun(folder.name, folder, manifest, state, snapshot, self._now())
+
+
+def _manifest_or_why(folder: Path) -> RunManifest | str | None:
+    """Return the manifest of a folder, or why it cannot be read; None when there is none."""
+    try:
+        return read_manifest(folder)
+    except ConfigError as error:
+        return f"{_OF_NO_USE} ({_first(error.__cause__)})"
+
+
+def _first(cause: BaseException | None) -> str:
+    if isinstance(cause, ValidationError):
+        first = cause.errors()[0]
+        return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    return getattr(cause, "strerror", None) or type(cause).__name__
 
 
 def _has_ended(manifest: RunManifest) -> bool:

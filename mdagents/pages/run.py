@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +16,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far
 from mdagents.display.words import STATUSES, label_of, phase_in_words
 from mdagents.live.case import LiveCase
-from mdagents.live.runs import ListedRun, RunState
+from mdagents.live.runs import ListedRun, RunState, UnreadableRun
 from mdagents.pages.listing import FILTERS, OF_ONE_RUN, filter_counts, make_entries, start_of
 from mdagents.pages.panel import roles_of
 from mdagents.pages.parts import Part, made_by
@@ -42,7 +43,7 @@ class RunLine:
     @property
     def address(self) -> str:
         """Of its page."""
-        return f"/runs/{quote(self.name)}"
+        return f"/runs/{quote(os.fsencode(self.name))}"
 
     @property
     def state(self) -> RunState:
@@ -73,8 +74,11 @@ class RunLine:
 
     @property
     def accuracy(self) -> str:
-        """Accuracy so far with its interval."""
-        return accuracy_so_far(self.run.totals).removeprefix("accuracy ")
+        """Accuracy so far with its interval; empty of totals that cannot be."""
+        try:
+            return accuracy_so_far(self.run.totals).removeprefix("accuracy ")
+        except ValueError:
+            return ""
 
     @property
     def tokens(self) -> str:
@@ -92,10 +96,12 @@ class RunLine:
         """Time left at the mean pace so far; empty when it does not work, or has no pace."""
         if self.state is not RunState.RUNNING or not self.run.manifest.invocations:
             return ""
-        if (seconds := self._seconds_a_question) is None:
-            return ""
         missing = self.run.questions - self.run.totals.questions
-        return str(timedelta(seconds=round(seconds * missing)))
+        try:
+            seconds = self._seconds_a_question
+            return "" if seconds is None else str(timedelta(seconds=round(seconds * missing)))
+        except (ValueError, OverflowError):  # of a start at no time, or of questions without end
+            return ""
 
     @property
     def _seconds_a_question(self) -> float | None:
@@ -269,8 +275,9 @@ class RunPage:
     def _faults(self, totals: RunTotals) -> str:
         snapshot = self.run.snapshot
         spent = snapshot.spent if snapshot else self.run.manifest.spent
+        words = {status.value: what for status, what in STATUSES.items()}
         faults = [
-            f"{count} {STATUSES[Status(status)]}"
+            f"{count} {words.get(status, status)}"
             for status, count in totals.status_counts.items()
             if status not in (Status.ANSWERED, Status.SKIPPED)
         ]
@@ -299,8 +306,12 @@ def question_address(run_address: str, item: ItemKey) -> str:
     return f"{run_address}/questions/{make_case_id(*item)}"
 
 
-def list_parts(runs: Sequence[ListedRun]) -> Iterator[Part]:
+def list_parts(runs: Sequence[ListedRun | UnreadableRun]) -> Iterator[Part]:
     """Yield the parts of the list of runs."""
+    macro = partial(made_by, "run_parts.html")
     for run in runs:
-        key = (run.state, run.snapshot, run.totals.questions)
-        yield Part(f"run-{run.name}", "rows", key, made_by("run_parts.html", "line", RunLine(run)))
+        if isinstance(run, ListedRun):
+            key: object = (run.state, run.snapshot, run.totals.questions)
+            yield Part(f"run-{run.name}", "rows", key, macro("line", RunLine(run)))
+        else:
+            yield Part(f"run-{run.name}", "rows", run, macro("unreadable", run))

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from mdagents.agents.case import make_case_id
 from mdagents.live.case import LiveCase
-from mdagents.live.runs import ListedRun
+from mdagents.live.runs import ListedRun, UnreadableRun
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.view.asked import run_of, watches_of
 from mdagents.view.results import read_recorded
@@ -24,10 +24,19 @@ _CASE = TypeAdapter(LiveCase)
 
 
 async def runs(request: Request) -> Response:
-    """Answer with all runs."""
+    """Answer with all runs, and those of which nothing more is known than their names."""
     watch = watches_of(request).list
     await watch.refresh()
-    return _answer({"runs": [_listed(run) for run in watch.listed]})
+    return _answer(
+        {
+            "runs": [_listed(run) for run in watch.listed if isinstance(run, ListedRun)],
+            "unreadable": [
+                {"name": run.name, "error": run.why}
+                for run in watch.listed
+                if isinstance(run, UnreadableRun)
+            ],
+        }
+    )
 
 
 async def run(request: Request) -> Response:

@@ -26,12 +26,12 @@ from infra.errors import ConfigError
 from mdagents.display.words import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.layout import Frame, make_frame, templates
-from mdagents.pages.run import RunLine, question_address
+from mdagents.pages.run import list_parts, question_address
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
 from mdagents.view import api
 from mdagents.view.address import ENDS, LOOPBACK
-from mdagents.view.asked import run_of, watches_of
+from mdagents.view.asked import folder_of, run_of, watches_of
 from mdagents.view.guard import Guard
 from mdagents.view.results import make_report, read_recorded
 from mdagents.view.watch import RunWatch, Update, Watches, live_page
@@ -97,7 +97,7 @@ async def _list_page(request: Request) -> Response:
         "page_runs.html",
         make_frame("keys.js", "live.js"),
         folder=request.app.state.output_dir.name,
-        lines=[RunLine(run) for run in watch.listed],
+        rows=[part.html() for part in list_parts(watch.listed)],
         events="/events",
         after=watch.pages.version(""),
     )
@@ -165,12 +165,7 @@ async def _report(request: Request) -> Response:
 
 async def _comparison(request: Request) -> Response:
     names = request.query_params.getlist("run")
-    folders = []
-    for name in names:
-        run = watches_of(request).runs.get(name)
-        if run is None:
-            raise HTTPException(404, "there is no such run")
-        folders.append(str(run.folder))
+    folders = [str(await folder_of(request, name)) for name in names]
     return await _made(["--compare", *folders])
 
 

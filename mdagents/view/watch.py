@@ -17,7 +17,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.live import LIVE_FILE
 from mdagents.live.case import LiveCase
 from mdagents.live.run import LiveRun
-from mdagents.live.runs import ListedRun, Runs, RunState
+from mdagents.live.runs import ListedRun, Runs, RunState, UnreadableRun
 from mdagents.pages.parts import Part
 from mdagents.pages.question import QuestionPage
 from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
@@ -191,7 +191,8 @@ class RunWatch:
     async def _read(self) -> None:
         """Read files in a thread; what pages are made of changes only here, between two of them."""
         run = await asyncio.to_thread(self._runs.get, self.run.name)
-        self.run = self.run if run is None else run
+        if isinstance(run, ListedRun):
+            self.run = run
         self.live.take(await asyncio.to_thread(self.live.read))
         if (results := await asyncio.to_thread(self._results)) is not None:
             self.output, self.decided = results
@@ -278,7 +279,7 @@ class ListWatch:
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
-        self.listed: list[ListedRun] = []
+        self.listed: list[ListedRun | UnreadableRun] = []
         self.pages = Watch(lambda _: list_parts(self.listed), epoch_ms, self._changes)
 
     async def refresh(self) -> None:
@@ -308,12 +309,12 @@ class Watches:
         """Whether the server is about to end."""
         self._of_runs: dict[str, RunWatch] = {}
 
-    async def of(self, name: str) -> RunWatch | None:
+    async def of(self, name: str) -> RunWatch | UnreadableRun | None:
         """Return a run, up to date; None when there is none of this name."""
         run = await asyncio.to_thread(self.runs.get, name)
-        if run is None:
+        if not isinstance(run, ListedRun):
             self._of_runs.pop(name, None)
-            return None
+            return run
         watch = self._of_runs.pop(name, None)
         if watch is None or watch.run.start != run.start:  # with a feed of its own
             watch = RunWatch(self.runs, run)

@@ -10,7 +10,7 @@ import pytest
 from mdagents.agents.feed import TurnBegan
 from mdagents.display.display import Snapshot
 from mdagents.live import LIVE_FILE, LiveFeed
-from mdagents.live.runs import Runs, RunState, newest_snapshot
+from mdagents.live.runs import ListedRun, Runs, RunState, newest_snapshot
 from mdagents.records.manifest import RunTotals, Spent
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run
@@ -43,6 +43,7 @@ def test_a_run_that_was_stopped_has_the_totals_that_it_wrote(
 ) -> None:
     assert run("--num-samples", "6", "--difficulty", "basic", "--token-limit", "5000")[0] == 1
     (listed,) = Runs(Path("output"), now=lambda: 4e9).list()
+    assert isinstance(listed, ListedRun)
     assert listed.state is RunState.INTERRUPTED
     assert listed.snapshot is None
     assert listed.totals == listed.manifest.totals

@@ -7,9 +7,12 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
+from markupsafe import escape
 
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import DebateMessage, Ended, Member, Recruited, Started, TurnBegan
@@ -251,6 +254,59 @@ def test_a_run_that_was_never_started_hides_no_other(unfinished: Path) -> None:
     with serving() as address:
         assert unfinished.name in httpx2.get(address).text
         assert httpx2.get(f"{address}/runs/never").status_code == 200
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "epochs in words": {"options": {"epochs": "three"}},
+    "epochs without end": {"options": {"epochs": 10**30}},
+    "no epochs": {"options": {"epochs": -2, "method": None, "difficulty": ["basic"]}},
+    "no time": {"invocations": [{"started_at": "yesterday", "new_records": -7}]},
+    "no zone": {"invocations": [{"started_at": "2026-01-01T00:00:00", "new_records": -7}]},
+    "the future": {"invocations": [{"started_at": "9999-01-01T00:00:00Z", "new_records": -7}]},
+    "a status of later": {"totals": {"questions": 40, "status_counts": {"dreamt": 3}}},
+    "more right than asked": {"totals": {"questions": 40, "correct": 99}},
+    "less than nothing": {"totals": {"questions": -4, "correct": -2, "total_tokens": -1}},
+    "no models": {"models": {}, "item_ids": [], "dataset": ""},
+    "finished": {"finished": True, "totals": {"questions": 10**20}},
+    "%2e%2e?#": {},
+    "a surrogate \udcff": {},
+}
+"""Name of a run -> what is odd in its `run.json`."""
+UNREADABLE = {
+    "of later": ("{later}", "invented: Extra inputs are not permitted"),
+    "torn": ('{"name": "to', "Invalid JSON: "),
+    "no run": ("[]", "Input should be an object"),
+    "empty": ("", "Invalid JSON: "),
+}
+"""Name of a run -> its `run.json`, what is said of it."""
+
+
+def test_an_odd_run_hurts_no_other(unfinished: Path) -> None:
+    manifest = json.loads((unfinished / "run.json").read_text())
+    later = json.dumps({**manifest, "invented": 1})
+    written = {name: json.dumps({**manifest, **odd}) for name, odd in ODD.items()}
+    written |= {name: text.replace("{later}", later) for name, (text, _) in UNREADABLE.items()}
+    for name, text in written.items():
+        folder = unfinished.with_name(name)
+        folder.mkdir()
+        (folder / "run.json").write_text(text)
+        (folder / LIVE_FILE).touch()
+    with serving() as address:
+        listed = httpx2.get(f"{address}/api/runs").json()
+        page = httpx2.get(address).text
+        assert {run["name"] for run in listed["runs"]} == {*ODD, unfinished.name}
+        assert page.count('<tr id="run-') == len(written) + 1
+        assert {run["name"] for run in listed["unreadable"]} == UNREADABLE.keys()
+        for run in listed["unreadable"]:
+            assert "of another version of this program, or damaged (" in run["error"]
+            assert UNREADABLE[run["name"]][1] in run["error"]
+            assert escape(run["error"]) in page
+            for path in ("", "/report", "/events"):
+                answer = httpx2.get(f"{address}/runs/{quote(run['name'])}{path}")
+                assert (answer.status_code, answer.json()["error"]) == (409, run["error"])
+        for link in re.findall(r'<a href="(/runs/[^"]+)"', page):
+            status = httpx2.get(f"{address}{link}").status_code
+            assert status == (404 if "%FF" in link else 200), link
 
 
 def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
