@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
 
 _OF_NO_USE = "its run.json is of another version of this program, or damaged"
+_KEPT = 500  # manifests
 _SILENT = 5.0  # seconds; a run that works writes its state each second
 _TAIL = 200_000  # bytes at the end of a feed, in which a second of most runs has room
 
@@ -81,6 +83,7 @@ class Runs:
     def __init__(self, output_dir: Path, now: Callable[[], float] = time.time) -> None:
         self._output_dir = output_dir
         self._now = now
+        self._read = lru_cache(maxsize=_KEPT)(lambda folder, _: _manifest_or_why(folder))
 
     def list(self) -> list[ListedRun | UnreadableRun]:
         """Return the runs, the one that was started last comes first, then those of no use."""
@@ -94,13 +97,21 @@ class Runs:
 
     def get(self, name: str) -> ListedRun | UnreadableRun | None:
         """Return the run of a name, which is looked for among those that are there."""
-        for file in self._output_dir.glob("*/run.json"):
-            if file.parent.name == name:
-                return self._listed(file.parent)
+        for folder in self._output_dir.iterdir() if self._output_dir.is_dir() else ():
+            if folder.name == name:
+                return self._listed(folder)
         return None
 
+    def _manifest(self, folder: Path) -> RunManifest | str | None:
+        """Return what a `run.json` says, which is read anew when the file is another."""
+        try:
+            status = (folder / "run.json").stat()
+        except OSError:
+            return None
+        return self._read(folder, (status.st_ino, status.st_mtime_ns, status.st_size))
+
     def _listed(self, folder: Path) -> ListedRun | UnreadableRun | None:
-        manifest = _manifest_or_why(folder)
+        manifest = self._manifest(folder)
         if manifest is None:
             return None
         if isinstance(manifest, str):

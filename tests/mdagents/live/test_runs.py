@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -48,3 +50,36 @@ def test_a_run_that_was_stopped_has_the_totals_that_it_wrote(
     assert listed.snapshot is None
     assert listed.totals == listed.manifest.totals
     assert 0 < listed.totals.questions <= listed.questions == 6
+
+
+def test_a_manifest_is_read_again_only_when_it_is_another(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--num-samples", "2", "--difficulty", "basic")[0] == 0
+    (file,) = Path("output").glob("*/run.json")
+    torn = file.parent.with_name("torn") / "run.json"
+    torn.parent.mkdir()
+    torn.write_text("{")
+    runs, read = Runs(Path("output")), list[str]()
+
+    def noted(path: Path) -> bytes:
+        read.append(path.parent.name)
+        with path.open("rb") as content:
+            return content.read()
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    for _ in range(3):
+        good, bad = runs.list()
+        assert (good.name, bad.name) == (file.parent.name, "torn")
+        assert runs.get(good.name) == replace(good, looked_at=ANY)
+        assert runs.get("torn") == bad
+    assert sorted(read) == sorted([good.name, "torn"])
+    anew = file.with_suffix(".new")
+    anew.write_text(file.read_text().replace('"finished": true', '"finished": false'))
+    anew.replace(file)
+    torn.unlink()
+    (listed,) = runs.list()
+    assert isinstance(listed, ListedRun)
+    assert listed.state is RunState.INTERRUPTED
+    assert runs.get("torn") is None
+    assert read[2:] == [good.name]
