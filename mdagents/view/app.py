@@ -33,7 +33,8 @@ from mdagents.view import api
 from mdagents.view.address import ENDS, LOOPBACK
 from mdagents.view.asked import folder_of, run_of, watches_of
 from mdagents.view.guard import Guard
-from mdagents.view.results import make_report, read_recorded
+from mdagents.view.reports import Reports
+from mdagents.view.results import read_recorded
 from mdagents.view.watch import RunWatch, Update, Watches, live_page
 
 _PING = 15  # seconds
@@ -78,6 +79,7 @@ def make_app(
     app.state.watches = Watches(output_dir)
     app.state.output_dir = output_dir
     app.state.again = again
+    app.state.reports = Reports()
     return app
 
 
@@ -159,24 +161,37 @@ def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | N
 
 
 async def _report(request: Request) -> Response:
-    watch = await run_of(request)
-    return await _made(["--input", str(watch.run.folder)])
+    return await _made(request, request.path_params["run"])
 
 
 async def _comparison(request: Request) -> Response:
     names = request.query_params.getlist("run")
-    folders = [str(await folder_of(request, name)) for name in names]
-    return await _made(["--compare", *folders])
+    if len(names) < 2:
+        raise HTTPException(400, "a comparison needs two runs or more")
+    return await _made(request, *names)
 
 
-async def _made(arguments: list[str]) -> Response:
-    """Return a report, as `evaluate_text_output.py --html` makes it in a process of its own."""
+async def _made(request: Request, *names: str) -> Response:
+    """Return a report of runs, as `evaluate_text_output.py --html` makes it."""
+    folders = tuple([await folder_of(request, name) for name in names])
+    making = asyncio.ensure_future(request.app.state.reports.of(folders))
+    leaving = asyncio.ensure_future(_left(request))
     try:
-        content = await make_report(arguments)
+        await asyncio.wait((making, leaving), return_when=asyncio.FIRST_COMPLETED)
+        content = making.result() if making.done() else b""  # that nobody reads
     except ConfigError as error:
         raise HTTPException(400, str(error)) from error
+    finally:
+        making.cancel()
+        leaving.cancel()
     headers = {"content-security-policy": "frame-ancestors 'none'"}  # the page has its own
     return Response(content, media_type="text/html", headers=headers)
+
+
+async def _left(request: Request) -> None:
+    """Wait until the browser does not wait for an answer any more."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _list_events(request: Request) -> Response:

@@ -1,16 +1,11 @@
-"""What is decided, read for a page: a question from its records, and the report of whole runs."""
+"""What is decided, read for a page: a question from its records."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from infra.errors import ConfigError
 from mdagents.agents.case import make_case_id
 from mdagents.pages.recorded import Recorded, read_question
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
@@ -49,33 +44,3 @@ def _calls(path: Path) -> CallFile:
 @lru_cache(maxsize=4)
 def _read_calls(path: Path, _state: object) -> CallFile:
     return CallFile(path)
-
-
-async def make_report(arguments: Sequence[str]) -> bytes:
-    """Return the HTML report of runs, made in a process of its own: charts need time and memory.
-
-    Args:
-        arguments: What is to be scored, as `mdagents score` takes it.
-
-    Raises:
-        ConfigError: It cannot be made; says why.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        name = Path(folder) / "report.json"
-        command = ("-m", "mdagents", "score", "--html", "--output", str(name), *arguments)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            _, said = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-        if process.returncode:
-            last = said.decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise ConfigError(last or "the report could not be made")
-        return await asyncio.to_thread(name.with_suffix(".html").read_bytes)

@@ -74,14 +74,14 @@
 
   setInterval(tick, 1000);
   tick();
+  const say = (text, isLost = false) => {
+    $("connection").textContent = text;
+    $("connection").classList.toggle("lost", isLost);
+  };
   if (events) {
     const source = new EventSource(`${events}${events.includes("?") ? "&" : "?"}after=${after}`);
     source.onmessage = (event) => update(JSON.parse(event.data));
-    const say = (text, isLost) => {
-      $("connection").textContent = text;
-      $("connection").classList.toggle("lost", isLost);
-    };
-    source.onopen = () => say("", false);
+    source.onopen = () => say("");
     source.onerror = () => {
       say("connection lost: trying again", true);
       // The server answers, but has no such stream any more.
@@ -91,11 +91,19 @@
     source.addEventListener("end", (event) => {
       source.close();
       const words = JSON.parse(event.data);
-      if (words) say(words, false);
+      if (words) say(words);
       else location.reload();
     });
   }
   if ($("replay")) question.offerReplay();
+
+  // What takes seconds says so until the answer is there.
+  document.addEventListener("click", (event) => {
+    const wait = event.target.closest("[data-wait]")?.dataset.wait;
+    if (!wait || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    say(wait);
+    addEventListener("pagehide", () => say(""), { once: true });
+  });
 
   // The list of runs: two that are ticked can be compared.
   const form = $("compare");

@@ -1,0 +1,91 @@
+"""The reports of whole runs, made when somebody asks for one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from infra.errors import ConfigError
+from mdagents.live import LIVE_FILE
+
+_AT_A_TIME = 2  # processes, each of which takes a core
+_KEPT = 20_000_000  # bytes
+
+Folders = tuple[Path, ...]
+"""Of a run, or of several that are compared."""
+
+
+async def make_report(folders: Folders) -> bytes:
+    """Return the HTML report of runs, made in a process of its own: charts need time and memory.
+
+    Raises:
+        ConfigError: It cannot be made; says why.
+    """
+    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryFile() as errors:
+        name = Path(made) / "report.json"
+        command = [sys.executable, "-m", "mdagents", "score", "--html", "--output", str(name)]
+        what = "--input" if len(folders) == 1 else "--compare"
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            what,
+            *map(str, folders),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=errors,
+        )
+        try:
+            status = await process.wait()
+        finally:
+            if process.returncode is None:  # nobody waits for it any more
+                process.kill()
+                await process.wait()
+        if status:
+            errors.seek(0)
+            last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
+            raise ConfigError(last or "the report could not be made")
+        return await asyncio.to_thread(name.with_suffix(".html").read_bytes)
+
+
+class Reports:
+    """Has reports made, one of the same runs at a time, and keeps the latest while they are true.
+
+    Args:
+        make: Makes one.
+    """
+
+    def __init__(self, make: Callable[[Folders], Awaitable[bytes]] = make_report) -> None:
+        self._make = make
+        self._room = asyncio.Semaphore(_AT_A_TIME)
+        self._locks = WeakValueDictionary[Folders, asyncio.Lock]()
+        self._kept: dict[Folders, tuple[object, bytes]] = {}  # files of the runs, report
+
+    async def of(self, folders: Folders) -> bytes:
+        """Return the report of runs; who is cancelled leaves its making to those who wait.
+
+        Raises:
+            ConfigError: It cannot be made; says why.
+        """
+        async with self._locks.setdefault(folders, asyncio.Lock()):
+            files = await asyncio.to_thread(lambda: list(_files(folders)))
+            of_files, report = self._kept.pop(folders, (None, b""))
+            if of_files != files:
+                async with self._room:
+                    report = await self._make(folders)
+            self._kept[folders] = files, report
+            while sum(len(report) for _, report in self._kept.values()) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+            return report
+
+
+def _files(folders: Folders) -> Iterator[tuple[Path, int, int]]:
+    """Yield (path, time of the last change, bytes) of what reports are made of."""
+    for path in sorted(path for folder in folders for path in folder.iterdir()):
+        with contextlib.suppress(FileNotFoundError):
+            status = path.stat()
+            if path.name != LIVE_FILE:
+                yield path, status.st_mtime_ns, status.st_size
