@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 from watchfiles import awatch
@@ -49,7 +49,7 @@ class Watch:
         self,
         parts: Callable[[str], Iterable[Part] | None],
         clock: Callable[[], int],
-        changes: Callable[[], AsyncIterator[None]],
+        changes: Callable[[], AsyncGenerator[None]],
         *,
         between: float = _BETWEEN,
     ) -> None:
@@ -138,9 +138,10 @@ class Watch:
 
     async def _follow(self) -> None:
         try:
-            async for _ in self._changes():
-                self._wake()
-                await asyncio.sleep(self._between)
+            async with aclosing(self._changes()) as changes:
+                async for _ in changes:
+                    self._wake()
+                    await asyncio.sleep(self._between)
         finally:
             asyncio.get_running_loop().call_soon(self._wake)  # when the task is done
 
@@ -178,8 +179,10 @@ class RunWatch:
             self._reading.add_done_callback(self._end_reading)
         await asyncio.shield(self._reading)
 
-    def _end_reading(self, _: object) -> None:
+    def _end_reading(self, reading: asyncio.Task[None]) -> None:
         self._reading = None
+        if not reading.cancelled():
+            reading.exception()  # all who would have been told of it may be gone
 
     async def end(self) -> None:
         """Have its pages show how it stands now, and their streams end."""
@@ -249,10 +252,10 @@ class RunWatch:
         """Whether its pages may still change: also when it is interrupted, as it may go on."""
         return not self.is_finished and (self.run.folder / LIVE_FILE).exists()
 
-    async def _changes(self) -> AsyncIterator[None]:
+    async def _changes(self) -> AsyncGenerator[None]:
         """Yield when the feed has grown, and once a second; end when it is gone or anew."""
         start = self.run.start
-        async for _ in awatch(
+        told = awatch(
             self.run.folder,
             watch_filter=lambda _, changed: changed.endswith(LIVE_FILE),
             debounce=50,
@@ -260,11 +263,13 @@ class RunWatch:
             rust_timeout=_LONGEST_SILENCE,
             yield_on_timeout=True,
             recursive=False,
-        ):
-            await self.refresh()
-            yield
-            if not self.is_live or self.run.start != start:
-                return
+        )
+        async with aclosing(told):
+            async for _ in told:
+                await self.refresh()
+                yield
+                if not self.is_live or self.run.start != start:
+                    return
 
 
 def live_page(case: LiveCase) -> QuestionPage:
@@ -292,7 +297,7 @@ class ListWatch:
         await self.refresh()
         self.pages.end()
 
-    async def _changes(self) -> AsyncIterator[None]:
+    async def _changes(self) -> AsyncGenerator[None]:
         while True:
             await self.refresh()
             yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
@@ -84,7 +84,7 @@ def test_a_browser_shows_what_is_there_however_often_it_or_the_server_was_away(
 async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None:
     chance, ticks = random.Random(seed), 0
 
-    async def changes() -> AsyncIterator[None]:
+    async def changes() -> AsyncGenerator[None]:
         nonlocal ticks
         for ticks in range(30):  # noqa: B007
             await asyncio.sleep(chance.random() / 500)
@@ -120,7 +120,7 @@ async def test_a_page_is_sent_what_came_after_it_was_made(seed: int) -> None:
     """And all of it when more pages were made since than are remembered."""
     chance, now = random.Random(seed), {page: {"a": "x", "b": "y"} for page in "opqrstu"}
 
-    async def changes() -> AsyncIterator[None]:
+    async def changes() -> AsyncGenerator[None]:
         return
         yield
 
@@ -149,7 +149,7 @@ async def test_a_page_is_sent_what_came_after_it_was_made(seed: int) -> None:
 
 
 async def test_an_error_is_not_the_end_of_a_run() -> None:
-    async def changes() -> AsyncIterator[None]:
+    async def changes() -> AsyncGenerator[None]:
         yield
         raise OSError("the disk is gone")
 
