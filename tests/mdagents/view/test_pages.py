@@ -284,10 +284,12 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
         await page.locator("#moment").fill(await page.locator("#moment").get_attribute("max") or "")
         assert await turns.count() == count
         await page.keyboard.press("Escape")  # leaves the slider, as any field
+        first = page.url
         await page.keyboard.press("j")
-        await page.wait_for_url(lambda url: "/questions/" in url)
+        await expect(page).not_to_have_url(first)
+        await expect(page.locator("#replay")).to_be_visible()  # its scripts have run
         await page.keyboard.press("Escape")
-        await page.wait_for_url(lambda url: "/questions/" not in url)
+        await expect(page.locator("#list")).to_be_visible()
         assert await problems(page) == []
         await page.goto(address)
         for box in await page.locator("#list [type=checkbox]").all():
