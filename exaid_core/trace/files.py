@@ -131,7 +131,7 @@ def read_records(
 
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(line.rstrip().decode(), parse_constant=_no_constant)
+        content = _DECODER.decode(line.rstrip().decode())
     except UnicodeDecodeError as error:
         raise RecordError(path, number, f"not UTF-8 at byte {error.start + 1}") from error
     except json.JSONDecodeError as error:
@@ -146,6 +146,9 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # one for many lines
 
 
 def read_as(adapter: TypeAdapter[T], path: Path) -> Iterator[T]:

@@ -178,7 +178,7 @@ class QuestionPage:
         """(number, heading) of each step of the protocol that has a turn."""
         return [(number, title) for title, number in self._sections.items()]
 
-    @property
+    @cached_property
     def turns(self) -> list[ShownTurn]:
         """All turns, in the order in which they began."""
         return [self.turn(index) for index in range(len(self.case.turns))]

@@ -12,12 +12,13 @@ import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from jinja2 import Template
 from tqdm import tqdm
 
 from infra.files.whole_file import whole_file
+from infra.ledger import CallRow
+from infra.processes import cores, in_processes
 from mdagents.pages.head import Head
 from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.listing import (
@@ -36,6 +37,7 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 
 _GZIP_LEVEL = 6
+_WORTH_A_PROCESS = 40  # questions, which take as long as starting one
 _SCRIPTS = ("saving.js", "list.js", "question.js", "case.js", "keys.js")
 
 
@@ -49,9 +51,9 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
 
     Raises:
         RecordError, ConfigError: A trace or a summary cannot be read.
+        BenchError: A process that it uses was ended from outside.
         OSError: The file cannot be written.
     """
-    case = templates().get_template("question.html")
     entries = make_entries([run.rows for run in runs])
     rows = {name: run.rows for name, run in zip(head.run_names, runs, strict=True)}
     progress = tqdm(
@@ -80,7 +82,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             ),
             levels=sorted({level for entry in entries for level in entry.levels}),
             filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
-            packed=zip(*(_transcripts(run, case, progress) for run in runs), strict=True),
+            packed=zip(*(_transcripts(run, progress) for run in runs), strict=True),
         )
     )
     with progress, whole_file(path) as file:
@@ -93,15 +95,28 @@ def _texts(run: RunOutput) -> Iterator[str]:
         yield text_of(record, "question")
 
 
-def _transcripts(run: RunOutput, case: Template, progress: tqdm[NoReturn]) -> Iterator[str]:
+def _transcripts(run: RunOutput, progress: tqdm[NoReturn]) -> Iterator[str]:
     """Yield the compressed transcript of each row."""
     calls, starts = CallFile(run.folder / "calls.jsonl"), starts_of(run.manifest)
-    for row, record in run.records():
-        attempts = calls.attempts(text_of(record, "case_id"), starts)
-        shown = read_question(run.folder, record, row, attempt_of(record, attempts))
-        page = case.render(page=shown.page, recorded=shown)
+    asked = (
+        (
+            run.folder,
+            record,
+            row,
+            attempt_of(record, calls.attempts(text_of(record, "case_id"), starts)),
+        )
+        for row, record in run.records()
+    )
+    processes = min(cores(), len(run.rows) // _WORTH_A_PROCESS + 1)
+    for packed in in_processes(_transcript, asked, processes=processes):
         progress.update()
-        yield _packed(page)
+        yield packed
+
+
+def _transcript(of: tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]) -> str:
+    shown = read_question(*of)
+    page = templates().get_template("question.html").render(page=shown.page, recorded=shown)
+    return _packed(page)
 
 
 def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:

@@ -82,16 +82,13 @@ class Spoken:
                 self._beginning.setdefault(word[:_ALIKE], []).append(word)
             self._having.setdefault(word, []).append(place)
 
-    def having(self, word: str, wording: Wording) -> Mapping[int, float]:
+    def having(self, word: str, *, is_acronym: bool) -> Mapping[int, float]:
         """Return the places of the sentences that have a word, and how surely, 0 to 1.
-
-        An acronym is what it stands for, if it has more than two letters.
 
         Args:
             word: A word of a phrase, without article.
-            wording: Of the phrase.
+            is_acronym: Whether it may also be what it stands for.
         """
-        is_acronym = word in wording.acronyms and len(word) > 2
         if word[:_ALIKE] not in self._beginning and not is_acronym:
             return _NOWHERE
         found = self._looked_up.get((word, is_acronym))
@@ -116,6 +113,18 @@ spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
 """Return `Spoken` of a text; a page is made again whenever one of many turns has grown."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of a phrase."""
+
+    having: Mapping[tuple[int, int], float]
+    """(turn, place) of the sentences that have it -> how surely, 0 to 1."""
+    count: float
+    """What it counts."""
+    weight: float
+    """The same; the more, the fewer sentences have it."""
+
+
 class Sources:
     """The sentences that a phrase may be made from.
 
@@ -126,6 +135,7 @@ class Sources:
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._spoken = {turn: spoken(text) for turn, text in sorted(texts.items())}
         self._count = sum(len(said.sentences) for said in self._spoken.values())
+        self._words: dict[tuple[str, bool], _Word] = {}  # phrases of a summary share many
 
     def best(
         self,
@@ -165,26 +175,35 @@ class Sources:
         counts: dict[tuple[int, int], float] = {}
         total = total_count = 0.0
         for word in words:
-            having = {
-                (turn, place): alike
-                for turn, said in self._spoken.items()
-                for place, alike in said.having(word, phrase).items()
-            }
-            count = _ACRONYM if word in phrase.acronyms and len(word) > 2 else 1.0
-            weight = count * log(1 + self._count / max(sum(having.values()), 1))
-            total, total_count = total + weight, total_count + count
-            for sentence, alike in having.items():
-                weights[sentence] = weights.get(sentence, 0.0) + weight * alike
-                counts[sentence] = counts.get(sentence, 0.0) + count * alike
+            found = self._word(word, is_acronym=word in phrase.acronyms and len(word) > 2)
+            total, total_count = total + found.weight, total_count + found.count
+            for sentence, alike in found.having.items():
+                weights[sentence] = weights.get(sentence, 0.0) + found.weight * alike
+                counts[sentence] = counts.get(sentence, 0.0) + found.count * alike
         return {
             sentence: weight
             for sentence, weight in weights.items()
             if weight > enough * total and counts[sentence] > enough * total_count
         }
 
+    def _word(self, word: str, *, is_acronym: bool) -> _Word:
+        found = self._words.get((word, is_acronym))
+        if found is None:
+            having = {
+                (turn, place): alike
+                for turn, said in self._spoken.items()
+                for place, alike in said.having(word, is_acronym=is_acronym).items()
+            }
+            count = _ACRONYM if is_acronym else 1.0
+            weight = count * log(1 + self._count / max(sum(having.values()), 1))
+            found = self._words[word, is_acronym] = _Word(having, count, weight)
+        return found
+
 
 def _bare(word: str) -> str:
     """Return a word without Arabic article, or a number without what is written as one with it."""
+    if word.isascii() and word.isalpha():
+        return word
     number = _NUMBER.match(word)
     return number[0] if number else without_article(word)
 
