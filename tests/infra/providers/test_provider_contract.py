@@ -123,8 +123,12 @@ async def impatient(
     openai_spec: ModelSpec,
     gemini_spec: ModelSpec,
 ) -> AsyncIterator[ChatModel]:
-    """A provider over HTTP that never tries again and waits 0.3 s at most."""
-    registry = ModelRegistry(make_runtime(retry=RetryPolicy(max_retries=0), attempt_timeout=0.3))
+    """A provider over HTTP that never tries again, nor waits long for a reply that never comes."""
+    fault = request.node.callspec.params.get("fault")
+    timeout = 0.3 if fault in ("hang", "stall") else 30.0
+    registry = ModelRegistry(
+        make_runtime(retry=RetryPolicy(max_retries=0), attempt_timeout=timeout)
+    )
     yield registry.model(openai_spec if request.param == "openai" else gemini_spec)
     await registry.aclose()
 
