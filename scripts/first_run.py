@@ -24,6 +24,7 @@ from mdagents.runs.program import main as run
 
 # Not `python`: that of the system has none of the packages.
 CALLED = Called(
+    "python main.py",
     ".venv/bin/python main.py",
     ".venv/bin/python evaluate_text_output.py",
     ".venv/bin/python view.py",

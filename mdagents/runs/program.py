@@ -7,6 +7,7 @@ import asyncio
 import gc
 import json
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -43,9 +44,12 @@ _NOT_AGAIN = ("MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """How the user calls the programs, for help and advice."""
+    """How the user calls the programs."""
 
+    name: str
+    """The one that runs a benchmark, in its help."""
     run: str
+    """The same, as it can be called from here; likewise the others."""
     score: str
     view: str
 
@@ -55,10 +59,19 @@ def _from_a_clone(program: str) -> Called:
     path = Path(program)
     folder = path.parent if path.name == "main.py" else Path()
     names = (folder / name for name in ("main.py", "evaluate_text_output.py", "view.py"))
-    return Called(*(f"python {shlex.quote(str(name))}" for name in names))
+    commands = (shlex.join([_python(), str(name)]) for name in names)
+    return Called(f"python {folder / 'main.py'}", *commands)
 
 
-INSTALLED = Called("mdagents run", "mdagents score", "mdagents view")
+def _python() -> str:
+    """Return how this Python is called from here: `python` may be none, or one without packages."""
+    found, own, here = shutil.which("python"), Path(sys.executable), Path.cwd()
+    if found is not None and Path(found).absolute() == own:
+        return "python"
+    return str(own.relative_to(here)) if own.is_relative_to(here) else str(own)
+
+
+INSTALLED = Called("mdagents run", "mdagents run", "mdagents score", "mdagents view")
 
 
 @reaches_any_screen
@@ -187,7 +200,7 @@ class _Program:
         raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
 
     def _read(self, kept: Mapping[str, object] | None = None) -> argparse.Namespace:
-        return read_options(self._argv, self._variables, program=self._called.run, kept=kept)
+        return read_options(self._argv, self._variables, program=self._called.name, kept=kept)
 
     def _shown(self, result: RunResult, *, as_json: bool) -> str:
         """Return the text for stdout at the end; empty while there is no record."""

@@ -381,6 +381,7 @@ def test_a_model_that_the_endpoint_does_not_know_is_compared_with_known_ones(
 def test_the_command_that_goes_on_sets_the_same_variables(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("SKIP_ADVANCED", "1")
     monkeypatch.setenv("MDAGENTS_FRESH", "1")
     monkeypatch.setenv("MDAGENTS_NUM_SAMPLES", "2")
@@ -396,10 +397,14 @@ def test_the_command_that_goes_on_sets_the_same_variables(
     assert "test-key" not in err
 
 
-def test_from_another_folder_the_command_that_goes_on_works_there(provider: FakeProvider) -> None:
+def test_from_another_folder_and_where_python_is_another_one_the_command_that_goes_on_works(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
     provider.fail_next("401", times=9)
     _, err = program(provider, "--num-samples", "1").communicate(timeout=30)
-    assert f" python {REPOSITORY}/main.py --dataset" in err.partition("to go on: ")[2]
+    went = err.partition("to go on: ")[2]
+    assert f" {sys.executable} {REPOSITORY}/main.py --dataset" in went
 
 
 def test_an_output_folder_that_cannot_be_written(provider: FakeProvider, run: Run) -> None:
