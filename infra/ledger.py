@@ -19,6 +19,9 @@ OUTCOMES = {
 REPLIED = frozenset(OUTCOMES.values())
 """Outcomes of attempts that had a reply."""
 
+ABORTED = "aborted"
+"""Outcome of an attempt that was cancelled from outside, or overtaken by its hedge."""
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -61,8 +64,7 @@ class CallRow:
     latency: float
     """Seconds from sending to the last byte or to the error."""
     outcome: str
-    """`ok`, `truncated`, `refused`, an `ErrorKind`, or `aborted` (cancelled from outside,
-    or overtaken by its hedge)."""
+    """`ok`, `truncated`, `refused`, an `ErrorKind`, or `aborted`: see `ABORTED`."""
     usage: TokenUsage
     cost_usd: float | None
     """None when the price of the model is not known."""

@@ -10,7 +10,7 @@ from functools import partial
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.clock import Clock
 from infra.errors import ErrorKind, ProviderError, StorageError
-from infra.ledger import CallRow, Ledger, Price
+from infra.ledger import ABORTED, CallRow, Ledger, Price
 
 ATTEMPT_TIMEOUT = 120.0
 """Seconds for one attempt at an endpoint, unless the user says otherwise."""
@@ -71,7 +71,7 @@ class Attempt:
         except BaseException:
             # A full disk must not hide the cancellation from the code that asked for it.
             with contextlib.suppress(StorageError):
-                book(None, "aborted")
+                book(None, ABORTED)
             raise
         return replace(reply, latency=book(reply))
 

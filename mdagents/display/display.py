@@ -13,6 +13,7 @@ from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.statistics import wilson
+from mdagents.settings import Status
 
 _FEWEST = 10  # questions for which a share in percent is shown
 
@@ -133,14 +134,17 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
 
 
 def accuracy_so_far(totals: RunTotals) -> str:
-    """Return `accuracy 61.5% ± 9.2` with half the width of the Wilson 95 % interval.
+    """Return `accuracy 61.5% (52.1 – 70.0)`, with the Wilson 95 % interval.
 
     Of fewer than `_FEWEST` questions, which no interval makes a measurement: `3 of 5 right`.
     """
     interval = wilson(totals.correct, totals.scored)
     if interval is None:
         return "accuracy -"
+    if not totals.correct and not totals.status_counts.get(Status.ANSWERED):
+        return f"none of {totals.scored} answered"
     if totals.scored < _FEWEST:
         return f"{totals.correct} of {totals.scored} right"
     low, high = interval
-    return f"accuracy {totals.correct / totals.scored:.1%} ± {(high - low) * 50:.1f}"
+    share = totals.correct / totals.scored
+    return f"accuracy {share:.1%} ({low * 100:.1f} – {high * 100:.1f})"

@@ -38,6 +38,8 @@ def headline(group: Group, manifest: Mapping[str, Any]) -> str:
     of_what = " ".join(filter(None, [text_of(manifest, "dataset"), "questions"]))
     if not group.n:
         return f"none of {group.skipped} {of_what} was to be answered: all were skipped"
+    if not group.answered:
+        return f"none of {group.n:,} {of_what} was answered"
     if group.n > group.questions:
         of_what = f"answers to {group.questions} {of_what}"
     if group.questions < SMALLEST_FOR_RATES:

@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from infra.errors import ConfigError
-from infra.ledger import CallRow, add_costs
+from infra.ledger import ABORTED, CallRow, add_costs
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.settings import Status
 
-SCHEMA_VERSION = "1.1.0"
+SCHEMA_VERSION = "1.2.0"
 
 
 class ExaidTotals(BaseModel):
@@ -123,6 +123,7 @@ class Spent(BaseModel):
     cached_calls: int = 0
     """Replies kept from earlier calls; they cost nothing."""
     failed_attempts: int = 0
+    """Without those that were given up when the run was stopped."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
@@ -137,6 +138,8 @@ class Spent(BaseModel):
         """Count one more row of the ledger."""
         if row.cached:
             self.cached_calls += 1
+        elif row.outcome == ABORTED:
+            return
         elif not row.replied:
             self.failed_attempts += 1
         else:
@@ -155,6 +158,8 @@ class Invocation(BaseModel):
     ended_at: str | None = None
     """None while it is under way, or when it was killed."""
     new_records: int = 0
+    reason: str = ""
+    """Why it stopped; empty when it had finished, is under way, or was killed."""
 
 
 class RunManifest(BaseModel):

@@ -163,19 +163,21 @@ class RunStore:
         self._write(self._calls, json.dumps(row.as_dict()).encode())
         self.manifest.spent.add(row)
 
-    def finish(self, *, finished: bool, ended_at: str) -> None:
+    def finish(self, *, finished: bool, ended_at: str, reason: str = "") -> None:
         """Write `run.json` and the JSON array.
 
         Args:
             finished: Whether every question of the run has a record that counts as finished, and
                 EXAID has finished with it.
             ended_at: ISO 8601, UTC.
+            reason: Why it stopped; empty when it is finished.
 
         Raises:
             StorageError: The disk is full; the records are kept all the same.
         """
         self.manifest.finished = finished
         self.manifest.invocations[-1].ended_at = ended_at
+        self.manifest.invocations[-1].reason = reason
         try:
             with whole_file(self.array_path, sync=True) as file:
                 file.writelines(self._array())

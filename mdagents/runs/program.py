@@ -227,29 +227,17 @@ class _Program:
         """Return what happened and how to continue, on one line; empty after a normal end."""
         if result.already_finished:
             return "this run was finished already: no call was made (--fresh starts it anew)"
-        totals, go_on = result.manifest.totals, self.go_on
         if result.error is not None:
             return self.stopped(result.error)
-        match result.outcome:
-            case Outcome.LIMIT:
-                return f"stopped at a limit of the run; raise it, and {go_on}"
-            case Outcome.TOO_MANY_ERRORS:
-                return f"stopped: more api errors than --fail-on-error allows; {go_on}"
-            case Outcome.COULD_NOT_WORK:
-                errors = totals.status_counts.get(Status.API_ERROR, 0)
-                what = f"{errors} of {totals.scored} questions ended in api_error ({result.cause})"
-                if not errors:
-                    what = f"none of {totals.scored} questions got a reply"
-                return f"stopped: {what}; {go_on}"
-            case Outcome.INTERRUPTED:
-                planned = len(result.manifest.item_ids) * result.epochs
-                return f"interrupted with {totals.done} of {planned} questions done; {go_on}"
-            case Outcome.FINISHED:
-                errors = totals.status_counts.get(Status.API_ERROR, 0)
-                if errors == 1:
-                    return "1 question ended in api_error; --retry-errors answers it again"
-                what = f"{errors} questions ended in api_error; --retry-errors answers them again"
-                return what if errors else ""
+        if result.outcome is Outcome.LIMIT:
+            return f"{result.reason}; raise it, and {self.go_on}"
+        if result.reason:
+            return f"{result.reason}; {self.go_on}"
+        errors = result.manifest.totals.status_counts.get(Status.API_ERROR, 0)
+        if errors == 1:
+            return "1 question ended in api_error; --retry-errors answers it again"
+        what = f"{errors} questions ended in api_error; --retry-errors answers them again"
+        return what if errors else ""
 
     def stopped(self, error: BenchError) -> str:
         """Return what ended the run, and how to continue."""

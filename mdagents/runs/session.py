@@ -69,8 +69,8 @@ class RunResult:
     signal: int | None = None
     """The first signal that asked for a stop."""
     epochs: int = 1
-    cause: str = ""
-    """The error in which most of the questions ended, when the run could not work."""
+    reason: str = ""
+    """Why it stopped, as the beginning of a sentence; empty when it is finished."""
 
 
 async def run(
@@ -228,8 +228,10 @@ async def _execute(
         if outcome is Outcome.FINISHED and store.manifest.totals.could_not_work:
             outcome = Outcome.COULD_NOT_WORK
         finished = outcome is Outcome.FINISHED and error is None
+        cause = max(causes, key=causes.__getitem__, default="")
+        reason = _reason(outcome, error, store.manifest, plan.config.epochs, cause)
         try:
-            store.finish(finished=finished, ended_at=clock.timestamp())
+            store.finish(finished=finished, ended_at=clock.timestamp(), reason=reason)
         except BenchError as unwritten:
             error = error or unwritten
     return RunResult(
@@ -240,8 +242,40 @@ async def _execute(
         error=error,
         signal=stops[0] if stops else None,
         epochs=plan.config.epochs,
-        cause=max(causes, key=causes.__getitem__, default=""),
+        reason=reason,
     )
+
+
+def _reason(
+    outcome: Outcome, error: BenchError | None, manifest: RunManifest, epochs: int, cause: str
+) -> str:
+    """Return why a run stopped; empty when it is finished.
+
+    Args:
+        outcome: How it ended.
+        error: What ended it early, if anything did.
+        manifest: Of the run.
+        epochs: How often each question is asked.
+        cause: The error in which most of its questions ended.
+    """
+    if error is not None:
+        return f"stopped: {error}"
+    totals = manifest.totals
+    match outcome:
+        case Outcome.FINISHED:
+            return ""
+        case Outcome.LIMIT:
+            return "stopped at a limit of the run"
+        case Outcome.TOO_MANY_ERRORS:
+            return "stopped: more api errors than --fail-on-error allows"
+        case Outcome.COULD_NOT_WORK:
+            errors = totals.status_counts.get(Status.API_ERROR, 0)
+            if not errors:
+                return f"stopped: none of {totals.scored} questions got a reply"
+            return f"stopped: {errors} of {totals.scored} questions ended in api_error ({cause})"
+        case Outcome.INTERRUPTED:
+            planned = len(manifest.item_ids) * epochs
+            return f"interrupted with {totals.done} of {planned} questions done"
 
 
 def _exaid_models(

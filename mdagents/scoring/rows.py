@@ -64,6 +64,12 @@ class RunOutput:
         planned = len(self.manifest.get("item_ids", [])) * self._epochs
         if self.manifest and len(self.rows) < planned:
             notices.append(f"unfinished: {len(self.rows)} of {planned} questions have a record")
+        stopped = sum(row.status == Status.LIMIT for row in self.rows)
+        if self.manifest and not self.manifest.get("finished") and stopped:
+            notices.append(
+                f"unfinished: a limit stopped {stopped} of {planned} questions, and the same "
+                "command answers them again"
+            )
         return [*(notice for notice in notices if notice), *self.reading_notices]
 
     @property

@@ -164,7 +164,7 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
 
     assert re.fullmatch(r"37/100 [━╸╺]+ 0:07:06 left", lines[0])
     assert lines[1:4] == [
-        "accuracy 64.9% ± 14.7 · 14/16 calls, 2 queued · 489,353 tokens · EXAID 31,400 tokens"
+        "accuracy 64.9% (48.8 – 78.2) · 14/16 calls, 2 queued · 489,353 tokens · EXAID 31,400 tokens"
         " · $0.87",
         "3 failed attempts · API error: 2 · 0:04:10 so far",
         "1 waiting: 429 from api.openai.com, 12 s left",
@@ -631,7 +631,7 @@ def test_without_a_terminal_every_display_is_lines(
         display.finished(broken, RunTotals(questions=1))
         display.refresh(snapshot(1.0))
     assert capsys.readouterr().err.splitlines() == [
-        "q1 API error; advanced, 9 calls, 14,210 tokens, 31.2 s; 1/30 done, 0 of 1 right",
+        "q1 API error; advanced, 9 calls, 14,210 tokens, 31.2 s; 1/30 done, none of 1 answered",
         "   500: [2Jgone",
     ]
 

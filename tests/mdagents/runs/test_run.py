@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from mdagents.pages.card import headline
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
+from mdagents.scoring.report import make_report
+from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import SAMPLE, Run, program, records
@@ -617,3 +620,28 @@ def test_a_word_that_is_no_key_is_not_masked(
     provider.fail_next("401", times=9)
     _, _, err = run("--num-samples", "1")
     assert "API key" in err.splitlines()[-1]
+
+
+def test_a_run_of_which_nothing_was_answered_says_that_and_no_accuracy(run: Run) -> None:
+    status, out, err = run("--num-samples", "3", "--token-limit", "1")
+    assert (status, "stopped at a limit of the run; raise it" in err) == (1, True)
+    assert "a limit stopped 3 of 3 questions, and the same command answers them again" in " ".join(
+        out.split()
+    )
+    (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
+    manifest = RunManifest.model_validate_json((folder / "run.json").read_bytes())
+    assert [one.reason for one in manifest.invocations] == ["stopped at a limit of the run"]
+    made = read_output(folder)
+    assert headline(make_report(made).overall, made.manifest).startswith("none of 3 ")
+
+
+def test_calls_that_were_given_up_are_no_failed_attempts(provider: FakeProvider, run: Run) -> None:
+    provider.fail_next("401", times=9)
+    _, _, err = run("--num-samples", "4", "--max-connections", "4")
+    (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
+    manifest = RunManifest.model_validate_json((folder / "run.json").read_bytes())
+    rows = [json.loads(line) for line in (folder / "calls.jsonl").read_text().split("\n") if line]
+    outcomes = [row["outcome"] for row in rows]
+    assert manifest.spent.failed_attempts == len(outcomes) - outcomes.count("aborted") > 0
+    assert manifest.invocations[-1].reason in err
+    assert "401" in manifest.invocations[-1].reason
