@@ -6,12 +6,14 @@ So one page shows a question while it is answered and afterwards, and a replay i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.traces import Trace, Turn
+from infra.config import LLMRole
 from infra.ledger import CallRow
 from mdagents.agents.feed import (
     Ended,
@@ -68,9 +70,12 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
     for message in record.interactions:
         phase = f"round-{message.round}-turn-{message.turn}"
         happened.append((_end_of(told, phase), message))
-    for number, made in enumerate(record.exaid.summaries, start=1):
-        summary = AgentSummary.model_validate({k: v for k, v in made.items() if k != "event_id"})
-        happened.append((_said_at(told, summary), Summarised(number, summary)))
+    made = [
+        AgentSummary.model_validate({k: v for k, v in one.items() if k != "event_id"})
+        for one in record.exaid.summaries
+    ]
+    for number, (summary, at) in enumerate(zip(made, _made_at(made, told, calls), strict=True), 1):
+        happened.append((at, Summarised(number, summary)))
     happened += [_charged(call, told) for call in calls if call.replied]
     end = max((one.turn.end_ms for one in told), default=0)
     happened.append((end, Ended(record.predicted, record.error)))
@@ -162,6 +167,26 @@ def _end_of(told: Sequence[_Told], phase: str) -> int:
     """Return when a step was over; the start, when there was none."""
     ends = [one.turn.end_ms for one in told if one.phase == phase]
     return max(ends, default=_start(told))
+
+
+def _made_at(
+    made: Sequence[AgentSummary], told: Sequence[_Told], calls: Sequence[CallRow]
+) -> Iterator[int]:
+    """Yield when each summary was there: with the first reply after its newest words.
+
+    A reply that was sent back to be shortened stands for its repair. Where the ledger has no reply,
+    as of one that was kept from an earlier call, it is when the words were said.
+    """
+    replies = deque(sorted(call.ended_ms for call in calls if _summarises(call)))
+    for summary in made:
+        said = _said_at(told, summary)
+        while replies and replies[0] < said:
+            replies.popleft()
+        yield replies.popleft() if replies else said
+
+
+def _summarises(call: CallRow) -> bool:
+    return call.role == LLMRole.SUMMARIZER and call.replied and not call.cached
 
 
 def _said_at(told: Sequence[_Told], summary: AgentSummary) -> int:

@@ -100,9 +100,16 @@ def colours_of(case: LiveCase) -> dict[str, int]:
 
 
 def roles_of(case: LiveCase) -> dict[str, str]:
-    """Return `agent_id` -> role."""
+    """Return `agent_id` -> role; those who share one are numbered, in the order of their ids."""
     said = {turn.agent: one_line(turn.role) for turn in case.turns}
-    return {**said, **{member.agent: one_line(member.role) for member in case.members}}
+    roles = {**said, **{member.agent: one_line(member.role) for member in case.members}}
+    shared: dict[str, list[str]] = {}
+    for agent in sorted(roles):
+        shared.setdefault(roles[agent], []).append(agent)
+    for role, agents in shared.items():
+        for number, agent in enumerate(agents, start=1):
+            roles[agent] = f"{role} {number}" if len(agents) > 1 else role
+    return roles
 
 
 def draw_panel(case: LiveCase) -> Panel:

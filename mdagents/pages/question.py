@@ -312,6 +312,15 @@ class QuestionPage:
                 return index
         return None
 
+    @property
+    def tied(self) -> list[str]:
+        """The letters that had as many votes as the answer, where votes decided."""
+        held = Counter(self.case.votes.values())
+        answer = self.case.ended.answer if self.case.ended else None
+        if answer is None or self.deciding is not None:
+            return []
+        return sorted(one for one in held if one != answer and held[one] == held[answer])
+
     def parts(self) -> Iterator[Part]:
         """Yield the parts in the order of the page."""
         case, macro = self.case, partial(made_by, "question_parts.html")
@@ -333,7 +342,7 @@ class QuestionPage:
             section, id_ = f"section-{self._sections[_section(turn)]}", f"turn-{index}"
             make = partial(self.turn, index)
             yield Part(id_, section, None, macro("turn", self, make), grows=turn.text)
-            head = (turn.ended_at, turn.tokens, sent[index])
+            head = (turn.ended_at, turn.tokens, sent[index], self.roles[turn.agent])
             yield Part(f"{id_}-head", id_, head, macro("turn_head", self, make))
         for made in case.summaries:
             make_card = partial(self.card, made)

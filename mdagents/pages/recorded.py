@@ -192,10 +192,10 @@ def _error(record: Mapping[str, Any]) -> str | None:
 
 def _figures(record: Mapping[str, Any], row: ScoredRow) -> tuple[tuple[str, str], ...]:
     watched = object_of(record, "watched")
-    routed_by = f"({row.routed_by})" if row.routed_by else ""
+    routed_by = f" ({row.routed_by})" if row.routed_by else ""
     figures = [
         ("status", row.status),
-        ("level", " ".join(filter(None, [row.difficulty, routed_by])) or UNKNOWN),
+        ("level", f"{row.difficulty}{routed_by}" if row.difficulty else UNKNOWN),
         ("confidence", percent(row.confidence)),
         ("tokens", number(row.total_tokens, ",.0f")),
         ("calls", number(row.calls, ",.0f")),

@@ -19,9 +19,13 @@
     $("transcript").innerHTML = html; // made by the program, which escaped what models wrote
     question.stop();
     question.offerReplay();
+    if (dialog.open || location.hash === `#${row.id}`) {
+      history.replaceState(history.state, "", `#${row.id}`);
+    } else {
+      history.pushState({ opened: true }, "", `#${row.id}`); // Back closes it
+    }
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
-    history.replaceState(null, "", `#${row.id}`);
   };
 
   const step = (by) => {
@@ -43,16 +47,19 @@
   $("previous").addEventListener("click", () => step(-1));
   $("next").addEventListener("click", () => step(1));
   $("close").addEventListener("click", () => dialog.close());
+  const address = () => /^#q\d+$/.test(location.hash) && $(location.hash.slice(1));
   dialog.addEventListener("close", () => {
-    history.replaceState(null, "", "#questions");
+    if (address() && history.state?.opened) history.back();
+    else if (address()) history.replaceState(null, "", "#questions");
     open?.querySelector("a").focus();
     open = null;
     asked++;
   });
   // The transcripts are behind this script: a link to one has to wait for them.
   const follow = () => {
-    const row = /^#q\d+$/.test(location.hash) && $(location.hash.slice(1));
-    if (row) show(row);
+    const row = address();
+    if (row && row !== open) show(row);
+    else if (!row) dialog.close();
   };
   document.addEventListener("DOMContentLoaded", follow);
   addEventListener("hashchange", follow);

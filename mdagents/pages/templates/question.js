@@ -41,7 +41,12 @@ const question = (() => {
     turn.classList.remove("future");
     turn.focus({ preventScroll: true });
     turn.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "center" });
-    if (range) range.startContainer.parentElement.scrollIntoView({ block: "center" });
+    if (range) {
+      const said = range.startContainer.parentElement; // a long one scrolls by itself
+      said.scrollIntoView({ block: "center" });
+      const above = range.getBoundingClientRect().top - said.getBoundingClientRect().top;
+      said.scrollTop += above - said.clientHeight / 2;
+    }
     point(document.querySelectorAll(".turn.pointed"), false);
     point([turn], true);
   };
@@ -72,7 +77,12 @@ const question = (() => {
       const shown = whole || share >= 1 ? text : text.slice(0, Math.max(0, Math.round(text.length * share)));
       if (said.textContent !== shown) said.textContent = shown;
       turn.classList.toggle("future", !whole && at > now);
-      turn.querySelector(".gives")?.classList.toggle("future", !whole && ended > now);
+      for (const known of turn.querySelectorAll(".gives, .spent, .why, .to")) {
+        known.classList.toggle("future", !whole && ended > now);
+      }
+      for (const bar of document.querySelectorAll(`.lanes a[href="#${turn.id}"]`)) {
+        bar.classList.toggle("future", !whole && at > now);
+      }
       if (head.votes && (whole || ended <= now)) held.set(turn.dataset.by, head.votes);
     }
     for (const section of document.querySelectorAll(".step")) {
@@ -100,8 +110,9 @@ const question = (() => {
       votes.textContent = whole ? votes.dataset.whole : count ? `${count} vote${count > 1 ? "s" : ""}` : "";
       option.querySelector(".decided")?.classList.toggle("future", !whole);
     }
-    $("state").classList.toggle("future", !whole);
-    $("end").classList.toggle("future", !whole);
+    for (const end of document.querySelectorAll("#state, #end, .figures, .lanes .tokens")) {
+      end.classList.toggle("future", !whole);
+    }
     light(whole ? Infinity : now);
     $("clock").value = whole ? "as it ended" : `after ${(now / 1000).toFixed(1)} s`;
   };

@@ -164,8 +164,8 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
 
     assert re.fullmatch(r"37/100 [━╸╺]+ 0:07:06 left", lines[0])
     assert lines[1:4] == [
-        "accuracy 64.9% (48.8 – 78.2) · 14/16 calls, 2 queued · 489,353 tokens · EXAID 31,400 tokens"
-        " · $0.87",
+        "accuracy 64.9% (48.8 – 78.2) · 14/16 calls, 2 queued · 489,353 tokens"
+        " · EXAID 31,400 tokens · $0.87",
         "3 failed attempts · API error: 2 · 0:04:10 so far",
         "1 waiting: 429 from api.openai.com, 12 s left",
     ]

@@ -46,6 +46,12 @@ def turns(case: LiveCase) -> list[tuple[object, ...]]:
     )
 
 
+def summarised_at() -> set[int]:
+    """When EXAID's summarizer had its replies, as the ledger has it."""
+    (path,) = Path("output").glob("*/calls.jsonl")
+    return {call.ended_ms for _, call in read_calls(path) if call.role == "summarizer"}
+
+
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The feed of a finished run stays."""
@@ -76,6 +82,7 @@ def test_it_is_what_its_feed_told(provider: FakeProvider, run: Run, flags: tuple
         assert [d.message for d in again.messages] == [d.message for d in live.messages]
         assert [made.summary for made in again.summaries] == [m.summary for m in live.summaries]
         assert all(made.of_turns for made in again.summaries)
+        assert {made.at for made in again.summaries} <= summarised_at()
         assert again.ended == live.ended
         assert (again.tokens, again.exaid_tokens) == (live.tokens, live.exaid_tokens)
         assert live.tokens
