@@ -98,9 +98,12 @@ class LiveCase:
     """What EXAID used."""
     ended: Ended | None = None
     ended_at: int | None = None
+    last_at: int | None = None
+    """When the last happened that is known of it."""
 
     def take(self, line: FeedLine) -> None:
         """Note a line that is about this question."""
+        self.last_at = line.at
         match line.what:
             case Started(question):
                 self._begin(question, line.at)

@@ -112,13 +112,18 @@ def roles_of(case: LiveCase) -> dict[str, str]:
     return roles
 
 
-def draw_panel(case: LiveCase) -> Panel:
-    """Lay out the drawing of a question as far as it is known who answers it."""
+def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
+    """Lay out the drawing of a question as far as it is known who answers it.
+
+    Args:
+        case: The question.
+        is_at_work: Whether turns that have not ended are under way: not when they were stopped.
+    """
     places, boxes = _placed(case)
     rights = [x + NODE_WIDTH for x, _ in places.values()] + [b.x + b.width for b in boxes]
     bottoms = [y + NODE_HEIGHT for _, y in places.values()] + [b.y + b.height for b in boxes]
     roles, colours, letters = roles_of(case), colours_of(case), _letters(case)
-    speaking = {turn.agent for turn in case.speaking}
+    speaking = {turn.agent for turn in case.speaking if is_at_work}
     latest = {turn.agent: index for index, turn in enumerate(case.turns)}
     nodes = tuple(
         Node(

@@ -126,12 +126,19 @@ class QuestionPage:
         case: What is known of it by now.
         right: Presented letters that count as right.
         votes: Letter -> how many hold it, where not each of them is known.
+        is_at_work: Whether its run is: not when that was stopped.
     """
 
     def __init__(
-        self, case: LiveCase, right: Sequence[str], votes: Mapping[str, int] | None = None
+        self,
+        case: LiveCase,
+        right: Sequence[str],
+        votes: Mapping[str, int] | None = None,
+        *,
+        is_at_work: bool = True,
     ) -> None:
         self.case = case
+        self.is_at_work = is_at_work and case.ended is None
         self.right = right
         self._votes = votes
         self.roles = roles_of(case)
@@ -160,7 +167,7 @@ class QuestionPage:
     @property
     def panel(self) -> Panel:
         """The drawing."""
-        return draw_panel(self.case)
+        return draw_panel(self.case, is_at_work=self.is_at_work)
 
     @property
     def phase(self) -> str:
@@ -325,7 +332,8 @@ class QuestionPage:
         """Yield the parts in the order of the page."""
         case, macro = self.case, partial(made_by, "question_parts.html")
         ended = sum(turn.ended_at is not None for turn in case.turns)
-        stands = (len(case.turns), ended, len(case.messages), case.ended, case.members)
+        told = (len(case.turns), ended, len(case.messages), case.ended, case.members)
+        stands = (*told, self.is_at_work)
         yield Part("state", "top", (stands, case.routed), macro("state", self))
         yield Part(
             "options", "top", (tuple(case.votes.items()), case.ended), macro("options", self)
@@ -342,7 +350,13 @@ class QuestionPage:
             section, id_ = f"section-{self._sections[_section(turn)]}", f"turn-{index}"
             make = partial(self.turn, index)
             yield Part(id_, section, None, macro("turn", self, make), grows=turn.text)
-            head = (turn.ended_at, turn.tokens, sent[index], self.roles[turn.agent])
+            head = (
+                turn.ended_at,
+                turn.tokens,
+                sent[index],
+                self.roles[turn.agent],
+                self.is_at_work,
+            )
             yield Part(f"{id_}-head", id_, head, macro("turn_head", self, make))
         for made in case.summaries:
             make_card = partial(self.card, made)

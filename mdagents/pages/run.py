@@ -18,7 +18,7 @@ from mdagents.display.words import STATUSES, label_of, phase_in_words
 from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun, RunState, UnreadableRun
 from mdagents.pages.listing import FILTERS, OF_ONE_RUN, filter_counts, make_entries, start_of
-from mdagents.pages.panel import roles_of
+from mdagents.pages.panel import roles_of, since_start
 from mdagents.pages.parts import Part, made_by
 from mdagents.records.manifest import RunTotals
 from mdagents.records.summaries import ItemKey
@@ -118,6 +118,8 @@ class CaseCard:
 
     case: LiveCase
     run_address: str
+    is_at_work: bool
+    """Whether its run is: not when that was stopped."""
 
     @property
     def address(self) -> str:
@@ -170,7 +172,13 @@ class CaseCard:
         """Differs when the card differs."""
         case = self.case
         ended = sum(turn.ended_at is not None for turn in case.turns)
-        return len(case.turns), ended, len(case.summaries), case.tokens, case.routed
+        stands = len(case.turns), ended, len(case.summaries), case.tokens, case.routed
+        return stands, self.is_at_work
+
+    @property
+    def seconds(self) -> int:
+        """From when it was taken up to the last that is known of it."""
+        return since_start(self.case, self.case.last_at) // 1000
 
 
 class Decided:
@@ -231,9 +239,24 @@ class RunPage:
         return RunLine(self.run)
 
     @property
+    def missing(self) -> str:
+        """That records are missing which the totals count; empty when all are there."""
+        there, counted = len(self.decided.rows), self.run.totals.questions
+        if self.run.state is not RunState.FINISHED or there >= counted:
+            return ""
+        return f"records of {counted - there} of {counted} questions are missing"
+
+    @property
+    def reason(self) -> str:
+        """Why it was stopped; empty when it was not, or was killed."""
+        starts = self.run.manifest.invocations
+        return starts[-1].reason if starts and self.run.state is RunState.INTERRUPTED else ""
+
+    @property
     def cards(self) -> list[CaseCard]:
         """The questions under way."""
-        return [CaseCard(case, self.line.address) for case in self.under_way]
+        is_at_work = self.run.state is RunState.RUNNING
+        return [CaseCard(case, self.line.address, is_at_work) for case in self.under_way]
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -282,13 +305,14 @@ class RunPage:
             if status not in (Status.ANSWERED, Status.SKIPPED)
         ]
         if spent.failed_attempts:
-            faults.append(f"{spent.failed_attempts:,} attempts failed and were repeated")
+            faults.append(f"{spent.failed_attempts:,} attempts failed")
         return ", ".join(faults)
 
     def parts(self) -> Iterator[Part]:
         """Yield the parts in the order of the page."""
         macro = partial(made_by, "run_parts.html")
-        head = (self.run.state, self.run.totals.questions, self.run.snapshot, self.trouble)
+        troubles = self.trouble, self.missing, self.reason
+        head = (self.run.state, self.run.totals.questions, self.run.snapshot, troubles)
         yield Part("head", "run", head, macro("head", self))
         if self.decided.rows:
             yield Part("report", "report-link", None, macro("report", self))

@@ -228,7 +228,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
     """
     path = folder / "run.json"
     try:
-        return RunManifest.model_validate_json(path.read_bytes())
+        manifest = RunManifest.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValidationError) as error:
@@ -236,3 +236,9 @@ def read_manifest(folder: Path) -> RunManifest | None:
             f"{path} cannot be read as a run of this version ({type(error).__name__}); "
             "start with --fresh to keep it under another name"
         ) from error
+    if manifest.schema_version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        raise ConfigError(
+            f"{path} is of version {manifest.schema_version}, and this program reads "
+            f"{SCHEMA_VERSION}; start with --fresh to keep it under another name"
+        )
+    return manifest

@@ -85,11 +85,27 @@ def make_app(
 
 async def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code)
+    return _trouble(request, error.detail, error.status_code)
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 500)
+    return _trouble(request, str(error), 500)
+
+
+def _trouble(request: Request, what: str, status: int) -> Response:
+    """Return what is the matter: to a program as JSON, to a person as a page with a way on."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": what}, status)
+    what, can_be_common, _ = what.partition("; --common")
+    common = f"{request.url.path}?{request.url.query}&common=1" if can_be_common else ""
+    return _page(
+        "page_error.html",
+        make_frame("keys.js"),
+        status=status,
+        what=what.rstrip("."),
+        common=common,
+        events="",
+    )
 
 
 async def _list_page(request: Request) -> Response:
@@ -125,7 +141,7 @@ async def _question_page(request: Request) -> Response:
     if recorded is not None and (case is None or watch.is_finished):
         page = recorded.page
     elif case is not None:
-        page = live_page(case)
+        page = live_page(case, watch.run)
     else:
         raise HTTPException(404, "this run has no such question, or has not begun with it")
     address = watch.page.line.address
@@ -168,13 +184,13 @@ async def _comparison(request: Request) -> Response:
     names = request.query_params.getlist("run")
     if len(names) < 2:
         raise HTTPException(400, "a comparison needs two runs or more")
-    return await _made(request, *names)
+    return await _made(request, *names, common="common" in request.query_params)
 
 
-async def _made(request: Request, *names: str) -> Response:
+async def _made(request: Request, *names: str, common: bool = False) -> Response:
     """Return a report of runs, as `evaluate_text_output.py --html` makes it."""
     folders = tuple([await folder_of(request, name) for name in names])
-    making = asyncio.ensure_future(request.app.state.reports.of(folders))
+    making = asyncio.ensure_future(request.app.state.reports.of(folders, common=common))
     leaving = asyncio.ensure_future(_left(request))
     try:
         await asyncio.wait((making, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -253,7 +269,7 @@ def _last_words(request: Request, watch: RunWatch | None) -> str:
     return "; ".join(filter(None, said))
 
 
-def _page(template: str, frame: Frame, **values: object) -> Response:
+def _page(template: str, frame: Frame, *, status: int = 200, **values: object) -> Response:
     html = templates().get_template(template).render(frame=frame, **values)
     headers = {"content-security-policy": frame.policy}
-    return Response(plain(html), media_type="text/html", headers=headers)
+    return Response(plain(html), status, media_type="text/html", headers=headers)

@@ -54,6 +54,8 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
 
 def _folder_and_page(given: Path) -> tuple[Path, str]:
     """Return the folder of runs, and the page that is asked for: a run may be named, too."""
+    if given.suffix == ".json":  # as the end of a run names its records
+        given = given.with_suffix("")
     if (given / "run.json").is_file():
         run = given.resolve()
         return run.parent, f"/runs/{quote(run.name)}"

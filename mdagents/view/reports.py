@@ -20,8 +20,12 @@ Folders = tuple[Path, ...]
 """Of a run, or of several that are compared."""
 
 
-async def make_report(folders: Folders) -> bytes:
+async def make_report(folders: Folders, common: bool = False) -> bytes:
     """Return the HTML report of runs, made in a process of its own: charts need time and memory.
+
+    Args:
+        folders: Of the runs.
+        common: Whether only questions are compared that all of them hold.
 
     Raises:
         ConfigError: It cannot be made; says why.
@@ -34,6 +38,7 @@ async def make_report(folders: Folders) -> bytes:
             *command,
             what,
             *map(str, folders),
+            *(["--common"] if common else []),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=errors,
@@ -47,7 +52,9 @@ async def make_report(folders: Folders) -> bytes:
         if status:
             errors.seek(0)
             last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise ConfigError(last or "the report could not be made")
+            for folder in folders:
+                last = last.replace(str(folder), folder.name)
+            raise ConfigError(last.removeprefix("error: ") or "the report could not be made")
         return await asyncio.to_thread(name.with_suffix(".html").read_bytes)
 
 
@@ -58,25 +65,30 @@ class Reports:
         make: Makes one.
     """
 
-    def __init__(self, make: Callable[[Folders], Awaitable[bytes]] = make_report) -> None:
+    def __init__(self, make: Callable[[Folders, bool], Awaitable[bytes]] = make_report) -> None:
         self._make = make
         self._room = asyncio.Semaphore(_AT_A_TIME)
-        self._locks = WeakValueDictionary[Folders, asyncio.Lock]()
-        self._kept: dict[Folders, tuple[object, bytes]] = {}  # files of the runs, report
+        self._locks = WeakValueDictionary[tuple[Folders, bool], asyncio.Lock]()
+        self._kept: dict[tuple[Folders, bool], tuple[object, bytes]] = {}  # files, report
 
-    async def of(self, folders: Folders) -> bytes:
+    async def of(self, folders: Folders, *, common: bool = False) -> bytes:
         """Return the report of runs; who is cancelled leaves its making to those who wait.
+
+        Args:
+            folders: Of the runs.
+            common: Whether only questions are compared that all of them hold.
 
         Raises:
             ConfigError: It cannot be made; says why.
         """
-        async with self._locks.setdefault(folders, asyncio.Lock()):
+        asked = folders, common
+        async with self._locks.setdefault(asked, asyncio.Lock()):
             files = await asyncio.to_thread(lambda: list(_files(folders)))
-            of_files, report = self._kept.pop(folders, (None, b""))
+            of_files, report = self._kept.pop(asked, (None, b""))
             if of_files != files:
                 async with self._room:
-                    report = await self._make(folders)
-            self._kept[folders] = files, report
+                    report = await self._make(folders, common)
+            self._kept[asked] = files, report
             while sum(len(report) for _, report in self._kept.values()) > _KEPT:
                 del self._kept[next(iter(self._kept))]
             return report

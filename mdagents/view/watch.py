@@ -240,7 +240,7 @@ class RunWatch:
         if not page:
             return self.page.parts()
         case = self.case(page)
-        return None if case is None else live_page(case).parts()
+        return None if case is None else live_page(case, self.run).parts()
 
     @property
     def is_finished(self) -> bool:
@@ -272,11 +272,11 @@ class RunWatch:
                     return
 
 
-def live_page(case: LiveCase) -> QuestionPage:
-    """Return the page of a question that the feed tells of."""
+def live_page(case: LiveCase, run: ListedRun) -> QuestionPage:
+    """Return the page of a question that the feed of a run tells of."""
     question = case.question
     right = [one for one in question.options if question.is_right(one)] if question else []
-    return QuestionPage(case, right)
+    return QuestionPage(case, right, is_at_work=run.state is RunState.RUNNING)
 
 
 class ListWatch:

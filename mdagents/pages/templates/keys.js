@@ -12,7 +12,7 @@
     ["→, ←", "the same in a transcript"],
     ["Enter", "opens the question"],
     ["/", "searches"],
-    ["Esc", "closes"],
+    ["Esc", "closes what is open, or goes up"],
     ["?", "shows these keys"],
   ];
 

@@ -40,13 +40,39 @@ let passingRows = []; // those that the filter lets through, in their order, sho
         words.every((word) => row.dataset.text.toLowerCase().includes(word)),
     );
     lay();
+    keep();
+  };
+
+  // What is chosen is there again when one comes back, and "next" in a question is the next of these.
+  const memory = `list of ${location.pathname}`;
+  const keep = () => {
+    const chosen = Object.fromEntries(new FormData(form));
+    const direction = sorted?.getAttribute("aria-sort");
+    const isChosen = Object.values(chosen).some(Boolean) || sorted;
+    const links = passingRows.map((row) => row.querySelector("a").getAttribute("href"));
+    const kept = { chosen, column: sorted?.cellIndex, direction, links };
+    try {
+      if (isChosen) sessionStorage.setItem(memory, JSON.stringify(kept));
+      else sessionStorage.removeItem(memory);
+    } catch {} // the browser keeps nothing: then nothing is there again
+  };
+  const restore = () => {
+    let kept = null;
+    try {
+      kept = JSON.parse(sessionStorage.getItem(memory));
+    } catch {}
+    if (!kept) return;
+    for (const [name, value] of Object.entries(kept.chosen)) form.elements[name].value = value;
+    sorted = list.tHead.rows[0].cells[kept.column] ?? null;
+    sorted?.setAttribute("aria-sort", kept.direction);
   };
 
   const order = () => {
     const ascending = sorted.getAttribute("aria-sort") === "ascending";
     const key = (row) => row.cells[sorted.cellIndex].dataset.key;
     const numeric = rows.every((row) => !isNaN(key(row)));
-    const compare = (a, b) => (numeric ? key(a) - key(b) : key(a).localeCompare(key(b)));
+    const { compare: natural } = new Intl.Collator(undefined, { numeric: true }); // q2 before q10
+    const compare = (a, b) => (numeric ? key(a) - key(b) : natural(key(a), key(b)));
     rows.sort((a, b) => (ascending ? compare(a, b) : compare(b, a)));
     body.append(...rows);
   };
@@ -101,5 +127,6 @@ let passingRows = []; // those that the filter lets through, in their order, sho
     lay();
   });
   new IntersectionObserver(([end]) => end.isIntersecting && $("more").click()).observe($("more"));
+  restore();
   read();
 }

@@ -97,6 +97,19 @@
   }
   if ($("replay")) question.offerReplay();
 
+  // "Next" is the next one of the list as it was filtered and sorted (list.js keeps that).
+  const list = document.querySelector('a[data-shortcut="close"]')?.pathname;
+  let links = [];
+  try {
+    links = JSON.parse(sessionStorage.getItem(`list of ${list}`))?.links ?? [];
+  } catch {}
+  const here = links.indexOf(location.pathname);
+  for (const [name, by] of here < 0 ? [] : [["previous", -1], ["next", 1]]) {
+    const link = document.querySelector(`[data-shortcut="${name}"]`);
+    link.hidden = !links[here + by];
+    if (links[here + by]) link.href = links[here + by];
+  }
+
   // What takes seconds says so until the answer is there.
   document.addEventListener("click", (event) => {
     const wait = event.target.closest("[data-wait]")?.dataset.wait;

@@ -71,6 +71,25 @@ async def test_the_list_can_be_used_without_a_mouse(page: Page) -> None:
     assert await problems(page) == []
 
 
+async def test_back_closes_a_transcript_and_leaves_the_list(page: Page) -> None:
+    many()
+    address = report()
+    await page.goto(address)
+    is_open = page.locator("#case[open]")
+    await page.click("#list tbody tr:not([hidden]) a")
+    await expect(is_open).to_be_visible()
+    await page.keyboard.press("j")
+    await page.go_back()
+    await expect(is_open).to_be_hidden()
+    assert page.url.partition("#")[0] == address
+    await page.go_forward()
+    await expect(is_open).to_be_visible()
+    await page.click("#close")
+    await expect(is_open).to_be_hidden()
+    await page.click("#list tbody tr:not([hidden]) a")
+    await expect(is_open).to_be_visible()
+
+
 async def test_the_arrows_stay_those_of_a_choice(page: Page) -> None:
     many()
     await page.goto(report())

@@ -137,11 +137,14 @@ def serving(output: Path = Path("output"), *, port: int = 0, **more: Any) -> Ite
         thread.join()
 
 
-def write_end(folder: Path, ended_at: str | None, *, finished: bool = False) -> None:
+def write_end(
+    folder: Path, ended_at: str | None, *, finished: bool = False, reason: str = ""
+) -> None:
     """What a run writes at its end, or has not written yet."""
     manifest = read_manifest(folder)
     assert manifest is not None
     manifest.invocations[-1].ended_at = ended_at
+    manifest.invocations[-1].reason = reason
     manifest.finished = finished
     anew = folder / "run.json.new"
     anew.write_text(manifest.model_dump_json())

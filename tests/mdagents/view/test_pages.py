@@ -274,7 +274,12 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
     with serving() as address:
         await page.goto(address)
         await page.click("#list tbody tr:nth-child(2) a")
+        heading = page.locator("#list th").first
+        for direction in ("ascending", "descending"):
+            await heading.locator("button").click()
+            await expect(heading).to_have_attribute("aria-sort", direction)
         await page.click("#list tbody tr:nth-child(1) a")
+        await expect(page.locator("h1")).to_have_text("Question sample-002")
         turns = page.locator(".turn:visible")
         count = await turns.count()
         assert count > 4  # more than opinions and the decision
@@ -287,9 +292,11 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
         first = page.url
         await page.keyboard.press("j")
         await expect(page).not_to_have_url(first)
+        await expect(page.locator("h1")).to_have_text("Question sample-001")  # next of the list
         await expect(page.locator("#replay")).to_be_visible()  # its scripts have run
         await page.keyboard.press("Escape")
-        await expect(page.locator("#list")).to_be_visible()
+        await expect(heading).to_have_attribute("aria-sort", "descending")
+        await expect(page.locator("#list tbody a").first).to_have_text("sample-002")
         assert await problems(page) == []
         await page.goto(address)
         for box in await page.locator("#list [type=checkbox]").all():

@@ -19,8 +19,10 @@ from mdagents.agents.feed import DebateMessage, Ended, Member, Recruited, Starte
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
 from mdagents.records.manifest import read_manifest
+from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import ITEM, feed, serving, write_end
 from tests.support.trace_events import says
+from tests.support.whole_runs import Run
 
 HOSTILE = "</script><script>alert(1)</script>\u202e"
 QUESTION = Question("12", HOSTILE, {"A": "One", "B": "Two"}, "A", {"A": "B", "B": "A"})
@@ -303,7 +305,11 @@ def test_an_odd_run_hurts_no_other(unfinished: Path) -> None:
             assert escape(run["error"]) in page
             for path in ("", "/report", "/events"):
                 answer = httpx2.get(f"{address}/runs/{quote(run['name'])}{path}")
-                assert (answer.status_code, answer.json()["error"]) == (409, run["error"])
+                assert (answer.status_code, answer.headers["content-type"][:9]) == (
+                    409,
+                    "text/html",
+                )
+                assert escape(run["error"])[1:].rstrip(".") in answer.text  # with a capital
         for link in re.findall(r'<a href="(/runs/[^"]+)"', page):
             status = httpx2.get(f"{address}{link}").status_code
             assert status == (404 if "%FF" in link else 200), link
@@ -318,7 +324,7 @@ def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
             httpx2.get(f"{address}{link}")
             for link in re.findall(r'href="(/runs/[^"]+/questions/[^"]+)"', page)
         ]
-    (broken,) = [answer.json()["error"] for answer in answers if answer.status_code == 500]
+    (broken,) = [answer.text for answer in answers if answer.status_code == 500]
     assert trace.name in broken
 
 
@@ -328,3 +334,48 @@ def start_again(folder: Path) -> None:
     latest = manifest.invocations[-1].model_copy(update={"started_at": "2999-01-01T00:00:00Z"})
     anew = manifest.model_copy(update={"invocations": [*manifest.invocations, latest]})
     (folder / "run.json").write_text(anew.model_dump_json())
+
+
+def test_a_question_of_a_run_that_was_stopped_is_not_under_way(unfinished: Path) -> None:
+    why = "interrupted with 3 of 6 questions done"
+    case = make_case_id(*ITEM)
+    with feed(unfinished) as tell:
+        tell(Started(QUESTION), TurnBegan("expert-1", "Cardiologist", "opinion"))
+    with serving() as address:
+        run = f"{address}/runs/{unfinished.name}"
+        pages = [run, f"{run}/questions/{case}"]
+        at_work = [httpx2.get(page).text for page in pages]
+        write_end(unfinished, "2026-11-23T00:00:00Z", reason=why)
+        stopped = [httpx2.get(page).text for page in pages]
+    for page in at_work:
+        assert "Cardiologist" in page
+        assert "data-since" in page or "data-started" in page
+        assert "stopped in" not in page
+    for page in stopped:
+        assert 'class="live"' not in page
+        assert "data-since=" not in page
+        assert "data-started=" not in page
+        assert "stopped in first opinions" in " ".join(page.split())
+    assert why[1:] in stopped[0]
+
+
+@pytest.fixture
+def different_runs(provider: FakeProvider, run: Run) -> list[str]:
+    """Names of runs of two questions and of three."""
+    for number in ("2", "3"):
+        assert run("--num-samples", number, "--difficulty", "basic")[0] == 0
+    return [path.parent.name for path in Path("output").glob("*/run.json")]
+
+
+def test_what_cannot_be_compared_is_said_on_a_page_with_a_way_on(different_runs: list[str]) -> None:
+    with serving() as address:
+        query = "&".join(f"run={name}" for name in different_runs)
+        refused = httpx2.get(f"{address}/compare?{query}")
+        assert (refused.status_code, refused.headers["content-type"][:9]) == (400, "text/html")
+        assert "different questions" in refused.text
+        assert "--common" not in refused.text
+        assert str(Path("output").absolute()) not in refused.text
+        (way,) = re.findall(r'href="(/compare[^"]+)"', refused.text)
+        compared = httpx2.get(address + way.replace("&amp;", "&"))
+        assert (compared.status_code, "on 2 questions" in compared.text) == (200, True)
+        assert 'href="/"' in refused.text
