@@ -2,7 +2,8 @@
 
     python -m benchmarks.view
 
-MedQA on the fake provider, calls of 0.3 to 1.5 seconds, EXAID on, 32 questions under way; in turn
+MedQA on the fake provider, calls of 0.3 to 1.5 seconds (`--latency`), EXAID on, 32 questions under
+way; in turn
 
 - without a view: the feed is written, as by every run, and nobody reads it;
 - with a view: `--view`, 19 readers of its event streams (some of the run's page, the others each of
@@ -412,7 +413,9 @@ def _watch(program: Program, root: str, state: Path, many: int) -> tuple[Server,
     return server, reading
 
 
-def measure(place: Workspace, questions: int, in_flight: int, rounds: int, readers: int) -> None:
+def measure(
+    place: Workspace, questions: int, in_flight: int, rounds: int, readers: int, latency: float
+) -> None:
     """Print all tables.
 
     Args:
@@ -421,6 +424,7 @@ def measure(place: Workspace, questions: int, in_flight: int, rounds: int, reade
         in_flight: Questions under way at once.
         rounds: Runs of each variant; they take turns, each round in another order.
         readers: Of the event streams.
+        latency: Of the shortest call, in seconds; the longest take five times that.
     """
     dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
     flags = (
@@ -430,8 +434,8 @@ def measure(place: Workspace, questions: int, in_flight: int, rounds: int, reade
     )
     variants = [_NO_VIEW, _VIEW]
     seen: dict[str, list[Measured]] = {variant: [] for variant in variants}
-    latency = ("--latency", "0.3", "--latency-spread", "1.2", "--seed", "1", "--fixed-lengths")
-    with Provider(*latency) as provider:
+    latencies = ("--latency", str(latency), "--latency-spread", str(4 * latency))
+    with Provider(*latencies, "--seed", "1", "--fixed-lengths") as provider:
         for number in range(rounds):
             turn = number % len(variants)
             for variant in variants[turn:] + variants[:turn]:
@@ -512,11 +516,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--in-flight", type=int, default=32, help="questions under way at once [%(default)s]")
     add("--rounds", type=int, default=3, help="runs of each kind [%(default)s]")
     add("--readers", type=int, default=19, help="of the event streams [%(default)s]")
-    quick = {"questions": 4, "in_flight": 4, "rounds": 1, "readers": 2}
+    add("--latency", type=float, default=0.3, help="seconds of the shortest call [%(default)s]")
+    quick = {"questions": 4, "in_flight": 4, "rounds": 1, "readers": 2, "latency": 0.1}
     options = parse(parser, argv, quick)
     show_machine("view")
     with workspace(1) as place:
-        measure(place, options.questions, options.in_flight, options.rounds, options.readers)
+        sizes = options.questions, options.in_flight, options.rounds, options.readers
+        measure(place, *sizes, options.latency)
     return 0
 
 
