@@ -26,7 +26,8 @@ from mdagents.view.address import SERVER
 from mdagents.view.app import make_app
 from mdagents.view.watch import Watches
 
-_TO_END = 1  # seconds that the last words get, and then answers under way
+_TO_END = 1  # seconds that answers under way get
+_LAST_WORDS = 5  # seconds behind a run, which is over: to show how it ended, then to tell pages
 _BEHIND_THE_RUN = 5  # added to its niceness: where cores are scarce the run goes first
 
 
@@ -38,10 +39,10 @@ def make_server(output_dir: Path, hosts: Sequence[str], token: str) -> uvicorn.S
         hosts: Hosts that are answered.
         token: That they ask for; empty for none.
     """
-    return _server_of(make_app(output_dir, hosts=hosts, token=token))
+    return _server_of(make_app(output_dir, hosts=hosts, token=token), _TO_END)
 
 
-def _server_of(app: Starlette) -> uvicorn.Server:
+def _server_of(app: Starlette, to_end: int) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -50,7 +51,7 @@ def _server_of(app: Starlette) -> uvicorn.Server:
         server_header=False,
         headers=[("server", SERVER)],
         proxy_headers=False,
-        timeout_graceful_shutdown=_TO_END,
+        timeout_graceful_shutdown=to_end,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_fault)
     return uvicorn.Server(config)
@@ -87,7 +88,7 @@ def main() -> None:
     )
     if settings["open"]:
         open_browser(settings["open"])
-    server = _server_of(app)
+    server = _server_of(app, _LAST_WORDS)
     with (
         socket.socket(fileno=settings["socket"]) as listening,
         asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner,
@@ -102,7 +103,7 @@ async def _serve(server: uvicorn.Server, watches: Watches, listening: socket.soc
         while os.read(0, 1):
             pass
         asyncio.run_coroutine_threadsafe(_end(server, watches), loop)
-        time.sleep(3 * _TO_END)
+        time.sleep(3 * _LAST_WORDS)
         os._exit(1)  # whatever it hangs in, nobody is there any more to end it
 
     Thread(target=stop_with_the_run, daemon=True).start()
@@ -115,7 +116,7 @@ async def _end(server: uvicorn.Server, watches: Watches) -> None:
         one.close()
     try:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(watches.end(), _TO_END)
+            await asyncio.wait_for(watches.end(), _LAST_WORDS)
     finally:
         server.should_exit = True
 

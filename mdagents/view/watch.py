@@ -186,10 +186,12 @@ class RunWatch:
 
     async def end(self) -> None:
         """Have its pages show how it stands now, and their streams end."""
-        if self._reading is not None:
-            await self._reading  # it may have begun before
-        await self.refresh()
-        self.pages.end()
+        try:
+            if self._reading is not None:
+                await self._reading  # it may have begun before
+            await self.refresh()
+        finally:
+            self.pages.end()
 
     async def _read(self) -> None:
         """Read files in a thread; what pages are made of changes only here, between two of them."""
@@ -294,8 +296,10 @@ class ListWatch:
 
     async def end(self) -> None:
         """Have its pages show how it stands now, and their streams end."""
-        await self.refresh()
-        self.pages.end()
+        try:
+            await self.refresh()
+        finally:
+            self.pages.end()
 
     async def _changes(self) -> AsyncGenerator[None]:
         while True:
