@@ -30,6 +30,7 @@ from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE, Run, program, records
 
 VIEWED = ("--view", "--view-port", "0", "--difficulty", "basic")
+STREAM = re.compile("/events")  # a page that hears of nothing yet cannot be told of the end
 AGAIN = "the view ends with the run; to see it again: python "
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -115,8 +116,10 @@ async def test_an_open_page_is_told_how_the_run_ended(provider: FakeProvider) ->
         (child,) = children(process.pid)
         async with open_page() as page, open_page() as question:
             for one in (page, question):
-                await one.goto(url)
-            await question.click("#under-way a")
+                async with one.expect_response(STREAM):
+                    await one.goto(url)
+            async with question.expect_response(STREAM):
+                await question.click("#under-way a")
             await expect(question.locator("#state")).to_contain_text("speak")
             hold.release()
             for one in (page, question):
@@ -152,7 +155,8 @@ async def test_an_open_page_is_told_that_the_run_was_stopped(
 ) -> None:
     with at_work(provider) as (process, url):
         async with open_page() as page:
-            await page.goto(url)
+            async with page.expect_response(STREAM):
+                await page.goto(url)
             await expect(page.locator("#under-way article")).not_to_have_count(0)
             process.send_signal(number)
             if number == signal.SIGINT:
