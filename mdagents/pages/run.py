@@ -248,9 +248,12 @@ class RunPage:
 
     @property
     def reason(self) -> str:
-        """Why it was stopped; empty when it was not, or was killed."""
+        """Why it was stopped, and how it goes on; empty when it was not."""
         starts = self.run.manifest.invocations
-        return starts[-1].reason if starts and self.run.state is RunState.INTERRUPTED else ""
+        if not starts or self.run.state is not RunState.INTERRUPTED:
+            return ""
+        why = starts[-1].reason or "stopped without a word, as by kill -9"
+        return f"{why}; the same command goes on"
 
     @property
     def cards(self) -> list[CaseCard]:
