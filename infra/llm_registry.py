@@ -19,8 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
-from infra.chat import ChatModel
+from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.clock import Clock
 from infra.config import (
     KEY_NAMES,
@@ -267,6 +268,7 @@ class ModelRegistry:
             native=info.native_schema,
             is_local=spec.provider is Provider.LOCAL,
             is_small=info.is_small,
+            name=str(spec),
         )
         if runtime.replies is None:
             return structured(self._live(spec, info))
@@ -493,10 +495,41 @@ class RoleModels:
         return runtime
 
 
+class _ModelOfRole:
+    """The model of a role with connections of its own in each event loop.
+
+    A program that calls `asyncio.run` several times, or calls from threads, has several loops, and
+    a connection belongs to the one in which it was made.
+    """
+
+    def __init__(self, role: LLMRole) -> None:
+        self._environment = parse_environment(read_variables())
+        self._spec = ModelChooser(self._environment, load_model_configs()).for_role(role)
+        self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, ChatModel] = WeakKeyDictionary()
+        first = self._model()
+        self._unused = [first]
+        self.name = str(self._spec)
+        self.is_local: bool = getattr(first, "is_local", False)
+        self.is_small: bool = getattr(first, "is_small", False)
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """See `ChatModel.generate`."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._of_loop:
+            self._of_loop[loop] = self._unused.pop() if self._unused else self._model()
+        return await self._of_loop[loop].generate(request, on_text)
+
+    def _model(self) -> ChatModel:
+        runtime = Runtime(self._environment, Ledger(), is_closed_at_the_end=False)
+        return ModelRegistry(runtime).model(self._spec)
+
+
 def get_llm(role: LLMRole) -> ChatModel:
     """Return the model of a role, with connections of its own that live as long as the process.
+
+    It may be called in any event loop; each has connections of its own.
 
     Raises:
         ConfigError: See `RoleModels.model`.
     """
-    return RoleModels().model(role)
+    return _ModelOfRole(role)

@@ -27,6 +27,7 @@ class Structured:
             the schema goes into the prompt from then on.
         is_local: Whether the model runs on this machine, so that it takes the time it needs.
         is_small: See `ModelInfo.is_small`.
+        name: The model as `provider/name`, for those who tell of it.
     """
 
     def __init__(
@@ -36,9 +37,11 @@ class Structured:
         native: bool = True,
         is_local: bool = False,
         is_small: bool = False,
+        name: str = "",
     ) -> None:
         self._inner = inner
         self._native = native
+        self.name = name
         self.is_local = is_local
         self.is_small = is_small
 
