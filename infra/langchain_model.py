@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
-from weakref import WeakSet
 
 try:
     from langchain_core.callbacks import (
@@ -103,12 +102,12 @@ class _Run:
     """What LangChain knows of a call and does not pass on to the model."""
 
     metadata: Mapping[str, Any]
-    streams: WeakSet[AsyncGenerator[ChatGenerationChunk, None]] = field(default_factory=WeakSet)
-    """Those of the call, which LangChain leaves open when it is closed itself."""
+    streams: list[AsyncGenerator[ChatGenerationChunk, None]]
+    """Those of the call, which LangChain leaves to the garbage collection where it is closed."""
 
     @classmethod
     def of(cls, config: RunnableConfig | None) -> _Run:
-        return cls(ensure_config(config).get("metadata") or {})
+        return cls(ensure_config(config).get("metadata") or {}, [])
 
 
 class ChatModelAdapter(BaseChatModel):
@@ -142,7 +141,7 @@ class ChatModelAdapter(BaseChatModel):
     """Seconds for a call, all attempts included; None: the time that the model gives itself."""
     streaming: bool = False
     """Whether `invoke` streams too, so that callbacks see the tokens of every call."""
-    _run: _Run = PrivateAttr(default_factory=lambda: _Run({}))
+    _run: _Run | None = PrivateAttr(None)
 
     def __init__(self, model: ChatModel, **settings: Any) -> None:
         known = type(self).model_fields
@@ -332,13 +331,13 @@ class ChatModelAdapter(BaseChatModel):
     ) -> AsyncIterator[AIMessageChunk]:
         """See `Runnable.astream`; once it is closed, its call has ended."""
         run = _Run.of(config)
+        stream = BaseChatModel.astream(self._in(run), input, config, stop=stop, **kwargs)
         try:
-            async for chunk in BaseChatModel.astream(
-                self._in(run), input, config, stop=stop, **kwargs
-            ):
+            async for chunk in stream:
                 yield chunk
         finally:
-            for chunks in list(run.streams):
+            await stream.aclose()  # type: ignore[attr-defined] # it is a generator
+            for chunks in run.streams:
                 await chunks.aclose()
 
     def _in(self, run: _Run) -> ChatModelAdapter:
@@ -395,7 +394,8 @@ class ChatModelAdapter(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         chunks = self._chunks(self._call(messages, stop, run_manager, kwargs))
-        self._run.streams.add(chunks)
+        if self._run is not None:
+            self._run.streams.append(chunks)
         return chunks
 
     async def _chunks(self, call: _Call) -> AsyncGenerator[ChatGenerationChunk, None]:
@@ -507,13 +507,15 @@ class ChatModelAdapter(BaseChatModel):
             visible = answer_in_json(sequences)
         else:
             visible = plain_text(sequences)
+        metadata = dict(self._run.metadata) if self._run else {}
+        metadata |= run_manager.metadata if run_manager else {}
         request = ChatRequest(
             messages=prompt_of(messages, instructions),
             max_tokens=max_tokens,
             temperature=self.temperature if settings.temperature is None else settings.temperature,
             seed=self.seed if settings.seed is None else settings.seed,
             schema=form,
-            labels=_labels({**self._run.metadata, **(run_manager.metadata if run_manager else {})}),
+            labels=_labels(metadata),
         )
         return _Call(
             request,

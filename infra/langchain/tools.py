@@ -75,17 +75,13 @@ def names_of(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of tools in OpenAI's form.
 
     Raises:
-        ConfigError: One is a service of a vendor's, or two have the same name.
+        ConfigError: One is a service of a vendor's.
     """
     for tool in tools:
         if "function" not in tool:
             kind = tool.get("type")
             raise ConfigError(f"the tool '{kind}' is a service of one vendor, which is not called")
-    names = [str(tool["function"]["name"]) for tool in tools]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ConfigError(f"two tools have the same name: {', '.join(sorted(twice))}")
-    return names
+    return [str(tool["function"]["name"]) for tool in tools]
 
 
 def instructions_of(tools: Sequence[Mapping[str, Any]], choice: str) -> str:
@@ -105,24 +101,23 @@ def form_of_calls(
     """Return the form of a reply that calls tools, or answers if `choice` allows it.
 
     Args:
-        tools: In OpenAI's form, by different names.
+        tools: In OpenAI's form.
         choice: As `choice_of` returns it, but not `none`.
         parallel: Whether a reply may have several calls.
         longest: See `Shape`.
 
     Raises:
-        ConfigError: A tool's arguments have a schema that cannot be asked for.
+        ConfigError: A tool's arguments have a schema that cannot be asked for, or two tools of the
+            same name take different ones.
     """
-    functions = [tool["function"] for tool in tools]
-    shapes = {
-        one["name"]: Shape(
-            one.get("parameters") or {"type": "object", "properties": {}},
-            f"arguments of {one['name']}",
-            longest,
-        )
-        for one in functions
-        if choice in (AUTO, ANY, one["name"])
-    }
+    shapes: dict[str, Shape] = {}
+    for tool in tools:
+        name = tool["function"]["name"]
+        schema = tool["function"].get("parameters") or {"type": "object", "properties": {}}
+        if choice in (AUTO, ANY, name):
+            shape = Shape(schema, f"arguments of {name}", longest)
+            if shapes.setdefault(name, shape).asked != shape.asked:
+                raise ConfigError(f"two different tools have the name {name}")
     calls = [
         _object({"name": {"type": "string", "const": name}, "args": shape.asked})
         for name, shape in shapes.items()

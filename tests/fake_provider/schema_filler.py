@@ -38,8 +38,8 @@ _KEYWORDS = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
     "string": {"enum", "const", "minLength", "maxLength"},
-    "integer": {"minimum", "maximum"},
-    "number": {"minimum", "maximum"},
+    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
     "boolean": set[str](),
     "null": set[str](),
 }
@@ -96,7 +96,7 @@ class _Filling:
         if given is MISSING and self.policy is not None:
             given = self.policy(path)
         if "anyOf" in schema:
-            schema = self._variant(schema["anyOf"], path)
+            schema = self._variant(schema["anyOf"], path, given)
         kind = schema.get("type")
         unknown = schema.keys() - {"type"} - _NOTES - _KEYWORDS.get(str(kind), set())
         if str(kind) not in _KEYWORDS or unknown:
@@ -107,9 +107,14 @@ class _Filling:
             return self._array(schema, path, given)
         return self._scalar(schema, path) if given is MISSING else given
 
-    def _variant(self, variants: list[JsonSchema], path: FieldPath) -> JsonSchema:
-        """Return one of the variants; where null is allowed, it is a quarter of all values."""
+    def _variant(self, variants: list[JsonSchema], path: FieldPath, given: Any) -> JsonSchema:
+        """Return one of the variants; where null is allowed, it is a quarter of all values.
+
+        Of objects it is one that has the properties that are given.
+        """
         number = self.number(path, "|")
+        if isinstance(given, dict):
+            variants = [one for one in variants if _may_hold(one, given)] or variants
         nulls = [variant for variant in variants if variant.get("type") == "null"]
         told = [variant for variant in variants if variant.get("type") != "null"]
         return nulls[0] if nulls and number % 4 == 0 else told[number % len(told)]
@@ -139,12 +144,14 @@ class _Filling:
             case "string":
                 return self._text(schema, path)
             case "integer":
-                low = schema.get("minimum", 1)
-                high = schema.get("maximum", max(10, low + 10))
+                low = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+                high = schema.get(
+                    "maximum", schema.get("exclusiveMaximum", max(10, low + 10) + 1) - 1
+                )
                 return low + number % (high - low + 1)
             case "number":
-                low = schema.get("minimum", 0.0)
-                high = schema.get("maximum", low + 1.0)
+                low = schema.get("minimum", schema.get("exclusiveMinimum", 0.0))
+                high = schema.get("maximum", schema.get("exclusiveMaximum", low + 1.0))
                 exact = low + (high - low) * (number % 9999 + 1) / 10001
                 rounded = round(exact, 2)
                 return rounded if low < rounded < high else exact
@@ -169,3 +176,10 @@ class _Filling:
         if len(text) < least:
             text = f"{text} {prose(least, number)}"
         return text[:most].rstrip(" \n").ljust(least, ".")
+
+
+def _may_hold(schema: JsonSchema, given: dict[str, Any]) -> bool:
+    fields = schema.get("properties", {})
+    return given.keys() <= fields.keys() and all(
+        fields[name].get("const", value) == value for name, value in given.items()
+    )
