@@ -61,14 +61,7 @@ from infra.langchain.delivery import Delivery, Visible, answer_in_json, plain_te
 from infra.langchain.forms import Form
 from infra.langchain.messages import json_line, prompt_of
 from infra.langchain.structured import output_of
-from infra.langchain.tools import (
-    NONE,
-    Calls,
-    choice_of,
-    form_of_calls,
-    instructions_of,
-    names_of,
-)
+from infra.langchain.tools import NONE, Calls, Offer, choice_of, names_of, offer_of
 from infra.langchain.waiting import start, wait_for
 
 _OF_THE_MODEL = frozenset({"api_key", "base_url", "max_retries"})
@@ -218,7 +211,7 @@ class ChatModelAdapter(BaseChatModel):
             bound["parallel_tool_calls"] = parallel_tool_calls
         if choice != NONE and offered:  # a tool that cannot be asked for is found now
             longest = self._longest(self.max_tokens)
-            _form_of_calls(json.dumps(offered), choice, parallel_tool_calls is not False, longest)
+            _offer(json.dumps(offered), choice, parallel_tool_calls is not False, longest)
         return self.bind(**bound, **kwargs)
 
     def with_structured_output(
@@ -502,8 +495,8 @@ class ChatModelAdapter(BaseChatModel):
             form, instructions = output.form, output.instructions
         elif settings.tools and choice != NONE:
             parallel = settings.parallel_tool_calls is not False
-            form = _form_of_calls(json.dumps(settings.tools), choice, parallel, longest)
-            instructions = instructions_of(settings.tools, choice)
+            offer = _offer(json.dumps(settings.tools), choice, parallel, longest)
+            form, instructions = offer.form, offer.instructions
             visible = answer_in_json(sequences)
         else:
             visible = plain_text(sequences)
@@ -594,5 +587,5 @@ def _last_chunk(message: AIMessage, text: str) -> AIMessageChunk:
 
 
 @lru_cache(maxsize=256)
-def _form_of_calls(tools: str, choice: str, parallel: bool, longest: int | None) -> type[Form]:
-    return form_of_calls(json.loads(tools), choice, parallel=parallel, longest=longest)
+def _offer(tools: str, choice: str, parallel: bool, longest: int | None) -> Offer:
+    return offer_of(json.loads(tools), choice, parallel=parallel, longest=longest)

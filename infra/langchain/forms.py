@@ -34,8 +34,9 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
     "boolean": (),
     "null": (),
 }
+OPEN = "A value whose schema leaves its form open is written as a string that holds JSON."
+"""What a model is told beside a schema that is open."""
 _TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
-_COMBINED = ("anyOf", "oneOf", "allOf", "enum", "const", "type")
 _MOST_ITEMS = 16
 
 
@@ -95,11 +96,10 @@ class Shape:
             self._validator = jsonschema_rs.validator_for(self.schema)
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise ConfigError(f"the schema of {name} is no JSON schema: {_line(error)}") from None
-
-    @property
-    def asked(self) -> JsonSchema:
+        self.is_open = False
+        """Whether some value is asked for as a text of JSON."""
+        self.asked = self._asked(self.schema)
         """The schema that a model is asked for."""
-        return self._asked(self.schema)
 
     @property
     def has_fields(self) -> bool:
@@ -163,15 +163,21 @@ class Shape:
                 }
                 return {"type": "object", "properties": fields, "required": [*fields]}
             case "array":
-                bounds = {} if self._longest is None else {"maxItems": _MOST_ITEMS}
+                most = max(_MOST_ITEMS, node.get("minItems", 0))
+                bound = {} if self._longest is None else {"maxItems": most}
                 kept = {key: node[key] for key in ("minItems", "maxItems") if key in node}
-                return {"type": "array", "items": self._asked(node["items"]), **bounds, **kept}
-            case "string" | None:
-                text = {} if self._longest is None else {"maxLength": self._longest}
-                kept = {key: node[key] for key in _KEPT["string"] if key in _of_text(node)}
-                return {"type": "string", **text, **kept}
+                return {"type": "array", "items": self._asked(node["items"]), **bound, **kept}
+            case None:
+                self.is_open = True
+                return {"type": "string"} | self._bound()
+            case "string":
+                kept = {key: node[key] for key in _KEPT["string"] if key in node}
+                return {"type": "string"} | self._bound() | kept
             case kind:
                 return {"type": kind, **{key: node[key] for key in _KEPT[kind] if key in node}}
+
+    def _bound(self) -> JsonSchema:
+        return {} if self._longest is None else {"maxLength": self._longest}
 
 
 def _target(root: JsonSchema, reference: str, name: str) -> Any:
@@ -228,10 +234,6 @@ def _kind(node: Any) -> str | None:
     if kind == "array":
         return kind if isinstance(node.get("items"), dict) else None
     return kind if kind in _KEPT else None
-
-
-def _of_text(node: Any) -> Any:
-    return node if _kind(node) == "string" else ()
 
 
 def _any_of(schemas: Iterable[JsonSchema]) -> JsonSchema:

@@ -14,7 +14,7 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from infra.errors import ConfigError
 from infra.json_schema import JsonSchema
-from infra.langchain.forms import Form, Shape, form_of
+from infra.langchain.forms import OPEN, Form, Shape, form_of
 from infra.langchain.messages import json_line
 
 _TOLD = "Your reply is one JSON object and nothing else. It validates against this JSON schema:\n"
@@ -98,4 +98,5 @@ def _output(
         value(meant)
         return meant
 
-    return Output(form_of(shape.asked, read), _TOLD + json_line(shape.schema), value)
+    told = _TOLD + json_line(shape.schema)
+    return Output(form_of(shape.asked, read), f"{told}\n{OPEN}" if shape.is_open else told, value)

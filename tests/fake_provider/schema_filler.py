@@ -150,8 +150,10 @@ class _Filling:
                 )
                 return low + number % (high - low + 1)
             case "number":
-                low = schema.get("minimum", schema.get("exclusiveMinimum", 0.0))
-                high = schema.get("maximum", schema.get("exclusiveMaximum", low + 1.0))
+                above = schema.get("exclusiveMinimum", 0.0)
+                low = schema.get("minimum", above)
+                below = schema.get("exclusiveMaximum", low + 1.0)
+                high = schema.get("maximum", below)
                 exact = low + (high - low) * (number % 9999 + 1) / 10001
                 rounded = round(exact, 2)
                 return rounded if low < rounded < high else exact

@@ -50,7 +50,9 @@ class Everything(BaseModel):
     only: Literal["constant"]
     confidence: float = Field(ge=0, le=1)
     strictly: float = Field(ge=2, le=2.0001)
+    between: float = Field(gt=2, lt=2.0001)
     even: int = Field(ge=3, le=8)
+    above: int = Field(gt=-3, lt=-1)
     agreed: bool
     long: str = Field(min_length=3000)
     short: str = Field(max_length=3)
@@ -86,6 +88,16 @@ def test_completes_dicts_inside_lists() -> None:
     assert len(experts) == 2
     assert experts[0]["role"] == "Nurse"
     assert all(expert.keys() == Expert.model_fields.keys() for expert in experts)
+
+
+def test_of_alternatives_takes_the_one_that_has_what_is_given() -> None:
+    said = {"type": "object", "properties": {"say": {"type": "string"}}}
+    kind = {"type": "string", "const": "b"}
+    done = {"type": "object", "properties": {"kind": kind, "do": {"type": "integer"}}}
+    schema: JsonSchema = {"type": "object", "properties": {"x": {"anyOf": [said, done]}}}
+    for key in (b"1", b"2", b"3", b"4"):
+        assert fill(schema, key, given={"x": {"say": "a"}}) == {"x": {"say": "a"}}
+        assert fill(schema, key, given={"x": {"kind": "b"}})["x"].keys() == {"kind", "do"}
 
 
 def test_keeps_what_is_given_even_where_it_is_wrong() -> None:

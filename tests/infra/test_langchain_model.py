@@ -532,11 +532,12 @@ async def test_what_has_no_fixed_form_is_read_from_json(as_text: bool) -> None:
     values: Any = {"a": [1, {"b": None}]}
     tags: Any = ["x", {"y": 1}]
     said = [json.dumps(one) for one in tags] if as_text else tags
-    adapter, _ = bound(
+    adapter, model = bound(
         calling("store", values=json.dumps(values) if as_text else values, tags=said)
     )
     [call] = (await adapter.ainvoke("a")).tool_calls
     assert call["args"] == {"values": values, "tags": tags}
+    assert "written as a string that holds JSON" in model.requests[0].messages[0].content
 
 
 async def test_arguments_that_do_not_fit_are_asked_for_again() -> None:

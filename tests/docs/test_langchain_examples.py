@@ -1,0 +1,73 @@
+"""The examples of docs/langchain.md run as they stand there, and its list is that of the tests."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider
+from tests.infra.langchain_suite import NOT_RUN
+
+PAGE = (REPOSITORY / "docs" / "langchain.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+Run = Callable[[int], str]
+
+# The connections of `get_llm` end with the process.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+
+@pytest.fixture
+def run(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Runs an example by its number on the page; gives what it prints."""
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+
+    def run_example(number: int) -> str:
+        name = f"docs/langchain.md, example {number}"
+        exec(compile(EXAMPLES[number], name, "exec", dont_inherit=True), {})
+        gc.collect()  # what was not closed, while its warnings are ignored
+        return capsys.readouterr().out
+
+    return run_example
+
+
+def test_a_model(run: Run, provider: FakeProvider) -> None:
+    text, counts = run(0).splitlines()
+    [call] = provider.calls
+    assert text == call.reply
+    assert counts == f"{call.usage.total} gpt-4o-mini"
+
+
+def test_structured_output(run: Run) -> None:
+    assert re.fullmatch(r"Triage (emergency|urgent|routine)\n", run(1))
+
+
+def test_tools(run: Run, provider: FakeProvider) -> None:
+    call = {"name": "heart_rate", "args": {"patient": "Ann"}}
+    provider.when('"tool_results": [{', {"reply": {"answer": "130 beats in a minute."}})
+    provider.when("heart beat", {"reply": {"tool_calls": [call]}})
+    assert run(2).splitlines() == [
+        "human How fast does Ann's heart beat?",
+        "ai ['heart_rate']",
+        "tool Ann: 130 bpm",
+        "ai 130 beats in a minute.",
+    ]
+
+
+def test_streams(run: Run, provider: FakeProvider) -> None:
+    assert run(3) == provider.calls[0].reply
+
+
+def test_there_is_no_further_example() -> None:
+    assert len(EXAMPLES) == 4
+
+
+def test_the_list_of_what_is_not_run() -> None:
+    assert dict(re.findall(r"^\| `(test_\w+)` \| (.*) \|$", PAGE, re.MULTILINE)) == NOT_RUN
