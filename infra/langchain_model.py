@@ -212,7 +212,7 @@ class ChatModelAdapter(BaseChatModel):
         if choice != NONE and offered:  # a tool that cannot be asked for is found now
             longest = self._longest(self.max_tokens)
             _offer(json.dumps(offered), choice, parallel_tool_calls is not False, longest)
-        return self.bind(**bound, **kwargs)
+        return self.bind(**bound, **_known(kwargs))
 
     def with_structured_output(
         self,
@@ -249,7 +249,7 @@ class ChatModelAdapter(BaseChatModel):
         }
         if include_raw:
             bound["keeps_errors"] = True
-        model = self.bind(**bound, **kwargs)
+        model = self.bind(**bound, **_known(kwargs))
 
         def parse(message: AIMessage) -> Any:
             problem = message.additional_kwargs.get("parsing_error")
@@ -539,6 +539,13 @@ def _settings(kwargs: Mapping[str, Any]) -> _Settings:
         return _Settings(**{name: value for name, value in kwargs.items() if value is not None})
     except ValidationError as error:
         raise ConfigError(_problem(error)) from None
+
+
+def _known(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return settings that are bound to a model, once it is sure that each call will take them."""
+    of_langchain = ("stop", "ls_structured_output_format")
+    _settings({name: value for name, value in kwargs.items() if name not in of_langchain})
+    return kwargs
 
 
 def _problem(error: ValidationError) -> str:

@@ -245,11 +245,8 @@ def _any_of(schemas: Iterable[JsonSchema]) -> JsonSchema:
 
 
 def _one_of(kind: str, values: list[Any]) -> JsonSchema:
-    if kind == "null":
-        return {"type": kind}
-    return (
-        {"type": kind, "const": values[0]} if len(values) == 1 else {"type": kind, "enum": values}
-    )
+    # Never `const`, which Gemini does not know; one value is an enumeration too.
+    return {"type": kind} if kind == "null" else {"type": kind, "enum": values}
 
 
 def _type_of(value: object) -> str:

@@ -124,7 +124,7 @@ def offer_of(
         if shapes[name] is shape:
             told.append({key: function[key] for key in _TOLD if key in function})
     calls = [
-        _object({"name": {"type": "string", "const": name}, "args": shape.asked})
+        _object({"name": {"type": "string", "enum": [name]}, "args": shape.asked})
         for name, shape in shapes.items()
     ]
     one_call = calls[0] if len(calls) == 1 else {"anyOf": calls}

@@ -20,20 +20,6 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     same loop, so that their calls share connections. What interrupts the wait ends the coroutine.
 
     Raises:
-        RuntimeError: See `start`.
-    """
-    future = start(coroutine)
-    try:
-        return future.result()
-    except BaseException:  # Ctrl-C, for example: nobody waits for it any more
-        future.cancel()
-        raise
-
-
-def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run a coroutine in the thread's loop without waiting for it.
-
-    Raises:
         RuntimeError: The loop's own thread asks, which could not wait for itself.
     """
     try:
@@ -43,6 +29,16 @@ def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     if is_there:
         coroutine.close()
         raise RuntimeError("a model that is called synchronously cannot call so itself: await it")
+    future = start(coroutine)
+    try:
+        return future.result()
+    except BaseException:  # Ctrl-C, for example: nobody waits for it any more
+        future.cancel()
+        raise
+
+
+def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run a coroutine in the thread's loop without waiting for it, from any thread."""
     return asyncio.run_coroutine_threadsafe(coroutine, _loop())
 
 

@@ -38,9 +38,9 @@ _KEYWORDS = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
     "string": {"enum", "const", "minLength", "maxLength"},
-    "integer": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
-    "boolean": set[str](),
+    "integer": {"enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "number": {"enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "boolean": {"enum"},
     "null": set[str](),
 }
 
@@ -139,7 +139,7 @@ class _Filling:
         match schema["type"]:
             case "string" if "const" in schema:
                 return schema["const"]
-            case "string" if "enum" in schema:
+            case _ if "enum" in schema:
                 return schema["enum"][number % len(schema["enum"])]
             case "string":
                 return self._text(schema, path)
@@ -150,10 +150,8 @@ class _Filling:
                 )
                 return low + number % (high - low + 1)
             case "number":
-                above = schema.get("exclusiveMinimum", 0.0)
-                low = schema.get("minimum", above)
-                below = schema.get("exclusiveMaximum", low + 1.0)
-                high = schema.get("maximum", below)
+                low = schema.get("minimum", schema.get("exclusiveMinimum")) or 0.0
+                high = schema.get("maximum", schema.get("exclusiveMaximum", low + 1.0))
                 exact = low + (high - low) * (number % 9999 + 1) / 10001
                 rounded = round(exact, 2)
                 return rounded if low < rounded < high else exact
@@ -183,5 +181,5 @@ class _Filling:
 def _may_hold(schema: JsonSchema, given: dict[str, Any]) -> bool:
     fields = schema.get("properties", {})
     return given.keys() <= fields.keys() and all(
-        fields[name].get("const", value) == value for name, value in given.items()
+        value in fields[name].get("enum", [value]) for name, value in given.items()
     )

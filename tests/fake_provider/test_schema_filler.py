@@ -54,6 +54,8 @@ class Everything(BaseModel):
     even: int = Field(ge=3, le=8)
     above: int = Field(gt=-3, lt=-1)
     agreed: bool
+    denied: Literal[False]
+    grade: Literal[1, 2]
     long: str = Field(min_length=3000)
     short: str = Field(max_length=3)
     tricks: list[str] = Field(max_length=3)
@@ -92,7 +94,7 @@ def test_completes_dicts_inside_lists() -> None:
 
 def test_of_alternatives_takes_the_one_that_has_what_is_given() -> None:
     said = {"type": "object", "properties": {"say": {"type": "string"}}}
-    kind = {"type": "string", "const": "b"}
+    kind = {"type": "string", "enum": ["b"]}
     done = {"type": "object", "properties": {"kind": kind, "do": {"type": "integer"}}}
     schema: JsonSchema = {"type": "object", "properties": {"x": {"anyOf": [said, done]}}}
     for key in (b"1", b"2", b"3", b"4"):

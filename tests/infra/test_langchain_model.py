@@ -585,6 +585,7 @@ class Node(BaseModel):
     ("settings", "message"),
     [
         ({"tool_choice": "get_wether"}, "did you mean 'get_weather'"),
+        ({"temperatur": 1}, "did you mean 'temperature'"),
         ({"tool_choice": 3}, "tool_choice=3 is not known"),
         ({"tool_choice": "any", "tools": []}, "none was bound"),
         ({"tools": [{"type": "web_search"}]}, "'web_search' is a service of one vendor"),
