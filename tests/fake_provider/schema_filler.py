@@ -38,9 +38,9 @@ _KEYWORDS = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
     "string": {"enum", "const", "minLength", "maxLength"},
-    "integer": {"enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
-    "number": {"enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
-    "boolean": {"enum"},
+    "integer": {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "number": {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+    "boolean": {"enum", "const"},
     "null": set[str](),
 }
 
@@ -137,7 +137,7 @@ class _Filling:
     def _scalar(self, schema: JsonSchema, path: FieldPath) -> Any:
         number = self.number(path)
         match schema["type"]:
-            case "string" if "const" in schema:
+            case _ if "const" in schema:
                 return schema["const"]
             case _ if "enum" in schema:
                 return schema["enum"][number % len(schema["enum"])]
