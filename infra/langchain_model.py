@@ -36,18 +36,14 @@ except ImportError as error:
         "ChatModelAdapter needs langchain-core: pip install 'mdagents-bench[langchain]'"
     ) from error
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
     SkipValidation,
-    ValidationError,
 )
 
 from infra.chat import (
-    CallLabels,
     ChatModel,
     ChatReply,
     ChatRequest,
@@ -60,6 +56,7 @@ from infra.files.did_you_mean import did_you_mean
 from infra.langchain.delivery import Delivery, Visible, answer_in_json, plain_text, until
 from infra.langchain.forms import Form
 from infra.langchain.messages import json_line, prompt_of
+from infra.langchain.settings import checked, labels_of, sequences_of, settings_of
 from infra.langchain.structured import output_of
 from infra.langchain.tools import NONE, Calls, Offer, choice_of, names_of, offer_of
 from infra.langchain.waiting import start, wait_for
@@ -68,26 +65,6 @@ _OF_THE_MODEL = frozenset({"api_key", "base_url", "max_retries"})
 """LangChain's standard settings that the wrapped model has already; taken, and of no effect."""
 _METHODS = ("json_schema", "function_calling", "json_mode")
 _CHARS_PER_TOKEN = 4
-
-
-class _Settings(BaseModel):
-    """What may be set for each call; None leaves it as the adapter has it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    temperature: float | None = None
-    max_tokens: PositiveInt | None = None
-    seed: int | None = None
-    timeout: PositiveFloat | None = None
-    tools: list[dict[str, Any]] = []
-    tool_choice: Any = None
-    parallel_tool_calls: bool | None = None
-    reply_schema: Any = None
-    """What `with_structured_output` was given."""
-    keeps_errors: bool = False
-    """Whether a reply without the form that was asked for is a message, and no error."""
-    stream: bool | None = None
-    """LangChain's own: whether to stream inside of `invoke`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +189,7 @@ class ChatModelAdapter(BaseChatModel):
         if choice != NONE and offered:  # a tool that cannot be asked for is found now
             longest = self._longest(self.max_tokens)
             _offer(json.dumps(offered), choice, parallel_tool_calls is not False, longest)
-        return self.bind(**bound, **_known(kwargs))
+        return self.bind(**bound, **checked(kwargs))
 
     def with_structured_output(
         self,
@@ -249,7 +226,7 @@ class ChatModelAdapter(BaseChatModel):
         }
         if include_raw:
             bound["keeps_errors"] = True
-        model = self.bind(**bound, **_known(kwargs))
+        model = self.bind(**bound, **checked(kwargs))
 
         def parse(message: AIMessage) -> Any:
             problem = message.additional_kwargs.get("parsing_error")
@@ -442,10 +419,6 @@ class ChatModelAdapter(BaseChatModel):
             calls = reply.parsed.meaning.tool_calls
         else:
             text = json_line(reply.parsed.meaning)
-        if stop_reason is StopReason.REFUSAL:  # as LangChain's own models tell it: no answer
-            message = self._message("", stop_reason, reply.usage, reply.model)
-            message.additional_kwargs["refusal"] = reply.text or "the model refused to reply"
-            return message
         return self._message(text, stop_reason, reply.usage, reply.model, calls)
 
     def _message(
@@ -456,9 +429,13 @@ class ChatModelAdapter(BaseChatModel):
         model: str,
         tool_calls: Sequence[ToolCall] = (),
     ) -> AIMessage:
+        extra: dict[str, Any] = {}
+        if stop_reason is StopReason.REFUSAL:  # as LangChain's own models tell it: no answer
+            extra, text = {"refusal": text or "the model refused to reply"}, ""
         return AIMessage(
             text,
             tool_calls=[*tool_calls],
+            additional_kwargs=extra,
             response_metadata={
                 "model_name": model or self._spec.partition("/")[2] or self._spec,
                 "model_provider": self._provider,
@@ -480,12 +457,12 @@ class ChatModelAdapter(BaseChatModel):
         run_manager: BaseRunManager | None,
         kwargs: dict[str, Any],
     ) -> _Call:
-        settings = _settings(kwargs)
+        settings = settings_of(kwargs)
         max_tokens = settings.max_tokens or self.max_tokens
         longest = self._longest(max_tokens)
         choice = choice_of(settings.tool_choice, names_of(settings.tools))
         form: type[Form] | None = None
-        instructions, sequences, visible = "", _sequences(stop or self.stop), None
+        instructions, sequences, visible = "", sequences_of(stop or self.stop), None
         if settings.reply_schema is not None:
             if settings.tools:
                 raise ConfigError("a call has tools or structured output, not both")
@@ -508,7 +485,7 @@ class ChatModelAdapter(BaseChatModel):
             temperature=self.temperature if settings.temperature is None else settings.temperature,
             seed=self.seed if settings.seed is None else settings.seed,
             schema=form,
-            labels=_labels(metadata),
+            labels=labels_of(metadata),
         )
         return _Call(
             request,
@@ -527,49 +504,6 @@ class _Call:
     """What a stream shows of the reply while it grows; None: nothing."""
     timeout: float | None
     keeps_errors: bool
-
-
-def _settings(kwargs: Mapping[str, Any]) -> _Settings:
-    for name in kwargs.keys() - _Settings.model_fields.keys():
-        if name == "model":
-            raise ConfigError("the model of an adapter is fixed; make an adapter for each model")
-        known = {"stop", *_Settings.model_fields} - {"reply_schema", "keeps_errors"}
-        raise ConfigError(f"a call has no setting {name}{did_you_mean(name, known)}")
-    try:
-        return _Settings(**{name: value for name, value in kwargs.items() if value is not None})
-    except ValidationError as error:
-        raise ConfigError(_problem(error)) from None
-
-
-def _known(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that are bound to a model, once it is sure that each call will take them."""
-    of_langchain = ("stop", "ls_structured_output_format")
-    _settings({name: value for name, value in kwargs.items() if name not in of_langchain})
-    return kwargs
-
-
-def _problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
-
-
-def _sequences(stop: Sequence[str] | str | None) -> tuple[str, ...]:
-    sequences = (stop,) if isinstance(stop, str) else tuple(stop or ())
-    if "" in sequences:
-        raise ConfigError("a stop sequence is empty; leave it out")
-    return sequences
-
-
-def _labels(metadata: Mapping[str, Any]) -> CallLabels:
-    """Return what the ledger files a call under: names of our own, else those of LangGraph."""
-    step = metadata.get("langgraph_step")
-    return CallLabels(
-        case_id=str(metadata.get("case_id", metadata.get("thread_id", ""))),
-        phase=str(metadata.get("phase", "" if step is None else f"step-{step}")),
-        agent=str(metadata.get("agent", metadata.get("langgraph_node", ""))),
-        role=str(metadata.get("role", "")),
-    )
 
 
 def _result(message: AIMessage) -> ChatResult:

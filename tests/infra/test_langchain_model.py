@@ -262,6 +262,9 @@ async def test_a_refusal_is_no_answer() -> None:
     with pytest.raises(StructuredOutputError) as caught:
         await tools.bind_tools([get_weather]).ainvoke("a")
     assert caught.value.stop_reason is StopReason.REFUSAL
+    raw = await tools.with_structured_output(Finding, include_raw=True).ainvoke("a")
+    assert (raw["parsed"], raw["raw"].content) == (None, "")
+    assert raw["raw"].additional_kwargs["refusal"] == "no"
 
 
 async def test_a_time_limit() -> None:
