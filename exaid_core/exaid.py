@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import lru_cache, partial
@@ -50,7 +51,7 @@ class EXAID:
     """The summaries of one case.
 
     With `async with` the end of the block finalizes and closes; after an error it stops at once.
-    All calls are made from one event loop; for threads there is `SyncExaid`.
+    All calls are made from one event loop, but `on_event`; for threads there is `SyncExaid`.
 
     Args:
         buffer_llm: The model that decides; None: that of the role registry.
@@ -126,9 +127,12 @@ class EXAID:
         self._worker = Worker(self._segmenter, self._decisions, now_ms, room)
         self._now_ms = now_ms
         self._seqs = count()
+        self._elsewhere: deque[TraceEvent] = deque()
+        """Events from where the event loop is not, until that takes them."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
+        self._worker.check_loop()
         return self
 
     async def __aexit__(
@@ -142,9 +146,30 @@ class EXAID:
     # Text of agents
 
     def on_event(self, event: TraceEvent) -> None:
-        """Take an event of a `TraceBus` and return at once. Needs a running event loop."""
-        if not self._closed:
+        """Take an event of a `TraceBus` and return at once; from any thread.
+
+        From where the event loop of this object does not run, the event waits for it; at the latest
+        `finalize`, `close` and `stop` take it.
+
+        Raises:
+            RuntimeError: That event loop has ended.
+        """
+        if self._closed:
+            return
+        if self._worker.is_on_its_loop():
+            self._take_from_elsewhere()
             self._worker.submit(self._segmenter.event(_with_shown_id(event)))
+        else:
+            self._elsewhere.append(event)
+            self._worker.call_soon(self._take_from_elsewhere)
+
+    def _take_from_elsewhere(self) -> None:
+        while self._elsewhere and not self._closed:
+            event = self._elsewhere.popleft()
+            try:
+                self._worker.submit(self._segmenter.event(_with_shown_id(event)))
+            except Exception as error:  # noqa: BLE001 - nobody waits for it: `close` raises it
+                self._worker.failure = self._worker.failure or error
 
     async def received_trace(
         self, agent_id: str | None = None, text: str = "", *, id: str | None = None
@@ -204,6 +229,8 @@ class EXAID:
         Returns:
             The last summary made by this call, or None.
         """
+        self._worker.check_loop()
+        self._take_from_elsewhere()
         before = len(self.summaries)
         await self._worker.finish()
         return self.summaries[-1] if len(self.summaries) > before else None
@@ -235,6 +262,7 @@ class EXAID:
                 waited for.
         """
         self._worker.check_loop()
+        self._take_from_elsewhere()
         self._closed = True
         try:
             async with asyncio.timeout(seconds):
@@ -250,6 +278,7 @@ class EXAID:
     async def stop(self) -> None:
         """Stop at once: no further call is begun, and a call under way is cancelled."""
         self._worker.check_loop()
+        self._take_from_elsewhere()
         self._closed = True
         try:
             await self._worker.stop()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -40,11 +41,18 @@ from exaid_core.trace.run_records import (
 )
 from infra.clock import timestamp_of
 
+_LOG = logging.getLogger("exaid_core")
+
 _TRIGGERS = {
     TriggerPolicy.TURN_END: TriggerType.TURN_END,
     TriggerPolicy.NO_BUFFER: TriggerType.TOKENGATE_FLUSH,
 }
 
+
+R = TypeVar("R", BufferDecision, SummaryEvent)
+
+Watcher = Callable[[BufferDecision | SummaryEvent, tuple[str, ...]], None]
+"""Is told of a decision, or of a summary or the attempt at one, and of its text's agents."""
 
 _SELDOM = ("emptied_fields", "clipped", "alerts", "alert_missing", "remarks")
 """Fields of a summary that a record has only if they say something."""
@@ -78,7 +86,15 @@ class RunLog:
         self.flushes: list[TokengateFlush] = []
         self.decisions: list[BufferDecision] = []
         self.summaries: list[SummaryEvent] = []
+        self._watchers: list[Watcher] = []
         self._summarised_at = 0  # in ms since 1970 UTC; text that failed comes again later
+
+    def watch(self, watcher: Watcher) -> None:
+        """Call a function with each decision and summary from now on, when it is logged.
+
+        It must not block. One that raises harms nobody.
+        """
+        self._watchers.append(watcher)
 
     def flushed(self, text: str, seqs: Sequence[int], reason: FlushReason, at_ms: int) -> int:
         """Log a chunk of text and return its index.
@@ -120,7 +136,8 @@ class RunLog:
                 value_passed=asked.reply.is_relevant,
                 novelty_passed=asked.reply.is_novel if novelty else None,
             )
-        self.decisions.append(
+        self._tell(
+            self.decisions,
             BufferDecision(
                 record_type="buffer_decision",
                 **self._common(_seqs(segments), segments[-1].at_ms),
@@ -133,7 +150,8 @@ class RunLog:
                 trigger_mismatch=judgement.mismatch,
                 llm_usage=usage,
                 **fields,
-            )
+            ),
+            segments,
         )
 
     def summarised(
@@ -163,7 +181,8 @@ class RunLog:
         of_parts: dict[str, Any] = {"part": part} if part else {}
         if due is not None:
             of_parts["covered"] = tuple(dict.fromkeys(each.flush_index for each in due))
-        self.summaries.append(
+        self._tell(
+            self.summaries,
             SummaryEvent(
                 record_type="summary_event",
                 **self._common(seqs, self._summarised_at),
@@ -183,7 +202,8 @@ class RunLog:
                 llm_usage=written.usage,
                 latency_ms=written.latency_ms,
                 **_shown(summary),
-            )
+            ),
+            segments,
         )
         return id_
 
@@ -221,6 +241,15 @@ class RunLog:
         )
         records: list[BaseModel] = [*self.flushes, *self.decisions, *self.summaries]
         yield from map(dump_line, records)
+
+    def _tell(self, records: list[R], record: R, segments: Sequence[Segment]) -> None:
+        records.append(record)
+        agents = tuple(dict.fromkeys(segment.agent_id for segment in segments))
+        for watcher in self._watchers:
+            try:
+                watcher(record, agents)
+            except Exception as error:  # noqa: BLE001 - it is foreign code
+                _LOG.warning("a watcher of EXAID's log raised %s", type(error).__name__)
 
     def _common(self, seqs: Sequence[int], at_ms: int) -> dict[str, Any]:
         return {

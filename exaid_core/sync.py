@@ -11,8 +11,10 @@ from typing import Any, Self, TypeVar
 
 from exaid_core.exaid import EXAID
 from exaid_core.health import Health
+from exaid_core.run_log import RunLog
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.subscribers import Subscriber
+from exaid_core.trace.events import TraceEvent
 
 T = TypeVar("T")
 
@@ -50,6 +52,12 @@ class SyncExaid:
         traceback: TracebackType | None,
     ) -> None:
         self.close(None if error is None else 0)
+
+    def on_event(self, event: TraceEvent) -> None:
+        """See `EXAID.on_event`."""
+        with self._submitting:
+            if not self._is_closed:
+                self._loop.call_soon_threadsafe(self._exaid.on_event, event)
 
     def received_trace(self, agent_id: str, text: str) -> AgentSummary | None:
         """See `EXAID.received_trace`."""
@@ -103,6 +111,11 @@ class SyncExaid:
     def health(self) -> Health:
         """See `EXAID.health`."""
         return self._exaid.health
+
+    @property
+    def log(self) -> RunLog:
+        """See `EXAID.log`; to be read when this is closed, since its thread writes it."""
+        return self._exaid.log
 
     def close(self, seconds: float | None = None) -> None:
         """See `EXAID.close`; ends the thread. What was summarised can be asked for afterwards.

@@ -22,6 +22,11 @@ from infra.layers.gate import Urgency
 RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
 """Makes a context that is entered when a call to the model of a role can be sent."""
 
+_ANOTHER_LOOP = (
+    "this EXAID is at work on another event loop: make one EXAID for each asyncio.run, "
+    "and for threads a SyncExaid"
+)
+
 Waiter = asyncio.Future[AgentSummary | None]
 """Is given the summary that a segment is part of, or None."""
 
@@ -187,6 +192,29 @@ class Worker:
         """Return the segments without a summary."""
         return [*self._buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
 
+    def is_on_its_loop(self) -> bool:
+        """Return whether the running event loop is the one of the calls before, or the first."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        self._loop = self._loop or running
+        return self._loop is running
+
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """Let the event loop of the calls before call a function; from any thread.
+
+        Before the first of those nothing is called.
+
+        Raises:
+            RuntimeError: It has ended.
+        """
+        if self._loop is None:
+            return
+        if self._loop.is_closed():
+            raise RuntimeError(_ANOTHER_LOOP)
+        self._loop.call_soon_threadsafe(function)
+
     def check_loop(self) -> None:
         """Check that the event loop is the one of the calls before.
 
@@ -196,10 +224,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         self._loop = self._loop or loop
         if self._loop is not loop:
-            raise RuntimeError(
-                "this EXAID is at work on another event loop: make one EXAID for each asyncio.run, "
-                "and for threads a SyncExaid"
-            )
+            raise RuntimeError(_ANOTHER_LOOP)
 
     def _watch_timers(self) -> None:
         deadline = self._segmenter.deadline()

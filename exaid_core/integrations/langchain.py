@@ -1,0 +1,506 @@
+"""EXAID in programs of LangChain and LangGraph: a callback handler that overhears their agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from functools import wraps
+from typing import Any, ParamSpec, cast
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from exaid_core.integrations.feed import Feed, Listener, Turn, as_text, is_control_flow
+
+try:
+    from langchain_core.callbacks import AsyncCallbackHandler
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+    from langchain_core.outputs import ChatGeneration, LLMResult
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "ExaidCallback needs langchain-core: pip install 'mdagents-bench[langchain]'"
+    ) from error
+
+__all__ = ["ExaidCallback"]
+
+P = ParamSpec("P")
+
+_STEP = "graph:step:"  # LangGraph's tag of the run of a node
+_BRANCH = "map:key:"  # LangChain's tag of a branch of a RunnableParallel
+_TAGS = (_STEP, _BRANCH, "seq:step:", "langsmith:", "branch:")
+_UNNAMED = ("Runnable", "LangGraph")
+_OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
+_ROLES = ("assistant", "ai", "tool")
+
+
+class _Nothing:
+    """What a callback returns: may be awaited, and is no coroutine that needs an event loop."""
+
+    def __await__(self) -> Iterator[None]:
+        return iter(())
+
+
+_NOTHING = _Nothing()
+
+
+def _at_once(method: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, None]]:
+    """Make a callback that raises nothing.
+
+    A function and no coroutine: from synchronous code LangChain runs each coroutine of a callback
+    on an event loop of its own, which for each token costs more than the token.
+    """
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, None]:
+        try:
+            method(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the graph
+            cast("ExaidCallback", args[0])._feed.failed(error)  # noqa: SLF001
+        return cast("Coroutine[Any, Any, None]", _NOTHING)
+
+    return call
+
+
+@dataclass(slots=True)
+class _Step:
+    """A node of a graph at work."""
+
+    inputs: object
+    has_spoken: bool = False
+    """Whether a model has said something in it."""
+    results: set[str] = field(default_factory=set)
+    """Results of tools in it."""
+    error: BaseException | None = None
+    """Told as the failure of a turn in it."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run under way, of a chain, a model or a tool."""
+
+    root: UUID
+    """The run that nothing is around."""
+    agent: str
+    """Who speaks in it; empty if only its own kind tells."""
+    steps: tuple[_Step, ...] = ()
+    """The nodes in which it runs: of the graph, of a graph in that, and so on."""
+    step: str = ""
+    """Of a node: where it is in the graphs."""
+    turn: Turn | None = None
+    """Of a model or a tool."""
+    tool: str = ""
+    """Name of a tool."""
+
+
+class ExaidCallback(AsyncCallbackHandler):
+    """Tells EXAID what the agents of a LangGraph or LangChain program say.
+
+        async with EXAID() as exaid:
+            await graph.ainvoke(state, config={"callbacks": [ExaidCallback(exaid)]})
+
+    An agent is a node of the graph; without a graph, what the run or a run around it is called,
+    else its first tag, else the class of the model. Its text is taken token by token where the
+    model streams, else whole. Tool calls, their results and failures are turns, too, and so is the
+    text that a node returns in which no model has spoken: messages of agents and texts that were
+    not in its input. Reasoning is left out, and of data that is longer than `LONGEST_DATA` the end.
+
+    The program goes on as without it: it waits for nothing and raises nothing. One handler may be
+    used for several runs at the same time, with synchronous methods and from any thread.
+
+    Args:
+        exaid: An `EXAID` or a `SyncExaid`; closed by its owner, after the program.
+
+    Raises:
+        TypeError: `exaid` is neither.
+    """
+
+    run_inline = True
+
+    def __init__(self, exaid: Listener) -> None:
+        self._feed = Feed(exaid)
+        self._runs: dict[UUID, _Run] = {}
+        self._steps: dict[str, _Step] = {}
+
+    # Models
+
+    @_at_once
+    def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Begin a turn."""
+        self._begin(run_id, parent_run_id, tags, metadata, kwargs.get("name"), _kind(serialized))
+
+    @_at_once
+    def on_llm_start(
+        self,
+        serialized: dict[str, Any],
+        prompts: list[str],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Begin a turn."""
+        self._begin(run_id, parent_run_id, tags, metadata, kwargs.get("name"), _kind(serialized))
+
+    @_at_once
+    def on_llm_new_token(
+        self,
+        token: str | list[str | dict[str, Any]],
+        *,
+        chunk: Any = None,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take a piece of what a model says, or of its call of a tool."""
+        message = getattr(chunk, "message", None)
+        if isinstance(message, BaseMessage):
+            self._say(run_id, _content(message))
+            for part in getattr(message, "tool_call_chunks", ()):
+                self._say_call(run_id, part.get("name"), part.get("args"))
+        elif isinstance(token, str):
+            self._say(run_id, token)
+
+    @_at_once
+    def on_stream_event(
+        self,
+        event: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take a piece of what a model says, in the third version of LangChain's streams."""
+        match event:
+            case {"event": "content-block-delta", "delta": {"type": "text-delta", "text": text}}:
+                self._say(run_id, text)
+            case {"event": "content-block-finish", "content": {"type": "tool_call", **call}}:
+                self._say_call(run_id, str(call.get("name")), as_text(call.get("args")))
+
+    @_at_once
+    def on_llm_end(
+        self,
+        response: LLMResult,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """End a turn; where nothing was streamed, take the whole text."""
+        run = self._runs.get(run_id)
+        try:
+            if run and run.turn and not run.turn.has_spoken:
+                for generations in response.generations[:1]:
+                    self._say_whole(run_id, generations[0])
+        finally:
+            self._end(run_id)
+
+    @_at_once
+    def on_llm_error(
+        self,
+        error: BaseException,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """End a turn that has failed."""
+        self._end(run_id, error)
+
+    # Tools
+
+    @_at_once
+    def on_tool_start(
+        self,
+        serialized: dict[str, Any],
+        input_str: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        inputs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Begin the turn of a tool; a call that was not a model's is told, too."""
+        name = str((serialized or {}).get("name") or kwargs.get("name") or "tool")
+        run = self._begin(run_id, parent_run_id, tags, metadata, None, "tool")
+        run.tool = name
+        if not kwargs.get("tool_call_id") and run.turn is not None:
+            run.turn.say(f"{name}: {as_text(inputs if inputs is not None else input_str)}\n")
+
+    @_at_once
+    def on_tool_end(
+        self,
+        output: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take the result of a tool."""
+        run = self._runs.get(run_id)
+        try:
+            if run is not None and run.turn is not None:
+                text = _result(output)
+                for step in run.steps:
+                    step.results.add(text)
+                run.turn.say(f"{run.tool} → {text}")
+        finally:
+            self._end(run_id)
+
+    @_at_once
+    def on_tool_error(
+        self,
+        error: BaseException,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """End the turn of a tool that has failed."""
+        run = self._runs.get(run_id)
+        if run is not None and run.turn is not None and not is_control_flow(error):
+            run.turn.say(f"{run.tool} ")
+        self._end(run_id, error)
+
+    # Nodes, and chains around models
+
+    @_at_once
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any],
+        inputs: dict[str, Any],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Remember who speaks in a run."""
+        name = str(kwargs.get("name") or "")
+        if name.startswith(_UNNAMED) or name == _kind(serialized):
+            name = ""
+        step = ""
+        if any(tag.startswith(_STEP) for tag in tags or ()):
+            step = str((metadata or {}).get("langgraph_checkpoint_ns") or run_id)
+            self._steps[step] = _Step(inputs)
+        agent = self._agent(parent_run_id, tags, metadata, name)
+        root = self._root(run_id, parent_run_id)
+        self._runs[run_id] = _Run(root, agent, self._steps_around(metadata, step), step)
+
+    @_at_once
+    def on_chain_end(
+        self,
+        outputs: dict[str, Any],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take what a node says in which no model has spoken."""
+        run, step = self._end_chain(run_id)
+        if run and step and not step.has_spoken:
+            texts = [text for text in _update(outputs, step.inputs) if text not in step.results]
+            if texts:
+                self._feed.say(run.agent, "\n".join(texts))
+                _spoken(run.steps)
+
+    @_at_once
+    def on_chain_error(
+        self,
+        error: BaseException,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Tell that a node has failed, unless the failure is that of a model or tool in it."""
+        run, step = self._end_chain(run_id)
+        if run and step and step.error is not error and not is_control_flow(error):
+            for each in run.steps:
+                each.error = error
+            self._feed.start_turn(run.agent).end(error)
+
+    # All runs
+
+    def _begin(
+        self,
+        run_id: UUID,
+        parent_run_id: UUID | None,
+        tags: Sequence[str] | None,
+        metadata: Mapping[str, Any] | None,
+        name: object,
+        kind: str,
+    ) -> _Run:
+        own = str(name) if name and name != kind else ""
+        agent = self._agent(parent_run_id, tags, metadata, own)
+        if not agent:
+            agent = next((tag for tag in tags or () if not tag.startswith(_TAGS)), kind)
+        root, steps = self._root(run_id, parent_run_id), self._steps_around(metadata)
+        run = _Run(root, agent, steps, turn=self._feed.start_turn(agent))
+        self._runs[run_id] = run
+        return run
+
+    def _end_chain(self, run_id: UUID) -> tuple[_Run | None, _Step | None]:
+        run = self._runs.pop(run_id, None)
+        if run is None:
+            return None, None
+        if run.root == run_id:
+            # Not everything that is cancelled tells so.
+            for other_id, other in tuple(self._runs.items()):
+                if other.root == run_id:
+                    self._steps.pop(other.step, None)
+                    self._end(other_id)
+        return run, self._steps.pop(run.step, None)
+
+    def _root(self, run_id: UUID, parent_run_id: UUID | None) -> UUID:
+        around = self._runs.get(parent_run_id) if parent_run_id else None
+        return around.root if around else run_id
+
+    def _end(self, run_id: UUID, error: BaseException | None = None) -> None:
+        run = self._runs.pop(run_id, None)
+        if run is None or run.turn is None:
+            return
+        if error is not None:
+            for step in run.steps:
+                step.error = error
+        run.turn.end(error)
+
+    def _say(self, run_id: UUID, text: str) -> None:
+        run = self._runs.get(run_id)
+        if run is not None and run.turn is not None and text:
+            if not run.turn.has_spoken:
+                _spoken(run.steps)
+            run.turn.say(text)
+
+    def _say_call(self, run_id: UUID, name: str | None, arguments: str | None) -> None:
+        run = self._runs.get(run_id)
+        if name:
+            is_later = run is not None and run.turn is not None and run.turn.has_spoken
+            self._say(run_id, f"\n{name}: " if is_later else f"{name}: ")
+        self._say(run_id, arguments or "")
+
+    def _say_whole(self, run_id: UUID, generation: object) -> None:
+        if not isinstance(generation, ChatGeneration):
+            self._say(run_id, str(getattr(generation, "text", "")))
+            return
+        self._say(run_id, _content(generation.message))
+        for call in getattr(generation.message, "tool_calls", ()):
+            self._say_call(run_id, call["name"], as_text(call["args"]))
+
+    def _agent(
+        self,
+        parent_run_id: UUID | None,
+        tags: Sequence[str] | None,
+        metadata: Mapping[str, Any] | None,
+        name: str,
+    ) -> str:
+        node = (metadata or {}).get("langgraph_node")
+        if node:
+            return str(node)
+        branch = next((t.removeprefix(_BRANCH) for t in tags or () if t.startswith(_BRANCH)), "")
+        around = self._runs.get(parent_run_id) if parent_run_id else None
+        return name or branch or (around.agent if around else "")
+
+    def _steps_around(
+        self, metadata: Mapping[str, Any] | None, step: str = ""
+    ) -> tuple[_Step, ...]:
+        place = step or str((metadata or {}).get("langgraph_checkpoint_ns") or "")
+        parts = place.split("|")
+        places = ("|".join(parts[: count + 1]) for count in range(len(parts)))
+        return tuple(self._steps[each] for each in places if each in self._steps)
+
+
+def _spoken(steps: Sequence[_Step]) -> None:
+    for step in steps:
+        step.has_spoken = True
+
+
+def _kind(serialized: Mapping[str, Any] | None) -> str:
+    """Return the class of what runs."""
+    known = serialized or {}
+    return str(known.get("name") or (known.get("id") or ["model"])[-1])
+
+
+def _content(message: BaseMessage) -> str:
+    """Return what a message says: its text, and why it refuses, but no reasoning."""
+    refusal = message.additional_kwargs.get("refusal")
+    return str(message.text) or (refusal if isinstance(refusal, str) else "")
+
+
+def _result(output: object) -> str:
+    """Return the result of a tool as text."""
+    if isinstance(output, ToolMessage):
+        failed = "failed: " if output.status == "error" else ""
+        return failed + as_text(output.text or output.content)
+    if type(output).__name__ == "Command":  # LangGraph's, which need not be installed
+        return "\n".join(_update(output, None))
+    return as_text(output)
+
+
+def _update(outputs: object, inputs: object) -> list[str]:
+    """Return what a node says in its update of the state: what was not in its input."""
+    if type(outputs).__name__ == "Command":
+        outputs = getattr(outputs, "update", None)
+    known, fields = _fields(inputs), _fields(outputs)
+    if not fields and not isinstance(outputs, Mapping):
+        fields = {"": outputs}
+    texts: list[str] = []
+    for name, value in fields.items():
+        before = known.get(name)
+        earlier = before if isinstance(before, list | tuple) else (before,)
+        values = value if isinstance(value, list | tuple) else (value,)
+        seen = {id(each) for each in earlier} | {each for each in earlier if isinstance(each, str)}
+        seen |= {each.id for each in earlier if isinstance(each, BaseMessage) and each.id}
+        for each in values:
+            key = each.id if isinstance(each, BaseMessage) else each
+            is_text = isinstance(key, str)
+            if id(each) not in seen and not (is_text and key in seen):
+                texts += _said(name, each)
+    return texts
+
+
+def _fields(state: object) -> Mapping[str, object]:
+    if isinstance(state, Mapping):
+        return state
+    if isinstance(state, BaseModel) and not isinstance(state, BaseMessage):
+        return dict(state)
+    if is_dataclass(state) and not isinstance(state, type):
+        return vars(state)
+    return {}
+
+
+def _said(name: str, value: object) -> list[str]:
+    match value:
+        case str():
+            text = as_text(value)
+            return [f"{name}: {text}" if name else text] if text.strip() else []
+        case BaseMessage() if value.type in _OF_AGENTS:
+            text = as_text(_content(value))
+            calls = value.tool_calls if isinstance(value, AIMessage | AIMessageChunk) else []
+            said = [text] if text.strip() else []
+            return said + [f"{call['name']}: {as_text(call['args'])}" for call in calls]
+        case {"role": role, "content": str(text)} if role in _ROLES:
+            return [as_text(text)] if text.strip() else []
+    return []
