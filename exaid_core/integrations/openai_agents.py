@@ -1,0 +1,161 @@
+"""EXAID in programs of the OpenAI Agents SDK: run hooks that overhear the agents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
+
+try:
+    from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, StreamEvent, Tool
+    from agents.items import ModelResponse
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "ExaidHooks needs openai-agents: pip install 'mdagents-bench[agents]'"
+    ) from error
+
+__all__ = ["ExaidHooks"]
+
+_TEXT = ("response.output_text.delta", "response.refusal.delta")
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+class ExaidHooks(RunHooks[Any]):
+    """Tells EXAID what the agents of a run say.
+
+        async with EXAID() as exaid:
+            result = await Runner.run(agent, question, hooks=ExaidHooks(exaid))
+
+    What a model says is taken when its reply is there; in pieces, if a streamed run is read by
+    `stream_events`. Calls of tools, results of tools and handoffs are turns of the agent, too.
+    Reasoning is left out, and of results longer than `LONGEST_DATA` the end. The SDK tells its
+    hooks of no failure of a model.
+
+    The run goes on as without it: it waits for nothing and raises nothing. One object may be used
+    for several runs at the same time.
+
+    Args:
+        exaid: An `EXAID` or a `SyncExaid`; closed by its owner, after the run.
+
+    Raises:
+        TypeError: `exaid` is neither.
+    """
+
+    def __init__(self, exaid: Listener) -> None:
+        self._feed = Feed(exaid)
+        self._streamed: set[int] = set()
+        """Contexts of the runs whose text is read by `stream_events`."""
+
+    async def on_llm_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
+    ) -> None:
+        """Take what a model has said."""
+        with self._unseen():
+            if id(context) not in self._streamed:
+                self._feed.say(agent.name, "\n".join(_texts(response.output)))
+
+    async def on_tool_end(
+        self, context: RunContextWrapper[Any], agent: Any, tool: Tool, result: object
+    ) -> None:
+        """Take the result of a tool."""
+        with self._unseen():
+            self._feed.say(agent.name, f"{tool.name} → {as_text(result)}")
+
+    async def on_handoff(
+        self, context: RunContextWrapper[Any], from_agent: Any, to_agent: Any
+    ) -> None:
+        """Take that an agent hands over to another."""
+        with self._unseen():
+            self._feed.say(from_agent.name, f"Hands over to {to_agent.name}.")
+
+    def stream_events(self, result: RunResultStreaming) -> AsyncIterator[StreamEvent]:
+        """Return `result.stream_events()`, of which EXAID takes the text in pieces.
+
+            result = Runner.run_streamed(agent, question, hooks=hooks)
+            async for event in hooks.stream_events(result):
+
+        Args:
+            result: Of a run with these hooks that has just been begun.
+        """
+        # From here on, not when the first event is asked for: the run has begun already.
+        self._streamed.add(id(result.context_wrapper))
+        return self._overheard(result)
+
+    async def _overheard(self, result: RunResultStreaming) -> AsyncIterator[StreamEvent]:
+        reply = _StreamedReply(self._feed.start_turn, result.current_agent.name)
+        try:
+            async for event in result.stream_events():
+                with self._unseen():
+                    reply.take(event)
+                yield event
+        except BaseException as error:
+            with self._unseen():
+                reply.end(error)
+            raise
+        finally:
+            self._streamed.discard(id(result.context_wrapper))
+            with self._unseen():
+                reply.end()
+
+    @contextmanager
+    def _unseen(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+            self._feed.failed(error)
+
+
+class _StreamedReply:
+    """The replies of a streamed run, one after the other.
+
+    Args:
+        start_turn: Begins a turn of an agent.
+        agent: Who begins.
+    """
+
+    def __init__(self, start_turn: Callable[[str], Turn], agent: str) -> None:
+        self._start_turn = start_turn
+        self._agent = agent
+        self._turn: Turn | None = None
+
+    def take(self, event: StreamEvent) -> None:
+        """Take an event of the stream."""
+        if event.type == "agent_updated_stream_event":
+            self.end()
+            self._agent = event.new_agent.name
+        elif event.type == "raw_response_event":
+            self._take_raw(event.data)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the turn under way, if there is one."""
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.end(error)
+
+    def _take_raw(self, data: Any) -> None:
+        if data.type in _TEXT or data.type == "response.function_call_arguments.delta":
+            self._say(data.delta)
+        elif data.type == "response.output_item.added" and data.item.type == "function_call":
+            lead = "\n" if self._turn is not None else ""
+            self._say(f"{lead}{data.item.name}: {data.item.arguments or ''}")
+        elif data.type in _ENDS:
+            if self._turn is None:
+                self._say("\n".join(_texts(data.response.output)))
+            self.end()
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._turn = self._turn or self._start_turn(self._agent)
+            self._turn.say(text)
+
+
+def _texts(output: Iterable[Any]) -> Iterator[str]:
+    """Yield what a reply of a model says: texts, refusals and calls of tools."""
+    for item in output:
+        if item.type == "message":
+            for part in item.content:
+                yield part.text if part.type == "output_text" else part.refusal
+        elif item.type == "function_call":
+            yield f"{item.name}: {item.arguments}"

@@ -1,0 +1,147 @@
+"""What EXAID does as spans of OpenTelemetry, by the semantic conventions for generative AI.
+
+Names as in https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/; what those do
+not have begins with `exaid.`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from exaid_core.trace.run_records import BufferDecision, SummaryContent, SummaryEvent
+from infra.config import LLMRole
+
+try:
+    from opentelemetry import context as otel_context
+    from opentelemetry import trace
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "ExaidSpans needs opentelemetry-api: pip install 'mdagents-bench[opentelemetry]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from exaid_core.exaid import EXAID
+    from exaid_core.sync import SyncExaid
+
+__all__ = ["ExaidSpans"]
+
+Attributes = dict[str, str | int | bool | tuple[str, ...]]
+
+_NS = 1_000_000  # in a millisecond
+
+
+class ExaidSpans:
+    """Makes a span of each decision and each summary of an EXAID, or of the attempt at one.
+
+        async with EXAID() as exaid:
+            ExaidSpans(exaid)
+
+    A span is `invoke_agent buffer_agent` or `invoke_agent summarizer`, begins when the model was
+    asked and ends with what came of it. It has the model and its tokens, the agents of the text,
+    the trigger of a decision, the alerts and flags of a summary, and the kind of a failure, but
+    nothing that agents or models said unless `with_text`. Without a tracer provider it costs next
+    to nothing. The spans belong to the one that is current where this object is made.
+
+    Args:
+        exaid: Whose work is traced, from now on.
+        tracer: Makes the spans; None: the one of the global tracer provider.
+        with_text: Whether the spans hold the fields of summaries and the words of failures, which
+            are about patients.
+
+    Raises:
+        TypeError: `exaid` is no `EXAID` or `SyncExaid`.
+    """
+
+    def __init__(
+        self,
+        exaid: EXAID | SyncExaid,
+        tracer: trace.Tracer | None = None,
+        *,
+        with_text: bool = False,
+    ) -> None:
+        log = getattr(exaid, "log", None)
+        if log is None or isinstance(exaid, type):
+            raise TypeError(f"exaid must be an EXAID or a SyncExaid, not {exaid!r:.60}")
+        self._tracer = tracer or trace.get_tracer("exaid_core")
+        self._context = otel_context.get_current()
+        self._with_text = with_text
+        log.watch(self._take)
+
+    def _take(self, record: BufferDecision | SummaryEvent, agents: tuple[str, ...]) -> None:
+        is_decision = isinstance(record, BufferDecision)
+        role = LLMRole.BUFFER_AGENT if is_decision else LLMRole.SUMMARIZER
+        end = time.time_ns()
+        span = self._tracer.start_span(
+            f"invoke_agent {role.value}",
+            context=self._context,
+            start_time=end - (record.latency_ms or 0) * _NS,
+        )
+        if span.is_recording():
+            span.set_attributes(_common(record, role.value, agents))
+            if isinstance(record, BufferDecision):
+                span.set_attributes(_of_decision(record))
+            else:
+                span.set_attributes(_of_summary(record))
+            failure, words = _failure(record)
+            if failure:
+                span.set_attribute("error.type", failure)
+                description = words if self._with_text else None
+                span.set_status(trace.Status(trace.StatusCode.ERROR, description))
+            if self._with_text and isinstance(record, SummaryEvent) and record.summary_content:
+                span.set_attributes(_text(record.summary_content))
+        span.end(end_time=end)
+
+
+def _common(
+    record: BufferDecision | SummaryEvent, agent: str, agents: tuple[str, ...]
+) -> Attributes:
+    usage = record.llm_usage
+    optional = {
+        "gen_ai.response.model": usage.model_id or None,
+        "gen_ai.usage.input_tokens": usage.provider_prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.provider_completion_tokens,
+    }
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": agent,
+        "gen_ai.conversation.id": record.case_id,
+        "gen_ai.output.type": "json",
+        "exaid.agents": agents,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def _of_decision(record: BufferDecision) -> Attributes:
+    attributes: Attributes = {
+        "exaid.decision": record.decision.value,
+        "exaid.trigger": record.trigger or "none",
+        "exaid.input_ctu": record.input_ctu,
+    }
+    return attributes
+
+
+def _of_summary(record: SummaryEvent) -> Attributes:
+    return {
+        "exaid.trigger": record.trigger_type.value,
+        "exaid.alerts": len(record.alerts or ()),
+        "exaid.alert_missing": bool(record.alert_missing),
+        "exaid.dissent_missing": bool(record.dissent_missing),
+        "exaid.unsupported_terms": len(record.unsupported_terms or ()),
+        "exaid.truncated_fields": tuple(record.truncated_fields or ()),
+        "exaid.clipped": bool(record.clipped),
+    }
+
+
+def _failure(record: BufferDecision | SummaryEvent) -> tuple[str, str]:
+    """Return the kind of a failure, and its words, which may quote a model or an endpoint."""
+    if isinstance(record, BufferDecision):
+        return ("no_judgement", record.failure_mode) if record.failure_mode else ("", "")
+    if record.schema_ok:
+        return "", ""
+    kind = record.failure_mode.value if record.failure_mode else "_OTHER"
+    return kind, record.schema_error or ""
+
+
+def _text(content: SummaryContent) -> Attributes:
+    return {f"exaid.summary.{name}": value for name, value in content.model_dump().items()}
