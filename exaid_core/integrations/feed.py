@@ -121,16 +121,17 @@ class Turn:
             self.has_spoken = True
             self._publish(text)
 
-    def end(self, error: BaseException | None = None) -> None:
+    def end(self, error: BaseException | None = None, what: str = "") -> None:
         """End the turn, if it is under way.
 
         Args:
             error: With which it has failed. Its message is not told, since it may hold anything;
                 nor is a cancellation or an interrupt of the graph, which is no failure of an agent.
+            what: Has failed.
         """
         if error is not None and not is_control_flow(error):
-            lead = "\n" if self.has_spoken else ""
-            self.say(f"{lead}[failed: {type(error).__name__}]")
+            words = f"{what} [failed: {type(error).__name__}]".lstrip()
+            self.say(f"\n{words}" if self.has_spoken else words)
         if not self._is_over:
             self._is_over = True
             self._publish(None)

@@ -90,6 +90,8 @@ class _Run:
     """Of a model or a tool."""
     tool: str = ""
     """Name of a tool."""
+    told_by: str = ""
+    """How its text comes in pieces, `tokens` or `events`; the other one would be the same again."""
 
 
 class ExaidCallback(AsyncCallbackHandler):
@@ -165,6 +167,8 @@ class ExaidCallback(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Take a piece of what a model says, or of its call of a tool."""
+        if not self._is_told_by(run_id, "tokens"):
+            return
         message = getattr(chunk, "message", None)
         if isinstance(message, BaseMessage):
             self._say(run_id, _content(message))
@@ -184,6 +188,8 @@ class ExaidCallback(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Take a piece of what a model says, in the third version of LangChain's streams."""
+        if not self._is_told_by(run_id, "events"):
+            return
         match event:
             case {"event": "content-block-delta", "delta": {"type": "text-delta", "text": text}}:
                 self._say(run_id, text)
@@ -276,9 +282,6 @@ class ExaidCallback(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """End the turn of a tool that has failed."""
-        run = self._runs.get(run_id)
-        if run is not None and run.turn is not None and not is_control_flow(error):
-            run.turn.say(f"{run.tool} ")
         self._end(run_id, error)
 
     # Nodes, and chains around models
@@ -319,11 +322,9 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> None:
         """Take what a node says in which no model has spoken."""
         run, step = self._end_chain(run_id)
-        if run and step and not step.has_spoken:
-            texts = [text for text in _update(outputs, step.inputs) if text not in step.results]
-            if texts:
-                self._feed.say(run.agent, "\n".join(texts))
-                _spoken(run.steps)
+        if run and step and not step.has_spoken and (texts := _update(outputs, step)):
+            self._feed.say(run.agent, "\n".join(texts))
+            _spoken(run.steps)
 
     @_at_once
     def on_chain_error(
@@ -385,7 +386,14 @@ class ExaidCallback(AsyncCallbackHandler):
         if error is not None:
             for step in run.steps:
                 step.error = error
-        run.turn.end(error)
+        run.turn.end(error, run.tool)
+
+    def _is_told_by(self, run_id: UUID, way: str) -> bool:
+        run = self._runs.get(run_id)
+        if run is None:
+            return False
+        run.told_by = run.told_by or way
+        return run.told_by == way
 
     def _say(self, run_id: UUID, text: str) -> None:
         run = self._runs.get(run_id)
@@ -455,30 +463,44 @@ def _result(output: object) -> str:
         failed = "failed: " if output.status == "error" else ""
         return failed + as_text(output.text or output.content)
     if type(output).__name__ == "Command":  # LangGraph's, which need not be installed
-        return "\n".join(_update(output, None))
+        return "\n".join(_update(output, _Step(None)))
     return as_text(output)
 
 
-def _update(outputs: object, inputs: object) -> list[str]:
-    """Return what a node says in its update of the state: what was not in its input."""
+def _update(outputs: object, step: _Step) -> list[str]:
+    """Return what a node says in its update of the state: what was not there before."""
     if type(outputs).__name__ == "Command":
         outputs = getattr(outputs, "update", None)
-    known, fields = _fields(inputs), _fields(outputs)
+    known, fields = _fields(step.inputs), _fields(outputs)
     if not fields and not isinstance(outputs, Mapping):
         fields = {"": outputs}
     texts: list[str] = []
     for name, value in fields.items():
-        before = known.get(name)
-        earlier = before if isinstance(before, list | tuple) else (before,)
-        values = value if isinstance(value, list | tuple) else (value,)
-        seen = {id(each) for each in earlier} | {each for each in earlier if isinstance(each, str)}
-        seen |= {each.id for each in earlier if isinstance(each, BaseMessage) and each.id}
-        for each in values:
-            key = each.id if isinstance(each, BaseMessage) else each
-            is_text = isinstance(key, str)
-            if id(each) not in seen and not (is_text and key in seen):
+        before = {key for each in _items(known.get(name)) for key in _keys(each)}
+        for each in _items(value):
+            if before.isdisjoint(_keys(each)) and not _is_of_a_tool(each, step):
                 texts += _said(name, each)
     return texts
+
+
+def _items(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _keys(value: object) -> set[object]:
+    """Return what makes a value of the state the same as another."""
+    if isinstance(value, str):
+        return {value}
+    identity: set[object] = {id(value)}
+    return identity | {value.id} if isinstance(value, BaseMessage) and value.id else identity
+
+
+def _is_of_a_tool(value: object, step: _Step) -> bool:
+    """Return whether a value is what a tool has said in the same step."""
+    if isinstance(value, ToolMessage) and value.status == "error" and step.error is not None:
+        return True
+    text = value.text if isinstance(value, BaseMessage) else value
+    return isinstance(text, str) and as_text(str(text)) in step.results
 
 
 def _fields(state: object) -> Mapping[str, object]:

@@ -19,7 +19,7 @@ from autogen_core.tools import Tool, ToolSchema
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
-_NOTHING = RequestUsage(prompt_tokens=0, completion_tokens=0)
+NOTHING = RequestUsage(prompt_tokens=0, completion_tokens=0)
 _ROLES = {"SystemMessage": "system", "AssistantMessage": "assistant"}
 
 
@@ -72,10 +72,10 @@ class OpenAIChatCompletionClient(ChatCompletionClient):
         await self._client.close()
 
     def actual_usage(self) -> RequestUsage:
-        return _NOTHING
+        return NOTHING
 
     def total_usage(self) -> RequestUsage:
-        return _NOTHING
+        return NOTHING
 
     def count_tokens(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = []
@@ -103,4 +103,4 @@ class OpenAIChatCompletionClient(ChatCompletionClient):
 
 
 def _result(text: str) -> CreateResult:
-    return CreateResult(finish_reason="stop", content=text, usage=_NOTHING, cached=False)
+    return CreateResult(finish_reason="stop", content=text, usage=NOTHING, cached=False)

@@ -1,0 +1,130 @@
+"""How events reach EXAID from any thread, and what a missing package says."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from exaid_core.channel import MAX_AGENT_ID_CHARS
+from exaid_core.integrations.feed import Feed, as_text
+from tests.exaid_core.integrations.overhearing import listening, listening_in_a_thread
+
+
+def test_threads_speak_to_one_exaid_in_one_order() -> None:
+    exaid, ears = listening_in_a_thread()
+    feed = Feed(exaid)
+
+    def speak(number: int) -> None:
+        turn = feed.start_turn(f"agent-{number}")
+        for word in range(40):
+            turn.say(f"{number}.{word} ")
+        turn.end()
+
+    with exaid, ThreadPoolExecutor(8) as pool:
+        list(pool.map(speak, range(8)))
+        exaid.finalize()
+    for number in range(8):
+        said = "".join(f"{number}.{word} " for word in range(40))
+        assert ears.text_of(f"agent-{number}") == said
+    assert exaid.tail_loss() == 0
+
+
+async def test_an_event_of_another_thread_wakes_the_loop() -> None:
+    exaid, ears = listening()
+    async with exaid:
+        feed = Feed(exaid)
+        await asyncio.to_thread(feed.say, "a", "word " * 70)
+        await asyncio.sleep(0)  # the loop takes it without any further call
+        assert exaid.log.flushes
+    assert ears.heard == [("a", "word " * 70)]
+
+
+async def test_what_comes_from_a_thread_just_before_the_end_is_summarised() -> None:
+    exaid, ears = listening()
+    async with exaid:
+        thread = threading.Thread(target=Feed(exaid).say, args=("a", "Fever."))
+        thread.start()
+        thread.join()
+    assert ears.heard == [("a", "Fever.")]
+    Feed(exaid).say("a", "Too late.")
+    assert exaid.tail_loss() == 0
+
+
+def test_an_exaid_whose_loop_has_ended_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    exaid, _ = listening()
+
+    async def begin() -> None:
+        await exaid.received_trace("a", "Fever.")
+
+    asyncio.run(begin())
+    Feed(exaid).say("a", "Cough.")
+    assert [record.message for record in caplog.records][-1:] == [
+        "EXAID cannot hear all that is said: RuntimeError"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Dr  Chen\n", "Dr Chen"),
+        ("", "agent"),
+        ("\u200b\u202e", "agent"),
+        ("x" * 500, "x" * (MAX_AGENT_ID_CHARS - 10)),
+        (7, "7"),
+    ],
+)
+async def test_any_name_can_be_shown(name: Any, shown: str) -> None:
+    exaid, ears = listening()
+    async with exaid:
+        Feed(exaid).say(name, "Fever.")
+    assert [agent for agent, _ in ears.heard] == [shown]
+
+
+def test_data_as_text() -> None:
+    assert as_text("Größe") == "Größe"
+    assert as_text({"größe": [1.5, None]}) == '{"größe": [1.5, null]}'
+    assert as_text({1, 2}) == "{1, 2}"
+    deep: list[Any] = []
+    deep.append(deep)
+    assert as_text(deep) == "[[...]]"
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "name", "extra"),
+    [
+        ("langchain", "langchain_core", "ExaidCallback", "langchain"),
+        ("openai_agents", "agents", "ExaidHooks", "agents"),
+        ("opentelemetry", "opentelemetry", "ExaidSpans", "opentelemetry"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    module: str, package: str, name: str, extra: str
+) -> None:
+    program = f"""
+import sys
+sys.modules[{package!r}] = None
+import exaid_core.integrations, exaid_core.integrations.autogen
+import exaid_core.integrations.{module}
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {name} needs ")
+    assert last.endswith(f"pip install 'mdagents-bench[{extra}]'")
+
+
+def test_exaid_alone_imports_none_of_the_packages() -> None:
+    program = """
+import sys
+import exaid_core, exaid_core.integrations.feed, exaid_core.integrations.autogen
+exaid_core.EXAID, exaid_core.SyncExaid
+names = "langchain_core langgraph agents autogen_core autogen_agentchat opentelemetry"
+print([name for name in names.split() if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
