@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, Any, TypedDict
+from unittest.mock import patch
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -54,7 +55,6 @@ _WAYS: Mapping[str, Sequence[str]] = {
     "lying": ("--latency=0.3", f"--lying-model={_MODEL}"),
 }
 """How the endpoint of EXAID is, by flags of the fake provider."""
-_TIME_TO_CLOSE = 5.0  # seconds
 
 
 class StreamedChat(BaseChatModel):
@@ -135,7 +135,7 @@ class Outcome:
     health: str = ""
 
 
-async def run_once(graph: Any, endpoint: str | None) -> Outcome:
+async def run_once(graph: Any, endpoint: str | None, closing: float) -> Outcome:
     """Run the graph, with EXAID on an endpoint or without."""
     if endpoint is None:
         started = time.perf_counter()
@@ -147,7 +147,7 @@ async def run_once(graph: Any, endpoint: str | None) -> Outcome:
     config = {"callbacks": [ExaidCallback(exaid)]}
     state = await graph.ainvoke({"case": _CASE, "notes": []}, config=config)
     done = time.perf_counter()
-    await exaid.close(_TIME_TO_CLOSE)
+    await exaid.close(closing)
     return Outcome(
         sorted(state["notes"]),
         done - started,
@@ -157,19 +157,21 @@ async def run_once(graph: Any, endpoint: str | None) -> Outcome:
     )
 
 
-async def measure(base_url: str, endpoints: Mapping[str, str], rounds: int) -> list[list[Outcome]]:
+async def measure(
+    base_url: str, endpoints: Mapping[str, str], rounds: int, closing: float
+) -> list[list[Outcome]]:
     """Return outcomes by round: without, then each endpoint of EXAID after a run without."""
     async with AsyncOpenAI(base_url=base_url, api_key="benchmark", max_retries=0) as client:
         graph = make_graph(StreamedChat(client=client))
         for endpoint in (None, *endpoints.values()):  # imports, connections, word lists
-            await run_once(graph, endpoint)
+            await run_once(graph, endpoint, closing)
         found = []
         for number in range(rounds):
             outcomes = []
             for endpoint in endpoints.values():
                 # Which one is first must not matter.
                 order = (None, endpoint) if number % 2 else (endpoint, None)
-                pair = {each: await run_once(graph, each) for each in order}
+                pair = {each: await run_once(graph, each, closing) for each in order}
                 outcomes += [pair[None], pair[endpoint]]
             found.append(outcomes)
     return found
@@ -179,26 +181,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit status."""
     parser = make_parser("exaid_langgraph", __doc__)
     add = parser.add_argument
-    add("--rounds", type=int, default=20, help="of each program [%(default)s]")
+    add("--rounds", type=int, default=12, help="of each program [%(default)s]")
     add("--latency", type=float, default=0.2, help="of the graph's model, s [%(default)s]")
     add("--latency-spread", type=float, default=0.3, help="up to so many more [%(default)s]")
-    options = parse(parser, argv, {"rounds": 1, "latency": 0.02, "latency_spread": 0.03})
+    add("--closing", type=float, default=5.0, help="most seconds for EXAID to end [%(default)s]")
+    quick = {"rounds": 1, "latency": 0.02, "latency_spread": 0.03, "closing": 1.0}
+    options = parse(parser, argv, quick)
     show_machine("exaid_langgraph")
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_LLM_PROVIDER"))]:
-        del os.environ[name]
-    os.environ["OPENAI_API_KEY"] = "benchmark"
-    logging.getLogger("exaid_core").setLevel(logging.CRITICAL)  # its health is in the table
-    for role in ("BUFFER_AGENT", "SUMMARIZER"):
-        os.environ[f"{role}_LLM_PROVIDER"] = "openai"
-        os.environ[f"{role}_LLM_MODEL"] = _MODEL
-    with ExitStack() as stack:
+    logging.getLogger("exaid_core").addHandler(logging.NullHandler())  # health is in the table
+    with patch.dict(os.environ), ExitStack() as stack:
+        _choose_models()
         latency = (f"--latency={options.latency}", f"--latency-spread={options.latency_spread}")
         graph = stack.enter_context(Provider(*latency))
         providers = {way: stack.enter_context(Provider(*flags)) for way, flags in _WAYS.items()}
         endpoints = {way: provider.base_url for way, provider in providers.items()}
-        found = asyncio.run(measure(graph.base_url, endpoints, options.rounds))
+        found = asyncio.run(measure(graph.base_url, endpoints, options.rounds, options.closing))
     _show(found, tuple(_WAYS))
     return 0
+
+
+def _choose_models() -> None:
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_LLM_PROVIDER"))]:
+        del os.environ[name]
+    os.environ["OPENAI_API_KEY"] = "benchmark"
+    for role in ("BUFFER_AGENT", "SUMMARIZER"):
+        os.environ[f"{role}_LLM_PROVIDER"] = "openai"
+        os.environ[f"{role}_LLM_MODEL"] = _MODEL
 
 
 def _show(found: Sequence[Sequence[Outcome]], ways: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from threading import RLock
 from typing import Protocol
 
+from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.channel import MAX_AGENT_ID_CHARS, one_line
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
@@ -54,6 +55,8 @@ class Feed:
         # EXAID's tasks must not belong to the step of the framework during which they begin: a
         # model of EXAID that is made with the same framework would be overheard, too.
         self._context = copy_context()
+        # Loads the word lists here, and not in the middle of the first reply.
+        find_alert("No arrest, SpO2 99 %.")
         self._speaking: set[str] = set()
         self._has_failed = False
 

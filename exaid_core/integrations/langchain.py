@@ -416,6 +416,8 @@ class ExaidCallback(AsyncCallbackHandler):
         self._say(run_id, _content(generation.message))
         for call in getattr(generation.message, "tool_calls", ()):
             self._say_call(run_id, call["name"], as_text(call["args"]))
+        for wrong in getattr(generation.message, "invalid_tool_calls", ()):
+            self._say_call(run_id, wrong["name"], wrong["args"])
 
     def _agent(
         self,
@@ -474,9 +476,9 @@ def _update(outputs: object, step: _Step) -> list[str]:
     known, fields = _fields(step.inputs), _fields(outputs)
     if not fields and not isinstance(outputs, Mapping):
         fields = {"": outputs}
+    before = {key for value in known.values() for each in _items(value) for key in _keys(each)}
     texts: list[str] = []
     for name, value in fields.items():
-        before = {key for each in _items(known.get(name)) for key in _keys(each)}
         for each in _items(value):
             if before.isdisjoint(_keys(each)) and not _is_of_a_tool(each, step):
                 texts += _said(name, each)

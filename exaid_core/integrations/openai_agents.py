@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
 
@@ -45,7 +46,7 @@ class ExaidHooks(RunHooks[Any]):
 
     def __init__(self, exaid: Listener) -> None:
         self._feed = Feed(exaid)
-        self._streamed: set[int] = set()
+        self._streamed: WeakSet[RunContextWrapper[Any]] = WeakSet()
         """Contexts of the runs whose text is read by `stream_events`."""
 
     async def on_llm_end(
@@ -53,7 +54,7 @@ class ExaidHooks(RunHooks[Any]):
     ) -> None:
         """Take what a model has said."""
         with self._unseen():
-            if id(context) not in self._streamed:
+            if context not in self._streamed:
                 self._feed.say(agent.name, "\n".join(_texts(response.output)))
 
     async def on_tool_end(
@@ -80,7 +81,7 @@ class ExaidHooks(RunHooks[Any]):
             result: Of a run with these hooks that has just been begun.
         """
         # From here on, not when the first event is asked for: the run has begun already.
-        self._streamed.add(id(result.context_wrapper))
+        self._streamed.add(result.context_wrapper)
         return self._overheard(result)
 
     async def _overheard(self, result: RunResultStreaming) -> AsyncIterator[StreamEvent]:
@@ -95,7 +96,7 @@ class ExaidHooks(RunHooks[Any]):
                 reply.end(error)
             raise
         finally:
-            self._streamed.discard(id(result.context_wrapper))
+            self._streamed.discard(result.context_wrapper)
             with self._unseen():
                 reply.end()
 

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import (
     exaid,
+    exaid_langgraph,
     faults,
     harness,
     memory,
@@ -114,6 +115,12 @@ pytestmark = pytest.mark.skipif(
             "--length 200 --rounds 1",
             ["terms", "grounding, of the support", "'no cardiac arrest '", "worst ratio"],
             id="texts",
+        ),
+        pytest.param(
+            exaid_langgraph.main,
+            "--rounds 1 --latency 0.01 --latency-spread 0.01 --closing 0.2",
+            ["at work: wall / without", "hanging: wall / without", "runs with another result"],
+            id="exaid_langgraph",
         ),
         pytest.param(
             faults.main,

@@ -215,6 +215,14 @@ def test_without_any_event_loop_the_events_wait_for_the_end() -> None:
     assert ears.heard == [("a", "plan: Give aspirin.")]
 
 
+async def test_an_exaid_in_a_thread_beside_an_asynchronous_graph() -> None:
+    exaid, ears = listening_in_a_thread()
+    config = {"callbacks": [ExaidCallback(exaid)]}
+    await graph_of(a=asks(streams(*PIECES))).ainvoke(CASE, config=config)
+    await asyncio.to_thread(exaid.close)
+    assert ears.heard == [("a", TEXT)]
+
+
 async def test_a_synchronous_model_in_a_thread_of_an_asynchronous_graph() -> None:
     def node(state: State) -> State:  # LangGraph runs it in a thread
         return {"notes": [str(FakeListChatModel(responses=[TEXT]).invoke("?").text)]}
@@ -421,6 +429,7 @@ async def test_an_interrupt_is_no_failure() -> None:
         ({"plan": "Give aspirin."}, "plan: Give aspirin."),
         (Command(update={"plan": "Give aspirin."}, goto=END), "plan: Give aspirin."),
         ({"case": "chest pain", "plan": "  "}, ""),
+        ({"plan": "chest pain"}, ""),
         ({"notes": ["One.", "Two."]}, "notes: One.\nnotes: Two."),
         ({}, ""),
     ],

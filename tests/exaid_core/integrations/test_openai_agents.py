@@ -42,14 +42,15 @@ def troponin(patient: str) -> str:
     return "x" * 2 * LONGEST_DATA if patient == "long" else "2.4 ng/mL"
 
 
-async def hear(agent: Agent[Any], *, streamed: bool) -> tuple[Any, Ears]:
+async def hear(agent: Agent[Any], *, streamed: bool, own: bool = False) -> tuple[Any, Ears]:
     exaid, ears = listening()
     async with exaid:
         hooks = ExaidHooks(exaid)
         result: Any
         if streamed:
             result = Runner.run_streamed(agent, CASE, hooks=hooks, run_config=QUIET)
-            seen = [event async for event in hooks.stream_events(result)]
+            events = result.stream_events() if own else hooks.stream_events(result)
+            seen = [event async for event in events]
             assert seen
         else:
             result = await Runner.run(agent, CASE, hooks=hooks, run_config=QUIET)
@@ -60,6 +61,11 @@ async def hear(agent: Agent[Any], *, streamed: bool) -> tuple[Any, Ears]:
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_reply_over_http(streamed: bool, chat: OpenAIChatCompletionsModel) -> None:
     output, ears = await hear(Agent("Doctor", model=chat), streamed=streamed)
+    assert ears.heard == [("Doctor", output)]
+
+
+async def test_a_stream_that_is_read_without_the_hooks(chat: OpenAIChatCompletionsModel) -> None:
+    output, ears = await hear(Agent("Doctor", model=chat), streamed=True, own=True)
     assert ears.heard == [("Doctor", output)]
 
 

@@ -39,6 +39,12 @@ def test_each_framework_has_its_page() -> None:
     assert names == ["autogen", "langgraph", "openai-agents", "stream"]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_file_that_a_recipe_links_to_exists(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
 @pytest.fixture
 def model_packages(monkeypatch: pytest.MonkeyPatch, provider: FakeProvider) -> None:
     """Puts models of the tests in the place of packages that the project does not need."""
