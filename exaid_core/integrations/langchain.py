@@ -25,9 +25,8 @@ __all__ = ["ExaidCallback"]
 
 P = ParamSpec("P")
 
-_STEP = "graph:step:"  # LangGraph's tag of the run of a node
 _BRANCH = "map:key:"  # LangChain's tag of a branch of a RunnableParallel
-_TAGS = (_STEP, _BRANCH, "seq:step:", "langsmith:", "branch:")
+_TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
 _ROLES = ("assistant", "ai", "tool")
@@ -122,6 +121,21 @@ class ExaidCallback(AsyncCallbackHandler):
         self._feed = Feed(exaid)
         self._runs: dict[UUID, _Run] = {}
         self._steps: dict[str, _Step] = {}
+
+    @property
+    def ignore_retriever(self) -> bool:
+        """True: documents are not what an agent says."""
+        return True
+
+    @property
+    def ignore_retry(self) -> bool:
+        """True: each attempt is a run of its own."""
+        return True
+
+    @property
+    def ignore_custom_event(self) -> bool:
+        """True: they may be anything."""
+        return True
 
     # Models
 
@@ -300,15 +314,18 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> None:
         """Remember who speaks in a run."""
         name = str(kwargs.get("name") or "")
+        known = metadata or {}
+        place = str(known.get("langgraph_checkpoint_ns") or "")
+        step = ""
+        # The outermost run of a node, or of a task, has its name; what runs in it may have, too.
+        if place and name == known.get("langgraph_node") and place not in self._steps:
+            step = place
+            self._steps[step] = _Step(inputs)
         if name.startswith(_UNNAMED) or name == _kind(serialized):
             name = ""
-        step = ""
-        if any(tag.startswith(_STEP) for tag in tags or ()):
-            step = str((metadata or {}).get("langgraph_checkpoint_ns") or run_id)
-            self._steps[step] = _Step(inputs)
         agent = self._agent(parent_run_id, tags, metadata, name)
         root = self._root(run_id, parent_run_id)
-        self._runs[run_id] = _Run(root, agent, self._steps_around(metadata, step), step)
+        self._runs[run_id] = _Run(root, agent, self._steps_around(metadata), step)
 
     @_at_once
     def on_chain_end(
@@ -433,10 +450,8 @@ class ExaidCallback(AsyncCallbackHandler):
         around = self._runs.get(parent_run_id) if parent_run_id else None
         return name or branch or (around.agent if around else "")
 
-    def _steps_around(
-        self, metadata: Mapping[str, Any] | None, step: str = ""
-    ) -> tuple[_Step, ...]:
-        place = step or str((metadata or {}).get("langgraph_checkpoint_ns") or "")
+    def _steps_around(self, metadata: Mapping[str, Any] | None) -> tuple[_Step, ...]:
+        place = str((metadata or {}).get("langgraph_checkpoint_ns") or "")
         parts = place.split("|")
         places = ("|".join(parts[: count + 1]) for count in range(len(parts)))
         return tuple(self._steps[each] for each in places if each in self._steps)

@@ -29,6 +29,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Send, interrupt
@@ -269,6 +270,24 @@ async def test_agents_of_a_sub_graph() -> None:
             ("rules", "plan: Give aspirin."),
             ("end", "notes: Done so far."),
         ], "and the node around it says nothing again"
+
+
+async def test_tasks_of_a_function_that_is_a_graph() -> None:
+    model = streams(*PIECES)
+
+    @task
+    async def doctor(question: str) -> str:
+        return str((await model.ainvoke(question)).text)
+
+    @task
+    async def rules(question: str) -> str:
+        return "Give aspirin."
+
+    @entrypoint()
+    async def flow(question: str) -> dict[str, str]:
+        return {"doctor": await doctor(question), "rules": await rules(question)}
+
+    assert (await hear(flow, "?")).heard == [("doctor", TEXT), ("rules", "Give aspirin.")]
 
 
 @pytest.mark.parametrize(
