@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, cast
 from uuid import UUID
-
-from pydantic import BaseModel
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text, is_control_flow
 
 try:
     from langchain_core.callbacks import AsyncCallbackHandler
-    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+    from langchain_core.messages import BaseMessage
     from langchain_core.outputs import ChatGeneration, LLMResult
+
+    from exaid_core.integrations.langchain_text import Step, content, result, update
 except ModuleNotFoundError as error:
     raise ImportError(
         "ExaidCallback needs langchain-core: pip install 'mdagents-bench[langchain]'"
@@ -28,8 +28,6 @@ P = ParamSpec("P")
 _BRANCH = "map:key:"  # LangChain's tag of a branch of a RunnableParallel
 _TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
-_OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
-_ROLES = ("assistant", "ai", "tool")
 
 
 class _Nothing:
@@ -61,19 +59,6 @@ def _at_once(method: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, None]
 
 
 @dataclass(slots=True)
-class _Step:
-    """A node of a graph at work."""
-
-    inputs: object
-    has_spoken: bool = False
-    """Whether a model has said something in it."""
-    results: set[str] = field(default_factory=set)
-    """Results of tools in it."""
-    error: BaseException | None = None
-    """Told as the failure of a turn in it."""
-
-
-@dataclass(slots=True)
 class _Run:
     """A run under way, of a chain, a model or a tool."""
 
@@ -81,7 +66,7 @@ class _Run:
     """The run that nothing is around."""
     agent: str
     """Who speaks in it; empty if only its own kind tells."""
-    steps: tuple[_Step, ...] = ()
+    steps: tuple[Step, ...] = ()
     """The nodes in which it runs: of the graph, of a graph in that, and so on."""
     step: str = ""
     """Of a node: where it is in the graphs."""
@@ -120,7 +105,7 @@ class ExaidCallback(AsyncCallbackHandler):
     def __init__(self, exaid: Listener) -> None:
         self._feed = Feed(exaid)
         self._runs: dict[UUID, _Run] = {}
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, Step] = {}
 
     @property
     def ignore_retriever(self) -> bool:
@@ -185,7 +170,7 @@ class ExaidCallback(AsyncCallbackHandler):
             return
         message = getattr(chunk, "message", None)
         if isinstance(message, BaseMessage):
-            self._say(run_id, _content(message))
+            self._say(run_id, content(message))
             for part in getattr(message, "tool_call_chunks", ()):
                 self._say_call(run_id, part.get("name"), part.get("args"))
         elif isinstance(token, str):
@@ -278,7 +263,7 @@ class ExaidCallback(AsyncCallbackHandler):
         run = self._runs.get(run_id)
         try:
             if run is not None and run.turn is not None:
-                text = _result(output)
+                text = result(output)
                 for step in run.steps:
                     step.results.add(text)
                 run.turn.say(f"{run.tool} → {text}")
@@ -320,7 +305,7 @@ class ExaidCallback(AsyncCallbackHandler):
         # The outermost run of a node, or of a task, has its name; what runs in it may have, too.
         if place and name == known.get("langgraph_node") and place not in self._steps:
             step = place
-            self._steps[step] = _Step(inputs)
+            self._steps[step] = Step(inputs)
         if name.startswith(_UNNAMED) or name == _kind(serialized):
             name = ""
         agent = self._agent(parent_run_id, tags, metadata, name)
@@ -339,7 +324,7 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> None:
         """Take what a node says in which no model has spoken."""
         run, step = self._end_chain(run_id)
-        if run and step and not step.has_spoken and (texts := _update(outputs, step)):
+        if run and step and not step.has_spoken and (texts := update(outputs, step)):
             self._feed.say(run.agent, "\n".join(texts))
             _spoken(run.steps)
 
@@ -380,7 +365,7 @@ class ExaidCallback(AsyncCallbackHandler):
         self._runs[run_id] = run
         return run
 
-    def _end_chain(self, run_id: UUID) -> tuple[_Run | None, _Step | None]:
+    def _end_chain(self, run_id: UUID) -> tuple[_Run | None, Step | None]:
         run = self._runs.pop(run_id, None)
         if run is None:
             return None, None
@@ -430,7 +415,7 @@ class ExaidCallback(AsyncCallbackHandler):
         if not isinstance(generation, ChatGeneration):
             self._say(run_id, str(getattr(generation, "text", "")))
             return
-        self._say(run_id, _content(generation.message))
+        self._say(run_id, content(generation.message))
         for call in getattr(generation.message, "tool_calls", ()):
             self._say_call(run_id, call["name"], as_text(call["args"]))
         for wrong in getattr(generation.message, "invalid_tool_calls", ()):
@@ -450,14 +435,14 @@ class ExaidCallback(AsyncCallbackHandler):
         around = self._runs.get(parent_run_id) if parent_run_id else None
         return name or branch or (around.agent if around else "")
 
-    def _steps_around(self, metadata: Mapping[str, Any] | None) -> tuple[_Step, ...]:
+    def _steps_around(self, metadata: Mapping[str, Any] | None) -> tuple[Step, ...]:
         place = str((metadata or {}).get("langgraph_checkpoint_ns") or "")
         parts = place.split("|")
         places = ("|".join(parts[: count + 1]) for count in range(len(parts)))
         return tuple(self._steps[each] for each in places if each in self._steps)
 
 
-def _spoken(steps: Sequence[_Step]) -> None:
+def _spoken(steps: Sequence[Step]) -> None:
     for step in steps:
         step.has_spoken = True
 
@@ -466,80 +451,3 @@ def _kind(serialized: Mapping[str, Any] | None) -> str:
     """Return the class of what runs."""
     known = serialized or {}
     return str(known.get("name") or (known.get("id") or ["model"])[-1])
-
-
-def _content(message: BaseMessage) -> str:
-    """Return what a message says: its text, and why it refuses, but no reasoning."""
-    refusal = message.additional_kwargs.get("refusal")
-    return str(message.text) or (refusal if isinstance(refusal, str) else "")
-
-
-def _result(output: object) -> str:
-    """Return the result of a tool as text."""
-    if isinstance(output, ToolMessage):
-        failed = "failed: " if output.status == "error" else ""
-        return failed + as_text(output.text or output.content)
-    if type(output).__name__ == "Command":  # LangGraph's, which need not be installed
-        return "\n".join(_update(output, _Step(None)))
-    return as_text(output)
-
-
-def _update(outputs: object, step: _Step) -> list[str]:
-    """Return what a node says in its update of the state: what was not there before."""
-    if type(outputs).__name__ == "Command":
-        outputs = getattr(outputs, "update", None)
-    known, fields = _fields(step.inputs), _fields(outputs)
-    if not fields and not isinstance(outputs, Mapping):
-        fields = {"": outputs}
-    before = {key for value in known.values() for each in _items(value) for key in _keys(each)}
-    texts: list[str] = []
-    for name, value in fields.items():
-        for each in _items(value):
-            if before.isdisjoint(_keys(each)) and not _is_of_a_tool(each, step):
-                texts += _said(name, each)
-    return texts
-
-
-def _items(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else (value,)
-
-
-def _keys(value: object) -> set[object]:
-    """Return what makes a value of the state the same as another."""
-    if isinstance(value, str):
-        return {value}
-    identity: set[object] = {id(value)}
-    return identity | {value.id} if isinstance(value, BaseMessage) and value.id else identity
-
-
-def _is_of_a_tool(value: object, step: _Step) -> bool:
-    """Return whether a value is what a tool has said in the same step."""
-    if isinstance(value, ToolMessage) and value.status == "error" and step.error is not None:
-        return True
-    text = value.text if isinstance(value, BaseMessage) else value
-    return isinstance(text, str) and as_text(str(text)) in step.results
-
-
-def _fields(state: object) -> Mapping[str, object]:
-    if isinstance(state, Mapping):
-        return state
-    if isinstance(state, BaseModel) and not isinstance(state, BaseMessage):
-        return dict(state)
-    if is_dataclass(state) and not isinstance(state, type):
-        return vars(state)
-    return {}
-
-
-def _said(name: str, value: object) -> list[str]:
-    match value:
-        case str():
-            text = as_text(value)
-            return [f"{name}: {text}" if name else text] if text.strip() else []
-        case BaseMessage() if value.type in _OF_AGENTS:
-            text = as_text(_content(value))
-            calls = value.tool_calls if isinstance(value, AIMessage | AIMessageChunk) else []
-            said = [text] if text.strip() else []
-            return said + [f"{call['name']}: {as_text(call['args'])}" for call in calls]
-        case {"role": role, "content": str(text)} if role in _ROLES:
-            return [as_text(text)] if text.strip() else []
-    return []

@@ -8,6 +8,7 @@ import operator
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, TypedDict
 
@@ -27,7 +28,7 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph, add_messages
@@ -130,6 +131,11 @@ def graph_of(**nodes: Any) -> Any:
     for before, after in pairwise([START, *nodes, END]):
         graph.add_edge(before, after)
     return graph.compile()
+
+
+@dataclass(slots=True)
+class Slotted:
+    plan: str
 
 
 async def hear(program: Any, state: Any, **config: Any) -> Ears:
@@ -339,13 +345,13 @@ def troponin(patient: str) -> str:
     return "x" * 2 * LONGEST_DATA if patient == "long" else f"{TEXT} ({patient})"
 
 
-def agent_with_tool(model: BaseChatModel) -> Any:
+def agent_with_tool(model: BaseChatModel, *tools: BaseTool) -> Any:
     async def node(state: Talk) -> Talk:
         return {"messages": [await model.ainvoke(state["messages"])]}
 
     graph: Any = StateGraph(Talk)
     graph.add_node("doctor", node)
-    graph.add_node("tools", ToolNode([troponin], handle_tool_errors=True))
+    graph.add_node("tools", ToolNode(tools or [troponin], handle_tool_errors=True))
     graph.add_edge(START, "doctor")
     graph.add_conditional_edges(
         "doctor", lambda state: "tools" if state["messages"][-1].tool_calls else END
@@ -373,6 +379,18 @@ async def test_a_tool_that_fails_and_one_that_says_too_much() -> None:
     model = says(calls("troponin", patient="long"), AIMessage("Long."))
     text = (await hear(agent_with_tool(model), ASKED)).text_of("tools")
     assert text == f"troponin → {'x' * LONGEST_DATA} [… {LONGEST_DATA} more characters]"
+
+
+async def test_a_tool_that_says_itself_that_it_has_failed() -> None:
+    def fails(patient: str) -> str:
+        raise ToolException(f"no sample of {patient}")
+
+    asked = StructuredTool.from_function(
+        fails, name="troponin", description="Fails.", handle_tool_error=True
+    )
+    model = says(calls("troponin", patient="Doe"), AIMessage("Unknown."))
+    heard = (await hear(agent_with_tool(model, asked), ASKED)).heard
+    assert heard[1] == ("tools", "troponin → failed: no sample of Doe")
 
 
 async def test_a_tool_that_a_node_calls() -> None:
@@ -451,6 +469,7 @@ async def test_an_interrupt_is_no_failure() -> None:
         ({"plan": "chest pain"}, ""),
         ({"notes": ["One.", "Two."]}, "notes: One.\nnotes: Two."),
         ({}, ""),
+        (Slotted("Give aspirin."), "plan: Give aspirin."),
     ],
 )
 async def test_what_a_node_says_without_a_model(update: Any, said: str) -> None:
