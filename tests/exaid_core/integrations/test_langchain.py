@@ -67,6 +67,8 @@ class Speaker(BaseChatModel):
 
     says: list[list[Any]]
     streaming: bool = False
+    tells: bool = True
+    """Whether it calls callbacks itself, as some integrations do; LangChain does it for others."""
     pause: Any = None
     asked: int = 0
 
@@ -96,7 +98,7 @@ class Speaker(BaseChatModel):
             if isinstance(message, BaseException):
                 raise message
             chunk = ChatGenerationChunk(message=message)
-            if run_manager is not None:
+            if run_manager is not None and self.tells:
                 await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
             if self.pause is not None:
@@ -183,6 +185,23 @@ async def test_every_way_to_run_a_graph(way: str) -> None:
 async def asks_v3(model: Any, config: Any) -> Any:
     stream = await model.astream_events("?", config={**config, "run_name": "a"}, version="v3")
     return stream.text
+
+
+@pytest.mark.filterwarnings("ignore:.*is in beta")
+@pytest.mark.parametrize("tells", [False, True])
+async def test_text_and_calls_in_the_third_version_of_streams(tells: bool) -> None:
+    call: Any = {"name": "Plan", "args": '{"dose": 3}', "id": "1", "index": 1}
+    chunks = [
+        AIMessageChunk(content=[{"type": "reasoning", "reasoning": "Hm.", "index": 0}]),
+        *(AIMessageChunk(content=piece) for piece in PIECES),
+        AIMessageChunk(content="", tool_call_chunks=[call]),
+    ]
+    model = Speaker(says=[chunks], streaming=True, tells=tells)
+    exaid, ears = listening()
+    async with exaid:
+        async for _ in await asks_v3(model, {"callbacks": [ExaidCallback(exaid)]}):
+            pass
+    assert ears.heard == [("a", f'{TEXT}\nPlan: {{"dose": 3}}')]
 
 
 @pytest.mark.parametrize("in_thread", [False, True])
