@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import lru_cache, partial
-from itertools import count
 from types import TracebackType
 from typing import Self
 
@@ -126,7 +125,7 @@ class EXAID:
         self._segmenter = Segmenter(self.config, self.log)
         self._worker = Worker(self._segmenter, self._decisions, now_ms, room)
         self._now_ms = now_ms
-        self._seqs = count()
+        self._next_seq = 0
         self._elsewhere: deque[TraceEvent] = deque()
         """Events from where the event loop is not, until that takes them."""
         self._closed = False
@@ -149,7 +148,8 @@ class EXAID:
         """Take an event of a `TraceBus` and return at once; from any thread.
 
         From where the event loop of this object does not run, the event waits for it; at the latest
-        `finalize`, `close` and `stop` take it.
+        `finalize`, `close` and `stop` take it. Its sequence number is kept, unless text of another
+        bus or of another method has one as high: then it is the next.
 
         Raises:
             RuntimeError: That event loop has ended.
@@ -158,16 +158,27 @@ class EXAID:
             return
         if self._worker.is_on_its_loop():
             self._take_from_elsewhere()
-            self._worker.submit(self._segmenter.event(_with_shown_id(event)))
+            self._take(event)
         else:
             self._elsewhere.append(event)
             self._worker.call_soon(self._take_from_elsewhere)
+
+    def _take(self, event: TraceEvent) -> None:
+        seq = self._number(event.seq)
+        event = _with_shown_id(event if seq == event.seq else event._replace(seq=seq))
+        self._worker.submit(self._segmenter.event(event))
+
+    def _number(self, wanted: int = 0) -> int:
+        """Return a sequence number above all before."""
+        seq = max(wanted, self._next_seq)
+        self._next_seq = seq + 1
+        return seq
 
     def _take_from_elsewhere(self) -> None:
         while self._elsewhere and not self._closed:
             event = self._elsewhere.popleft()
             try:
-                self._worker.submit(self._segmenter.event(_with_shown_id(event)))
+                self._take(event)
             except Exception as error:  # noqa: BLE001 - nobody waits for it: `close` raises it
                 self._worker.failure = self._worker.failure or error
 
@@ -195,7 +206,7 @@ class EXAID:
         self._worker.check_loop()
         if self._closed:
             return None
-        segments = self._segmenter.whole(agent_id, text, next(self._seqs), self._now_ms())
+        segments = self._segmenter.whole(agent_id, text, self._number(), self._now_ms())
         return await self._worker.decision_on(segments)
 
     async def on_new_token(self, agent_id: str, token: str) -> AgentSummary | None:
@@ -213,7 +224,7 @@ class EXAID:
         self._worker.check_loop()
         if self._closed:
             return None
-        segments = self._segmenter.token(agent_id, token, next(self._seqs), self._now_ms())
+        segments = self._segmenter.token(agent_id, token, self._number(), self._now_ms())
         return await self._worker.decision_on(segments)
 
     async def flush_agent(self, agent_id: str) -> None:

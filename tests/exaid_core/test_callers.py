@@ -17,6 +17,7 @@ from exaid_core import EXAID, AgentSummary, ExaidConfig, TriggerPolicy
 from exaid_core.health import Failure
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.sync import SyncExaid
+from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from tests.exaid_core.models import (
     SHIFT,
@@ -349,3 +350,24 @@ async def test_a_model_of_ones_own_is_told_what_it_must_return(answer: Any, word
     failure = exaid.health.last_failure
     assert failure is not None
     assert failure.message == words
+
+
+@virtual_time
+async def test_text_may_come_by_several_buses_and_methods() -> None:
+    exaid = make_exaid(model(WAIT), model(STABLE))
+    failures: list[Exception] = []
+    buses = [TraceBus(on_failure=failures.append) for _ in range(2)]
+    for bus in buses:
+        bus.subscribe(exaid.on_event)
+    async with exaid:
+        for round_ in range(2):
+            for bus in buses:
+                turn = bus.start_turn("a")
+                turn.say(f"Round {round_}.")
+                turn.end()
+            await exaid.on_new_token("a", "Fever.")
+            await exaid.received_trace("b", "Cough.")
+    assert failures == []
+    seqs = [seq for flush in exaid.log.flushes for seq in range(flush.start_seq, flush.end_seq + 1)]
+    assert len(seqs) == len(set(seqs)) >= 8
+    assert exaid.tail_loss() == 0
