@@ -41,7 +41,7 @@ def overheard(exaid: Listener, stream: AsyncGenerator[T, None]) -> AsyncGenerato
     Raises:
         TypeError: `exaid` is neither.
     """
-    return _overheard(_Talk(Feed(exaid)), stream)
+    return _overheard(_Talk(Feed.of(exaid)), stream)
 
 
 async def _overheard(talk: _Talk, stream: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
@@ -62,6 +62,8 @@ class _Talk:
         self._feed = feed
         self._turns: dict[str, Turn] = {}
         """Of those whose words are streamed, by source."""
+        self._results: dict[str, set[str]] = {}
+        """What the last tools have said, by source: who hands over says the same again."""
 
     def take(self, message: object) -> None:
         """Take what the stream has yielded; never raises."""
@@ -96,9 +98,12 @@ class _Talk:
                 for call in message.content:
                     self._feed.say(source, f"{call.name}: {call.arguments}")
             case "ToolCallExecutionEvent":
+                self._results[source] = {result.content for result in message.content}
                 for result in message.content:
                     failed = "failed: " if result.is_error else ""
                     self._feed.say(source, f"{result.name} → {failed}{as_text(result.content)}")
+            case "HandoffMessage" if message.content in self._results.get(source, ()):
+                pass
             case "CodeExecutionEvent":
                 self._feed.say(source, as_text(message.to_text()))
             case _ if streamed is None:

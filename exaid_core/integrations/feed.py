@@ -11,7 +11,8 @@ import logging
 from contextvars import copy_context
 from functools import partial
 from threading import RLock
-from typing import Protocol
+from typing import Protocol, Self
+from weakref import WeakValueDictionary
 
 from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.channel import MAX_AGENT_ID_CHARS, one_line
@@ -37,28 +38,40 @@ class Listener(Protocol):
 
 
 class Feed:
-    """Tells EXAID what agents say; from any thread, in one order.
-
-    Args:
-        exaid: Who is told.
-
-    Raises:
-        TypeError: It is no `EXAID` and no `SyncExaid`.
-    """
+    """Tells EXAID what agents say; from any thread, in one order. Made by `of`."""
 
     def __init__(self, exaid: Listener) -> None:
-        if not callable(getattr(exaid, "on_event", None)) or isinstance(exaid, type):
-            raise TypeError(f"exaid must be an EXAID or a SyncExaid, not {exaid!r:.60}")
+        self._exaid = exaid  # lives as long as this, which is found by its id
         self._bus = TraceBus(on_failure=self.failed)
         self._bus.subscribe(exaid.on_event)
         self._lock = RLock()
         # EXAID's tasks must not belong to the step of the framework during which they begin: a
         # model of EXAID that is made with the same framework would be overheard, too.
-        self._context = copy_context()
+        self._context = copy_context()  # of which each event has a copy: one can be within another
         # Loads the word lists here, and not in the middle of the first reply.
         find_alert("No arrest, SpO2 99 %.")
         self._speaking: set[str] = set()
         self._has_failed = False
+
+    @classmethod
+    def of(cls, exaid: Listener) -> Self:
+        """Return the feed of an EXAID: one for all who overhear for it at the same time.
+
+        So they know of each other's speakers, and say nothing twice.
+
+        Args:
+            exaid: Who is told.
+
+        Raises:
+            TypeError: It is no `EXAID` and no `SyncExaid`.
+        """
+        if not callable(getattr(exaid, "on_event", None)) or isinstance(exaid, type):
+            raise TypeError(f"exaid must be an EXAID or a SyncExaid, not {exaid!r:.60}")
+        with _FINDING:
+            feed = _FEEDS.get((cls, id(exaid)))
+            if not isinstance(feed, cls):
+                feed = _FEEDS[cls, id(exaid)] = cls(exaid)
+            return feed
 
     def start_turn(self, agent: str) -> Turn:
         """Return the turn of an agent that begins to speak.
@@ -70,7 +83,8 @@ class Feed:
         with self._lock:
             agent_id = self._free(_shown(agent))
             self._speaking.add(agent_id)
-            return Turn(self, agent_id, self._context.run(self._bus.start_turn, agent_id))
+            published = self._context.copy().run(self._bus.start_turn, agent_id)
+            return Turn(self, agent_id, published)
 
     def say(self, agent: str, text: str) -> None:
         """Take a whole turn of an agent."""
@@ -89,9 +103,9 @@ class Feed:
         with self._lock:
             if text is None:
                 self._speaking.discard(agent_id)
-                self._context.run(published.end)
+                self._context.copy().run(published.end)
             else:
-                self._context.run(published.say, text)
+                self._context.copy().run(published.say, text)
 
     def _free(self, name: str) -> str:
         agent_id, number = name, 1
@@ -99,6 +113,11 @@ class Feed:
             number += 1
             agent_id = f"{name} ({number})"
         return agent_id
+
+
+_FEEDS: WeakValueDictionary[tuple[type[Feed], int], Feed] = WeakValueDictionary()
+"""Those that somebody has, by their type and the id of their EXAID."""
+_FINDING = RLock()
 
 
 class Turn:

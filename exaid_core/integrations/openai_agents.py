@@ -45,7 +45,7 @@ class ExaidHooks(RunHooks[Any]):
     """
 
     def __init__(self, exaid: Listener) -> None:
-        self._feed = Feed(exaid)
+        self._feed = Feed.of(exaid)
         self._streamed: WeakSet[RunContextWrapper[Any]] = WeakSet()
         """Contexts of the runs whose text is read by `stream_events`."""
 

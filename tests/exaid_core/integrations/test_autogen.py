@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import TaskResult
+from autogen_agentchat.base import Handoff, TaskResult
 from autogen_agentchat.conditions import MaxMessageTermination
-from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_agentchat.ui import Console
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
@@ -81,6 +81,29 @@ async def test_tools_and_their_results(client: Client) -> None:
         )
     assert isinstance(result, TaskResult)
     assert ears.heard == [("Doctor", 'troponin: {"patient": "A"}troponin → 2.4 ng/mL')]
+
+
+async def test_what_is_said_to_hand_over_is_said_once() -> None:
+    class Transferring(OpenAIChatCompletionClient):
+        def __init__(self) -> None:
+            self.calls = [FunctionCall(id="1", name="transfer_to_surgeon", arguments="{}")]
+
+        async def create(self, messages: Any, **settings: Any) -> CreateResult:
+            content: Any = [self.calls.pop()] if self.calls else "I operate."
+            return CreateResult(finish_reason="stop", content=content, usage=NOTHING, cached=False)
+
+    client = Transferring()
+    to_surgeon = Handoff(target="surgeon", message="Please operate.")
+    agents: list[Any] = [
+        AssistantAgent("doctor", client, handoffs=[to_surgeon]),
+        AssistantAgent("surgeon", client),
+    ]
+    exaid, ears = listening()
+    async with exaid:
+        async for _ in overheard(exaid, Swarm(agents, max_turns=2).run_stream(task="How is he?")):
+            pass
+    call, result = "transfer_to_surgeon: {}", "transfer_to_surgeon → Please operate."
+    assert ears.heard == [("doctor", call + result), ("surgeon", "I operate.")]
 
 
 async def test_a_failure_is_raised_as_without(provider: FakeProvider, client: Client) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,12 +15,13 @@ import pytest
 
 from exaid_core.channel import MAX_AGENT_ID_CHARS
 from exaid_core.integrations.feed import Feed, as_text
+from exaid_core.trace.events import TraceEvent
 from tests.exaid_core.integrations.overhearing import listening, listening_in_a_thread
 
 
 def test_threads_speak_to_one_exaid_in_one_order() -> None:
     exaid, ears = listening_in_a_thread()
-    feed = Feed(exaid)
+    feed = Feed.of(exaid)
 
     def speak(number: int) -> None:
         turn = feed.start_turn(f"agent-{number}")
@@ -38,7 +41,7 @@ def test_threads_speak_to_one_exaid_in_one_order() -> None:
 async def test_an_event_of_another_thread_wakes_the_loop() -> None:
     exaid, ears = listening()
     async with exaid:
-        feed = Feed(exaid)
+        feed = Feed.of(exaid)
         await asyncio.to_thread(feed.say, "a", "word " * 70)
         await asyncio.sleep(0)  # the loop takes it without any further call
         assert exaid.log.flushes
@@ -48,11 +51,11 @@ async def test_an_event_of_another_thread_wakes_the_loop() -> None:
 async def test_what_comes_from_a_thread_just_before_the_end_is_summarised() -> None:
     exaid, ears = listening()
     async with exaid:
-        thread = threading.Thread(target=Feed(exaid).say, args=("a", "Fever."))
+        thread = threading.Thread(target=Feed.of(exaid).say, args=("a", "Fever."))
         thread.start()
         thread.join()
     assert ears.heard == [("a", "Fever.")]
-    Feed(exaid).say("a", "Too late.")
+    Feed.of(exaid).say("a", "Too late.")
     assert exaid.tail_loss() == 0
 
 
@@ -63,10 +66,37 @@ def test_an_exaid_whose_loop_has_ended_says_so(caplog: pytest.LogCaptureFixture)
         await exaid.received_trace("a", "Fever.")
 
     asyncio.run(begin())
-    Feed(exaid).say("a", "Cough.")
+    Feed.of(exaid).say("a", "Cough.")
     assert [record.message for record in caplog.records][-1:] == [
         "EXAID cannot hear all that is said: RuntimeError"
     ]
+
+
+async def test_what_is_said_while_an_event_is_taken() -> None:
+    """As when a stream that nobody reads any more is collected in the middle of it."""
+    heard: list[str] = []
+
+    class Collecting:
+        def on_event(self, event: TraceEvent) -> None:
+            heard.append(event.text)
+            if event.text == "Fever.":
+                Feed.of(self).say("b", "Cough.")
+
+    listener = Collecting()
+    feed = Feed.of(listener)
+    feed.say("a", "Fever.")
+    feed.say("a", "Rash.")
+    assert [text for text in heard if text] == ["Fever.", "Cough.", "Rash."]
+
+
+async def test_an_exaid_is_not_kept_by_those_who_told_it() -> None:
+    exaid, _ = listening()
+    async with exaid:
+        Feed.of(exaid).say("a", "Fever.")
+    gone = weakref.ref(exaid)
+    del exaid
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +112,7 @@ def test_an_exaid_whose_loop_has_ended_says_so(caplog: pytest.LogCaptureFixture)
 async def test_any_name_can_be_shown(name: Any, shown: str) -> None:
     exaid, ears = listening()
     async with exaid:
-        Feed(exaid).say(name, "Fever.")
+        Feed.of(exaid).say(name, "Fever.")
     assert [agent for agent, _ in ears.heard] == [shown]
 
 
