@@ -15,7 +15,7 @@ try:
     from langchain_core.messages import BaseMessage
     from langchain_core.outputs import ChatGeneration, LLMResult
 
-    from exaid_core.integrations.langchain_text import Step, content, result, update
+    from exaid_core.integrations.langchain_text import Step, content, results, update
 except ModuleNotFoundError as error:
     raise ImportError(
         "ExaidCallback needs langchain-core: pip install 'mdagents-bench[langchain]'"
@@ -28,6 +28,13 @@ P = ParamSpec("P")
 _BRANCH = "map:key:"  # LangChain's tag of a branch of a RunnableParallel
 _TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
+_OF_AN_AGENT = frozenset(
+    {
+        # The nodes of which `create_agent` and `create_react_agent` make the graph of one agent.
+        *("agent", "model", "tools", "pre_model_hook", "post_model_hook"),
+        "generate_structured_response",
+    }
+)
 
 
 class _Nothing:
@@ -66,16 +73,35 @@ class _Run:
     """The run that nothing is around."""
     agent: str
     """Who speaks in it; empty if only its own kind tells."""
+    name: str = ""
+    """What a chain was called."""
+    node: str = ""
+    """The node of a graph in which it runs."""
+    place: str = ""
+    """That node and those around: LangGraph's `langgraph_checkpoint_ns`."""
     steps: tuple[Step, ...] = ()
     """The nodes in which it runs: of the graph, of a graph in that, and so on."""
     step: str = ""
     """Of a node: where it is in the graphs."""
     turn: Turn | None = None
-    """Of a model or a tool."""
+    """Of a model."""
     tool: str = ""
     """Name of a tool."""
     told_by: str = ""
     """How its text comes in pieces, `tokens` or `events`; the other one would be the same again."""
+    callbacks: int = 1
+    """How often each piece comes: LangChain tells a callback as often as it was given."""
+    pieces: int = 0
+    """How often one has come."""
+
+
+class _Hearing(Feed):
+    """What all callbacks of an EXAID hear: they may be told of the same run."""
+
+    def __init__(self, exaid: Listener) -> None:
+        super().__init__(exaid)
+        self.runs: dict[UUID, _Run] = {}
+        self.steps: dict[str, Step] = {}
 
 
 class ExaidCallback(AsyncCallbackHandler):
@@ -84,14 +110,16 @@ class ExaidCallback(AsyncCallbackHandler):
         async with EXAID() as exaid:
             await graph.ainvoke(state, config={"callbacks": [ExaidCallback(exaid)]})
 
-    An agent is a node of the graph; without a graph, what the run or a run around it is called,
-    else its first tag, else the class of the model. Its text is taken token by token where the
+    An agent is a node of the graph, or the graph that is made of one agent (by `create_agent`, for
+    example); without a graph, what the run or a run around it is called, else its first tag, else
+    the class of the model. Its text is taken token by token where the
     model streams, else whole. Tool calls, their results and failures are turns, too, and so is the
     text that a node returns in which no model has spoken: messages of agents and texts that were
     not in its input. Reasoning is left out, and of data that is longer than `LONGEST_DATA` the end.
 
     The program goes on as without it: it waits for nothing and raises nothing. One handler may be
-    used for several runs at the same time, with synchronous methods and from any thread.
+    used for several runs at the same time, with synchronous methods and from any thread; several
+    of one EXAID are as good as one.
 
     Args:
         exaid: An `EXAID` or a `SyncExaid`; closed by its owner, after the program.
@@ -103,9 +131,8 @@ class ExaidCallback(AsyncCallbackHandler):
     run_inline = True
 
     def __init__(self, exaid: Listener) -> None:
-        self._feed = Feed(exaid)
-        self._runs: dict[UUID, _Run] = {}
-        self._steps: dict[str, Step] = {}
+        self._feed = _Hearing.of(exaid)
+        self._runs, self._steps = self._feed.runs, self._feed.steps
 
     @property
     def ignore_retriever(self) -> bool:
@@ -242,12 +269,15 @@ class ExaidCallback(AsyncCallbackHandler):
         inputs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Begin the turn of a tool; a call that was not a model's is told, too."""
+        """Remember who calls a tool; take a call that was not a model's."""
+        if run_id in self._runs:
+            return
         name = str((serialized or {}).get("name") or kwargs.get("name") or "tool")
-        run = self._begin(run_id, parent_run_id, tags, metadata, None, "tool")
+        run = self._add(run_id, parent_run_id, tags, metadata, "", "tool")
         run.tool = name
-        if not kwargs.get("tool_call_id") and run.turn is not None:
-            run.turn.say(f"{name}: {as_text(inputs if inputs is not None else input_str)}\n")
+        if not kwargs.get("tool_call_id"):
+            arguments = as_text(inputs if inputs is not None else input_str)
+            self._feed.say(run.agent, f"{name}: {arguments}\n")
 
     @_at_once
     def on_tool_end(
@@ -260,15 +290,13 @@ class ExaidCallback(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Take the result of a tool."""
-        run = self._runs.get(run_id)
-        try:
-            if run is not None and run.turn is not None:
-                text = result(output)
-                for step in run.steps:
-                    step.results.add(text)
-                run.turn.say(f"{run.tool} → {text}")
-        finally:
-            self._end(run_id)
+        run = self._runs.pop(run_id, None)
+        if run is not None:
+            texts = results(output)
+            for step in run.steps:
+                step.results.update(texts)
+            said = "\n".join(texts)
+            self._feed.say(run.agent, f"{run.tool} → {said}")
 
     @_at_once
     def on_tool_error(
@@ -298,19 +326,17 @@ class ExaidCallback(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Remember who speaks in a run."""
+        if run_id in self._runs:
+            return
         name = str(kwargs.get("name") or "")
-        known = metadata or {}
-        place = str(known.get("langgraph_checkpoint_ns") or "")
+        node, place = _where(metadata)
         step = ""
         # The outermost run of a node, or of a task, has its name; what runs in it may have, too.
-        if place and name == known.get("langgraph_node") and place not in self._steps:
+        if place and name == node and place not in self._steps:
             step = place
             self._steps[step] = Step(inputs)
-        if name.startswith(_UNNAMED) or name == _kind(serialized):
-            name = ""
-        agent = self._agent(parent_run_id, tags, metadata, name)
-        root = self._root(run_id, parent_run_id)
-        self._runs[run_id] = _Run(root, agent, self._steps_around(metadata), step)
+        own = "" if name.startswith(_UNNAMED) or name == _kind(serialized) else name
+        self._add(run_id, parent_run_id, tags, metadata, own).step = step
 
     @_at_once
     def on_chain_end(
@@ -355,13 +381,30 @@ class ExaidCallback(AsyncCallbackHandler):
         metadata: Mapping[str, Any] | None,
         name: object,
         kind: str,
-    ) -> _Run:
+    ) -> None:
+        if run_id in self._runs:
+            self._runs[run_id].callbacks += 1
+            return
         own = str(name) if name and name != kind else ""
-        agent = self._agent(parent_run_id, tags, metadata, own)
-        if not agent:
+        run = self._add(run_id, parent_run_id, tags, metadata, own, kind)
+        run.turn = self._feed.start_turn(run.agent)
+
+    def _add(
+        self,
+        run_id: UUID,
+        parent_run_id: UUID | None,
+        tags: Sequence[str] | None,
+        metadata: Mapping[str, Any] | None,
+        name: str,
+        kind: str = "",
+    ) -> _Run:
+        around = self._runs.get(parent_run_id) if parent_run_id else None
+        node, place = _where(metadata)
+        agent = _agent(around, node, place, tags, name)
+        if not agent and kind:
             agent = next((tag for tag in tags or () if not tag.startswith(_TAGS)), kind)
-        root, steps = self._root(run_id, parent_run_id), self._steps_around(metadata)
-        run = _Run(root, agent, steps, turn=self._feed.start_turn(agent))
+        root = around.root if around else run_id
+        run = _Run(root, agent, name, node, place, self._steps_around(place))
         self._runs[run_id] = run
         return run
 
@@ -377,25 +420,27 @@ class ExaidCallback(AsyncCallbackHandler):
                     self._end(other_id)
         return run, self._steps.pop(run.step, None)
 
-    def _root(self, run_id: UUID, parent_run_id: UUID | None) -> UUID:
-        around = self._runs.get(parent_run_id) if parent_run_id else None
-        return around.root if around else run_id
-
     def _end(self, run_id: UUID, error: BaseException | None = None) -> None:
         run = self._runs.pop(run_id, None)
-        if run is None or run.turn is None:
+        if run is None:
             return
         if error is not None:
             for step in run.steps:
                 step.error = error
-        run.turn.end(error, run.tool)
+        if run.turn is not None:
+            run.turn.end(error)
+        elif run.tool and error is not None:
+            self._feed.start_turn(run.agent).end(error, run.tool)
 
     def _is_told_by(self, run_id: UUID, way: str) -> bool:
         run = self._runs.get(run_id)
         if run is None:
             return False
         run.told_by = run.told_by or way
-        return run.told_by == way
+        if run.told_by != way:
+            return False
+        run.pieces += 1
+        return run.pieces % run.callbacks == 0
 
     def _say(self, run_id: UUID, text: str) -> None:
         run = self._runs.get(run_id)
@@ -421,25 +466,30 @@ class ExaidCallback(AsyncCallbackHandler):
         for wrong in getattr(generation.message, "invalid_tool_calls", ()):
             self._say_call(run_id, wrong["name"], wrong["args"])
 
-    def _agent(
-        self,
-        parent_run_id: UUID | None,
-        tags: Sequence[str] | None,
-        metadata: Mapping[str, Any] | None,
-        name: str,
-    ) -> str:
-        node = (metadata or {}).get("langgraph_node")
-        if node:
-            return str(node)
-        branch = next((t.removeprefix(_BRANCH) for t in tags or () if t.startswith(_BRANCH)), "")
-        around = self._runs.get(parent_run_id) if parent_run_id else None
-        return name or branch or (around.agent if around else "")
-
-    def _steps_around(self, metadata: Mapping[str, Any] | None) -> tuple[Step, ...]:
-        place = str((metadata or {}).get("langgraph_checkpoint_ns") or "")
+    def _steps_around(self, place: str) -> tuple[Step, ...]:
         parts = place.split("|")
         places = ("|".join(parts[: count + 1]) for count in range(len(parts)))
         return tuple(self._steps[each] for each in places if each in self._steps)
+
+
+def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Return the node of a graph in which something runs, and its place."""
+    known = metadata or {}
+    node, place = known.get("langgraph_node"), known.get("langgraph_checkpoint_ns")
+    return str(node or ""), str(place or "")
+
+
+def _agent(
+    around: _Run | None, node: str, place: str, tags: Sequence[str] | None, name: str
+) -> str:
+    """Return who speaks in a run; empty where nothing tells."""
+    if node in _OF_AN_AGENT and around:
+        is_tool_of_another = around.place != place and around.node in _OF_AN_AGENT
+        return (around.name if is_tool_of_another else "") or around.agent or node
+    if node:
+        return node
+    branch = next((t.removeprefix(_BRANCH) for t in tags or () if t.startswith(_BRANCH)), "")
+    return name or branch or (around.agent if around else "")
 
 
 def _spoken(steps: Sequence[Step]) -> None:

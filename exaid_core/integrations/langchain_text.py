@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -33,30 +33,56 @@ def content(message: BaseMessage) -> str:
     return str(message.text) or (refusal if isinstance(refusal, str) else "")
 
 
-def result(output: object) -> str:
-    """Return the result of a tool as text."""
-    if isinstance(output, ToolMessage):
-        failed = "failed: " if output.status == "error" else ""
-        return failed + as_text(output.text or output.content)
-    if type(output).__name__ == "Command":  # LangGraph's, which need not be installed
-        return "\n".join(update(output, Step(None)))
-    return as_text(output)
+def results(output: object) -> list[str]:
+    """Return the result of a tool as texts."""
+    if type(output).__name__ != "Command":  # LangGraph's, which need not be installed
+        return [_result(output)]
+    # What such a tool changes; of the messages its own, since it may repeat the others.
+    texts: list[str] = []
+    for name, value in _changes(output):
+        if isinstance(value, ToolMessage):
+            texts.append(_result(value))
+        elif isinstance(value, str):
+            texts += _said(name, value)
+    return texts
 
 
 def update(outputs: object, step: Step) -> list[str]:
     """Return what a node says in its update of the state: what was not there before."""
+    before = {key for value in _values(step.inputs) for key in _keys(value)}
+    return [
+        text
+        for name, value in _changes(outputs)
+        if before.isdisjoint(_keys(value)) and not _is_of_a_tool(name, value, step)
+        for text in _said(name, value)
+    ]
+
+
+def _changes(outputs: object) -> Iterator[tuple[str, object]]:
+    """Yield the values in an update of the state, each with the name of its field."""
     if type(outputs).__name__ == "Command":
         outputs = getattr(outputs, "update", None)
-    known, new = _state(step.inputs), _state(outputs)
-    if not new and not isinstance(outputs, Mapping):
-        new = {"": outputs}
-    before = {key for value in known.values() for each in _items(value) for key in _keys(each)}
-    texts: list[str] = []
-    for name, value in new.items():
-        for each in _items(value):
-            if before.isdisjoint(_keys(each)) and not _is_of_a_tool(each, step):
-                texts += _said(name, each)
-    return texts
+    state = _state(outputs)
+    if state is not None:
+        for name, value in state.items():
+            # LangGraph's, around a value that is not added to what is there.
+            value = getattr(value, "value", None) if type(value).__name__ == "Overwrite" else value
+            for each in _items(value):
+                yield name, each
+        return
+    for each in _items(outputs):
+        if type(each).__name__ == "Command" or _state(each) is not None:
+            yield from _changes(each)  # of a list of updates
+        elif isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str):
+            yield from _changes({each[0]: each[1]})
+        else:
+            yield "", each
+
+
+def _values(state: object) -> Iterator[object]:
+    """Yield the values of a state, also of the one that LangGraph hands to a tool."""
+    for name, value in (_state(state) or {}).items():
+        yield from _values(value) if name == "state" else _items(value)
 
 
 def _items(value: object) -> Sequence[object]:
@@ -71,22 +97,32 @@ def _keys(value: object) -> set[object]:
     return identity | {value.id} if isinstance(value, BaseMessage) and value.id else identity
 
 
-def _is_of_a_tool(value: object, step: Step) -> bool:
+def _is_of_a_tool(name: str, value: object, step: Step) -> bool:
     """Return whether a value is what a tool has said in the same step."""
     if isinstance(value, ToolMessage):
         is_told = value.status == "error" and step.error is not None
-        return is_told or result(value) in step.results
-    return isinstance(value, str) and as_text(value) in step.results
+        return is_told or _result(value) in step.results
+    if isinstance(value, str):
+        return as_text(value) in step.results or not step.results.isdisjoint(_said(name, value))
+    return False
 
 
-def _state(state: object) -> Mapping[str, object]:
+def _result(output: object) -> str:
+    if not isinstance(output, ToolMessage):
+        return as_text(output)
+    failed = "failed: " if output.status == "error" else ""
+    return failed + as_text(output.text or output.content)
+
+
+def _state(state: object) -> Mapping[str, object] | None:
+    """Return the fields of a state; None if it is none."""
     if isinstance(state, Mapping):
-        return state
+        return None if "role" in state and "content" in state else state  # that is a message
     if isinstance(state, BaseModel) and not isinstance(state, BaseMessage):
         return dict(state)
     if is_dataclass(state) and not isinstance(state, type):
         return {each.name: getattr(state, each.name, None) for each in fields(state)}
-    return {}
+    return None
 
 
 def _said(name: str, value: object) -> list[str]:

@@ -7,6 +7,7 @@ import logging
 import operator
 import threading
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,12 +29,18 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
-from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool
+from langchain_core.tools import (
+    BaseTool,
+    InjectedToolCallId,
+    StructuredTool,
+    ToolException,
+    tool,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph, add_messages
-from langgraph.prebuilt import ToolNode
-from langgraph.types import Command, Send, interrupt
+from langgraph.prebuilt import InjectedState, ToolNode, create_react_agent
+from langgraph.types import Command, Overwrite, Send, interrupt
 
 from exaid_core import EXAID, TraceBus
 from exaid_core.integrations import langchain
@@ -297,6 +304,86 @@ async def test_agents_of_a_sub_graph() -> None:
         ], "and the node around it says nothing again"
 
 
+def prebuilt(name: str | None, *messages: Any, tools: Any = ()) -> Any:
+    """An agent of LangGraph's own, whose nodes are `agent` and `tools`."""
+
+    class WithTools(Speaker):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            return self
+
+    model = WithTools(says=[[message] for message in messages], disable_streaming=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it moves to another package
+        return create_react_agent(model, list(tools) or [troponin], name=name)
+
+
+async def test_each_prebuilt_agent_has_its_own_name() -> None:
+    heart = prebuilt("heart", calls("troponin", patient="Doe"), AIMessage("Infarction."))
+    lungs = prebuilt(None, AIMessage("Clear."))
+
+    @tool
+    async def ask_kidneys(question: str) -> str:
+        """Ask the nephrologist."""
+        asked = await prebuilt("kidneys", AIMessage("Fine.")).ainvoke(ASKED)
+        return str(asked["messages"][-1].text)
+
+    chief = prebuilt("chief", calls("ask_kidneys", question="?"), AIMessage("Stent."),
+                     tools=[ask_kidneys])  # fmt: skip
+    graph: Any = StateGraph(Talk)
+    for name, node in {"heart": heart, "lungs": lungs, "end": chief}.items():
+        graph.add_node(name, node)
+    for before, after in pairwise([START, "heart", "lungs", "end"]):
+        graph.add_edge(before, after)
+    assert (await hear(graph.compile(), ASKED)).heard == [
+        ("heart", f'troponin: {{"patient": "Doe"}}troponin → {TEXT} (Doe)Infarction.'),
+        ("lungs", "Clear."),
+        ("end", 'ask_kidneys: {"question": "?"}'),
+        ("kidneys", "Fine."),
+        ("end", "ask_kidneys → Fine.Stent."),
+    ]
+    assert (await hear(prebuilt("solo", AIMessage("Alone.")), ASKED)).heard == [("solo", "Alone.")]
+    assert (await hear(prebuilt(None, AIMessage("Alone.")), ASKED)).heard == [("agent", "Alone.")]
+
+
+async def test_a_tool_that_hands_over_does_not_say_again_what_was_said() -> None:
+    @tool
+    def hand_over(
+        state: Annotated[Any, InjectedState], call_id: Annotated[str, InjectedToolCallId]
+    ) -> Any:
+        """Hand over to the lungs."""
+        told = ToolMessage("Over to you.", tool_call_id=call_id)
+        update = {"messages": [*state["messages"], told], "plan": "Look at the lungs."}
+        return Command(goto="lungs", graph=Command.PARENT, update=update)
+
+    class Planned(Talk):
+        plan: str
+
+    graph: Any = StateGraph(Planned)
+    graph.add_node("heart", prebuilt("heart", calls("hand_over"), tools=[hand_over]))
+    graph.add_node("lungs", prebuilt("lungs", AIMessage("Clear.")))
+    graph.add_edge(START, "heart")
+    assert (await hear(graph.compile(), ASKED)).heard == [
+        ("heart", "hand_over: {}hand_over → Over to you.\nplan: Look at the lungs."),
+        ("lungs", "Clear."),
+    ]
+
+
+async def test_tools_that_work_at_the_same_time() -> None:
+    both = asyncio.Barrier(2)
+
+    @tool
+    async def ecg(patient: str) -> str:
+        """Return the latest ECG."""
+        await both.wait()
+        return f"ECG of {patient}. "
+
+    asked = [calls("ecg", patient=name).tool_calls[0] | {"id": name} for name in ("A", "B")]
+    model = says(AIMessage("", tool_calls=asked), AIMessage("Infarction."))
+    ears = await hear(agent_with_tool(model, ecg), ASKED)
+    assert {agent for agent, _ in ears.heard} == {"doctor", "tools"}
+    assert sorted(ears.text_of("tools").split("ecg → ")) == ["", "ECG of A. ", "ECG of B. "]
+
+
 async def test_tasks_of_a_function_that_is_a_graph() -> None:
     model = streams(*PIECES)
 
@@ -308,11 +395,19 @@ async def test_tasks_of_a_function_that_is_a_graph() -> None:
     async def rules(question: str) -> str:
         return "Give aspirin."
 
-    @entrypoint()
-    async def flow(question: str) -> dict[str, str]:
-        return {"doctor": await doctor(question), "rules": await rules(question)}
+    @task
+    async def nurse(question: str) -> list[dict[str, str]]:
+        return [{"role": "assistant", "content": "He is pale."}]
 
-    assert (await hear(flow, "?")).heard == [("doctor", TEXT), ("rules", "Give aspirin.")]
+    @entrypoint()
+    async def flow(question: str) -> list[Any]:
+        return [await each(question) for each in (doctor, rules, nurse)]
+
+    assert (await hear(flow, "?")).heard == [
+        ("doctor", TEXT),
+        ("rules", "Give aspirin."),
+        ("nurse", "He is pale."),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -482,6 +577,10 @@ async def test_an_interrupt_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("update", "said"),
     [
+        ([Command(update={"plan": "Give aspirin."}), {"notes": ["Now."]}],
+         "plan: Give aspirin.\nnotes: Now."),
+        (Command(update=[("plan", "Give aspirin.")]), "plan: Give aspirin."),
+        ({"notes": Overwrite(["Give aspirin."])}, "notes: Give aspirin."),
         ({"plan": "Give aspirin."}, "plan: Give aspirin."),
         (Command(update={"plan": "Give aspirin."}, goto=END), "plan: Give aspirin."),
         ({"case": "chest pain", "plan": "  "}, ""),
@@ -490,7 +589,7 @@ async def test_an_interrupt_is_no_failure() -> None:
         ({}, ""),
         (Slotted("Give aspirin."), "plan: Give aspirin."),
     ],
-)
+)  # fmt: skip
 async def test_what_a_node_says_without_a_model(update: Any, said: str) -> None:
     ears = await hear(graph_of(a=lambda state: update), CASE)
     assert ears.text_of("a") == said
@@ -569,6 +668,53 @@ async def test_a_closed_exaid_and_a_broken_one_change_nothing() -> None:
 def test_what_is_no_exaid_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="exaid must be an EXAID or a SyncExaid"):
         ExaidCallback(wrong)
+
+
+async def test_a_callback_for_each_run_of_one_exaid() -> None:
+    exaid, ears = listening()
+    graphs = [graph_of(a=asks(streams(f"Run {n}. ", "Fever."))) for n in range(3)]
+    async with exaid:
+        await exaid.received_trace("user", "How is he?")
+        for graph in graphs:
+            await graph.ainvoke(CASE, config={"callbacks": [ExaidCallback(exaid)]})
+    said = "".join(f"Run {n}. Fever." for n in range(3))
+    assert ears.heard == [("user", "How is he?"), ("a", said)]
+    seqs = [seq for flush in exaid.log.flushes for seq in (flush.start_seq, flush.end_seq)]
+    assert seqs == sorted(seqs), "and no two texts have one number"
+    assert len(set(seqs[::2])) == len(exaid.log.flushes)
+
+
+async def test_callbacks_of_runs_at_the_same_time_tell_their_speakers_apart() -> None:
+    graph = graph_of(a=asks(streams(*"Fever.", pause=lambda: asyncio.sleep(0))))
+    exaid, ears = listening()
+    async with exaid:
+        configs: Any = [{"callbacks": [ExaidCallback(exaid)]} for _ in range(3)]
+        await asyncio.gather(*(graph.ainvoke(CASE, config=config) for config in configs))
+    assert [ears.text_of(f"a{n}") for n in ("", " (2)", " (3)")] == ["Fever."] * 3
+
+
+@pytest.mark.parametrize("is_one", [True, False])
+async def test_a_run_that_several_callbacks_are_told_of_is_heard_once(is_one: bool) -> None:
+    exaid, ears = listening()
+    first = ExaidCallback(exaid)
+
+    def callbacks() -> Any:
+        return [first if is_one else ExaidCallback(exaid)]
+
+    model = streams(*PIECES, callbacks=callbacks())
+    spoken = model.with_config(callbacks=callbacks())
+
+    async def within(state: State) -> State:
+        said = await spoken.ainvoke("?", config={"callbacks": callbacks()})
+        await troponin.ainvoke({"patient": "Doe"}, config={"callbacks": callbacks() + callbacks()})
+        return {"notes": [str(said.text)]}
+
+    graph = graph_of(a=within, b=lambda state: {"plan": "Give aspirin."})
+    async with exaid:
+        config: Any = {"callbacks": callbacks() + callbacks()}
+        await graph.with_config(callbacks=callbacks()).ainvoke(CASE, config=config)
+    told = f'troponin: {{"patient": "Doe"}}\ntroponin → {TEXT} (Doe)'
+    assert ears.heard == [("a", TEXT + told), ("b", "plan: Give aspirin.")]
 
 
 async def test_a_model_of_exaid_that_is_made_with_langchain_is_not_overheard() -> None:
