@@ -12,14 +12,13 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.clock import Clock
@@ -499,35 +498,45 @@ class _ModelOfRole:
     """The model of a role with connections of its own in each event loop.
 
     A program that calls `asyncio.run` several times, or calls from threads, has several loops, and
-    a connection belongs to the one in which it was made.
+    a connection belongs to the one in which it was made. It ends with that.
     """
 
     def __init__(self, role: LLMRole) -> None:
-        self._environment = parse_environment(read_variables())
-        self._spec = ModelChooser(self._environment, load_model_configs()).for_role(role)
-        self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, ChatModel] = WeakKeyDictionary()
-        first = self._model()
-        self._unused = [first]
+        self._environment, configs = parse_environment(read_variables()), load_model_configs()
+        self._spec = ModelChooser(self._environment, configs).for_role(role)
+        check_reachable(self._spec, self._environment, configs)
+        self._of_loop: dict[
+            asyncio.AbstractEventLoop, tuple[ChatModel, AsyncGenerator[ChatModel, None]]
+        ] = {}
         self.name = str(self._spec)
-        self.is_local: bool = getattr(first, "is_local", False)
-        self.is_small: bool = getattr(first, "is_small", False)
+        self.is_local = self._spec.provider is Provider.LOCAL
+        self.is_small = configs.info(self._spec.provider, self._spec.name).is_small
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`."""
         loop = asyncio.get_running_loop()
         if loop not in self._of_loop:
-            self._of_loop[loop] = self._unused.pop() if self._unused else self._model()
-        return await self._of_loop[loop].generate(request, on_text)
+            for ended in [one for one in tuple(self._of_loop) if one.is_closed()]:
+                self._of_loop.pop(ended, None)
+            models = self._until_the_loop_ends()
+            self._of_loop[loop] = await anext(models), models
+        model, _ = self._of_loop[loop]
+        return await model.generate(request, on_text)
 
-    def _model(self) -> ChatModel:
+    async def _until_the_loop_ends(self) -> AsyncGenerator[ChatModel, None]:
         runtime = Runtime(self._environment, Ledger(), is_closed_at_the_end=False)
-        return ModelRegistry(runtime).model(self._spec)
+        registry = ModelRegistry(runtime)
+        try:
+            yield registry.model(self._spec)
+        finally:  # by `asyncio.run`, for example, which closes the generators of its loop
+            await registry.aclose()
 
 
 def get_llm(role: LLMRole) -> ChatModel:
-    """Return the model of a role, with connections of its own that live as long as the process.
+    """Return the model of a role, with connections of its own.
 
-    It may be called in any event loop; each has connections of its own.
+    It may be called in any event loop. Each has connections of its own, and for a local model a
+    server of its own, which live as long as the loop.
 
     Raises:
         ConfigError: See `RoleModels.model`.
