@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil
 from typing import Any, Literal
 
 try:
@@ -78,6 +79,10 @@ class _Run:
     @classmethod
     def of(cls, config: RunnableConfig | None) -> _Run:
         return cls(ensure_config(config).get("metadata") or {}, [])
+
+    async def end(self) -> None:
+        for chunks in self.streams:
+            await chunks.aclose()
 
 
 class ChatModelAdapter(BaseChatModel):
@@ -156,6 +161,10 @@ class ChatModelAdapter(BaseChatModel):
         params = super()._get_ls_params(stop=stop or self.stop, **kwargs)
         name = self._spec.partition("/")[2] or self._spec
         return LangSmithParams(**{"ls_model_name": name, **params, "ls_provider": self._provider})
+
+    def get_num_tokens(self, text: str) -> int:
+        """Return about how many tokens a text has, for `trim_messages`: one for 4 characters."""
+        return ceil(len(text) / _CHARS_PER_TOKEN)
 
     # -- tools and structured output ------------------------------------------------------------
 
@@ -275,9 +284,12 @@ class ChatModelAdapter(BaseChatModel):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """See `Runnable.ainvoke`."""
-        model = self._in(_Run.of(config))
-        return await BaseChatModel.ainvoke(model, input, config, stop=stop, **kwargs)
+        """See `Runnable.ainvoke`; once it is cancelled, its call has ended."""
+        run = _Run.of(config)
+        try:
+            return await BaseChatModel.ainvoke(self._in(run), input, config, stop=stop, **kwargs)
+        finally:
+            await run.end()
 
     def stream(
         self,
@@ -307,8 +319,7 @@ class ChatModelAdapter(BaseChatModel):
                 yield chunk
         finally:
             await stream.aclose()  # type: ignore[attr-defined] # it is a generator
-            for chunks in run.streams:
-                await chunks.aclose()
+            await run.end()
 
     def _in(self, run: _Run) -> ChatModelAdapter:
         """Return this model for one run."""

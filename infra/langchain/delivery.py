@@ -61,8 +61,8 @@ class Delivery:
         done = len(self._delivered)
         if not text.startswith(self._delivered):
             raise ProviderError(
-                f"the reply broke off after {done} characters had been streamed, and the model's "
-                "next one differs from them; set disable_streaming=True where that must not happen",
+                f"{done} characters had been streamed when the reply broke off or was refused, and "
+                "what came instead differs; set disable_streaming=True where that must not happen",
                 kind=ErrorKind.CONNECTION,
             )
         self._delivered = text

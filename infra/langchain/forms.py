@@ -4,8 +4,8 @@
 required, no other is allowed, nothing refers to something else. So a model is asked in that part:
 
 - an optional property may be null, and null is left out of the result;
-- a value whose schema leaves its form open (any value, an object without properties) is asked for
-  as a text of JSON, and read;
+- a value whose schema leaves its form open (any value, an object without properties) or refers to
+  itself, so that its depth has no bound, is asked for as a text of JSON, and read;
 - what a strict mode does not know (`format`, `not`, …) is not sent.
 
 The reply is then checked against the whole schema, and asked for again if it does not fit.
@@ -34,7 +34,10 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
     "boolean": (),
     "null": (),
 }
-OPEN = "A value whose schema leaves its form open is written as a string that holds JSON."
+OPEN = (
+    "A value whose schema leaves its form open, or refers back to itself, is written as a string "
+    "that holds JSON."
+)
 """What a model is told beside a schema that is open."""
 _TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
 _MOST_ITEMS = 16
@@ -84,27 +87,29 @@ class Shape:
             needs a bound; None where nothing needs one.
 
     Raises:
-        ConfigError: It refers to itself or to nothing, or is no JSON schema.
+        ConfigError: It refers to nothing, or is no JSON schema.
     """
 
     def __init__(self, schema: JsonSchema, name: str, longest: int | None = None) -> None:
         self._name = name
         self._longest = longest
-        self.schema: JsonSchema = self._resolved(schema, schema, ())
-        """The whole schema, with what it refers to in its place."""
+        self._refers_to_itself = False
+        self._schema: JsonSchema = self._resolved(schema, schema, ())
+        self.told = schema if self._refers_to_itself else self._schema
+        """The whole schema, with what it refers to in its place where that has an end."""
         try:
-            self._validator = jsonschema_rs.validator_for(self.schema)
+            self._validator = jsonschema_rs.validator_for(self.told)
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise ConfigError(f"the schema of {name} is no JSON schema: {_line(error)}") from None
         self.is_open = False
         """Whether some value is asked for as a text of JSON."""
-        self.asked = self._asked(self.schema)
+        self.asked = self._asked(self._schema)
         """The schema that a model is asked for."""
 
     @property
     def has_fields(self) -> bool:
         """Whether a value is an object with named properties."""
-        return bool(self.schema.get("properties"))
+        return bool(self._schema.get("properties"))
 
     def read(self, value: object) -> Any:
         """Return the value that a model means.
@@ -112,7 +117,7 @@ class Shape:
         Raises:
             ValueError: It does not fit the schema.
         """
-        meant = _meant(self.schema, value)
+        meant = _meant(self._schema, value)
         error = next(self._validator.iter_errors(meant), None)
         if error is not None:
             place = "".join(f"[{part!r}]" for part in error.instance_path)
@@ -127,10 +132,8 @@ class Shape:
         reference = node.get("$ref")
         if isinstance(reference, str):
             if reference in path:
-                raise ConfigError(
-                    f"the schema of {self._name} refers to itself ({reference}), so that its depth "
-                    "has no bound; give the depth that is needed as schemas of their own"
-                )
+                self._refers_to_itself = True
+                return {}
             target = self._resolved(_target(root, reference, self._name), root, (*path, reference))
             beside = {key: value for key, value in node.items() if key != "$ref"}
             return target | self._resolved(beside, root, path) if beside else target

@@ -26,6 +26,7 @@ from langchain_core.messages import (
 
 from infra.chat import ChatMessage
 from infra.errors import ConfigError
+from infra.files.text import well_formed
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",
@@ -65,7 +66,7 @@ def prompt_of(messages: Sequence[BaseMessage], instructions: str = "") -> tuple[
     Raises:
         ConfigError: There is none, or one holds what is neither text nor a tool call.
     """
-    prompt = list(_told(messages))
+    prompt = [ChatMessage(one.role, well_formed(one.content)) for one in _told(messages)]
     if not prompt:
         raise ConfigError("there is no message to reply to")
     if instructions:
@@ -151,6 +152,8 @@ def _text_of_block(block: str | dict[Any, Any], message: BaseMessage) -> str:
         return text
     if isinstance(message, AIMessage) and kind in _NOT_TOLD_AGAIN:
         return ""
+    if isinstance(message, ToolMessage) and kind in (None, "json"):
+        return json_line(block.get("json", block))
     raise ConfigError(
         f"a message of type '{message.type}' holds a content block of type '{kind}', but the model "
         "is given text only; put what it should know into text"

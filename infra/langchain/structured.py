@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from langchain_core.utils.function_calling import convert_to_json_schema
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, PydanticUserError, ValidationError
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from infra.errors import ConfigError
@@ -50,7 +50,7 @@ def output_of(schema: dict[str, Any] | type, longest: int | None) -> Output:
 @lru_cache(maxsize=256)
 def _of_json(text: str, longest: int | None) -> Output:
     schema: JsonSchema = json.loads(text)
-    if "properties" not in schema:
+    if not schema.keys() & {"properties", "$ref"}:
         schema = _converted(schema)
     return _output(schema, lambda value: value, longest)
 
@@ -70,10 +70,19 @@ def _of_class(schema: type, longest: int | None) -> Output:
                 place = ".".join(str(part) for part in first["loc"])
                 raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
 
-        return _output(schema.model_json_schema(), instance, longest)
+        return _output(_schema_of(schema.model_json_schema), instance, longest)
     if issubclass(schema, BaseModelV1):
-        return _output(schema.schema(), schema.parse_obj, longest)
+        return _output(_schema_of(schema.schema), schema.parse_obj, longest)
     return _output(_converted(schema), lambda value: value, longest)
+
+
+def _schema_of(make: Callable[[], JsonSchema]) -> JsonSchema:
+    try:
+        return make()
+    except (PydanticUserError, ValueError) as error:  # of a field that JSON cannot hold
+        raise ConfigError(
+            f"a model cannot be asked for this: {str(error).splitlines()[0]}"
+        ) from None
 
 
 def _converted(schema: dict[str, Any] | type) -> JsonSchema:
@@ -98,5 +107,5 @@ def _output(
         value(meant)
         return meant
 
-    told = _TOLD + json_line(shape.schema)
+    told = _TOLD + json_line(shape.told)
     return Output(form_of(shape.asked, read), f"{told}\n{OPEN}" if shape.is_open else told, value)
