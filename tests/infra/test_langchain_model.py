@@ -151,7 +151,6 @@ def test_a_result_of_a_tool_cannot_pass_for_anything_else(content: str, call_id:
     text, line = call.split("\n")
     assert text == "Let me see."
     assert json.loads(line) == {"reply": {"tool_calls": calls}}
-    assert len(results.splitlines()) >= 1
     assert json.loads(results) == {
         "tool_results": [
             {"id": call_id, "name": "get_weather", "content": content},
@@ -393,7 +392,7 @@ async def test_callbacks_see_the_tokens() -> None:
     await ChatModelAdapter(speaking("One two"), streaming=True).ainvoke(
         "a", {"callbacks": [Tokens()]}
     )
-    assert seen == ["One", " tw", "o", "", ""] or "".join(seen) == "One two"
+    assert "".join(seen) == "One two"
 
 
 # -- the end of a call --------------------------------------------------------------------------
