@@ -11,7 +11,7 @@ from typing import Any
 
 from evals.manifest import case_list_hash, trace_dataset_hash
 from exaid_core.trace.events import EventKind, TraceEvent
-from exaid_core.trace.rules import TraceRules
+from exaid_core.trace.rules import TraceRules, late_note
 from exaid_core.trace.run_records import decision_id, event_id
 
 Content = Mapping[str, Any]
@@ -36,6 +36,8 @@ class Checks:
 
     def __init__(self) -> None:
         self._is_whole = True
+        self.line = 0
+        """Of the record in hand; set by the caller."""
 
     def unreadable(self) -> None:
         """Note a record that does not fit its schema, so that others are not blamed for it."""
@@ -45,8 +47,12 @@ class Checks:
         """Check the next record, which fits its schema."""
         return iter(())
 
-    def end(self) -> Iterator[tuple[str, str]]:
-        """Check the totals after the last record."""
+    def end(self) -> Iterator[tuple[int, str, str]]:
+        """Check what is known after the last record only; yields (line, field, what)."""
+        return iter(())
+
+    def notes(self) -> Iterator[str]:
+        """Yield what readers accept, but writers should not write."""
         return iter(())
 
 
@@ -78,17 +84,27 @@ class _TraceChecks(Checks):
         if last is not None and event.seq > last + 1:
             yield "seq", f"{event.seq} follows {last}: a gap of {event.seq - last - 1}"
         told = content.get("content_hash")
-        for problem in self._rules.check(event, content["case_id"], content["t_rel_ms"], told):
+        for problem in self._rules.check(
+            event, content["case_id"], content["t_rel_ms"], told, self.line
+        ):
             yield problem.field, problem.what
 
-    def end(self) -> Iterator[tuple[str, str]]:
-        if self._rules is None or not self._is_whole:
+    def end(self) -> Iterator[tuple[int, str, str]]:
+        if self._rules is None:
+            return
+        for problem in self._rules.wrong_hashes():
+            yield problem.line, problem.field, problem.what
+        if not self._is_whole:
             return
         for number in self._rules.unended():
-            yield "turn_id", f"turn {number} does not end"
+            yield self.line, "turn_id", f"turn {number} does not end"
         told = (self._meta.get(name) for name in ("total_turns", "total_deltas"))
         for problem in self._rules.totals(*told):
-            yield problem.field, problem.what
+            yield self.line, problem.field, problem.what
+
+    def notes(self) -> Iterator[str]:
+        if self._rules is not None and self._rules.late:
+            yield late_note(self._rules.late)
 
 
 def _event(kind: str, content: Content) -> TraceEvent:
@@ -211,7 +227,7 @@ class _ManifestChecks(Checks):
                 counts = content["delta_count"], content["turn_count"]
                 self._entries.append((case_id, content["sha256"], *counts))
 
-    def end(self) -> Iterator[tuple[str, str]]:
+    def end(self) -> Iterator[tuple[int, str, str]]:
         if not self._is_whole:
             return
         counted = {
@@ -220,12 +236,16 @@ class _ManifestChecks(Checks):
             "total_turns": sum(entry[3] for entry in self._entries),
         }
         if not self._provenance:
-            yield "record_type", "there is no provenance record"
+            yield self.line, "record_type", "there is no provenance record"
         if not self._summary:
-            yield "record_type", "there is no summary record"
+            yield self.line, "record_type", "there is no summary record"
         for name, there in counted.items():
             if self._summary and self._summary.get(name) != there:
-                yield name, f"the summary says {self._summary.get(name)}, the entries {there}"
+                yield (
+                    self.line,
+                    name,
+                    f"the summary says {self._summary.get(name)}, the entries {there}",
+                )
         # Published manifests hash another list of cases, as their `case_list_hash_input` says.
         told = self._provenance.get("trace_dataset_hash")
         cases_hash = self._provenance.get("case_list_hash", "")
@@ -233,7 +253,7 @@ class _ManifestChecks(Checks):
             return
         traces = [(entry[0], entry[1]) for entry in self._entries]
         if told != trace_dataset_hash(self._meta.get("mas_run_id", ""), cases_hash, traces):
-            yield "trace_dataset_hash", "it is not that of the entries"
+            yield self.line, "trace_dataset_hash", "it is not that of the entries"
 
 
 CHECKS: Mapping[str, type[Checks]] = MappingProxyType(

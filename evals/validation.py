@@ -33,15 +33,17 @@ class Problem:
     field: str
     """Path of the field, such as `llm_usage.model_id`; empty for the record as a whole."""
     what: str
+    is_note: bool = False
+    """Whether readers accept it, so that the file counts as valid."""
 
     def __str__(self) -> str:
-        place = f"{self.path} line {self.line}: "
+        place = f"{self.path}: note: " if self.is_note else f"{self.path} line {self.line}: "
         text = f"{self.field}: {self.what}" if self.field else self.what
         return place + "".join(c if c.isprintable() else " " for c in text)
 
 
 def validate_file(path: Path, schema: str = "") -> Iterator[Problem]:
-    """Yield the problems of a file, in the order of its lines.
+    """Yield the problems of a file, in the order in which they turn out.
 
     Args:
         path: `.jsonl`, `.jsonl.gz`, or `.json` for a file that is one record.
@@ -70,14 +72,15 @@ def validate_file(path: Path, schema: str = "") -> Iterator[Problem]:
         is_readable = validator is None or validator.is_valid(first)
         checks = CHECKS.get(format_, Checks)() if is_readable else Checks()
         for number, content in chain([(line, first)], records):
+            checks.line = number
             found = list(_schema_problems(validator, content))
             if found:
                 checks.unreadable()
             else:
                 found = _checked(checks, content)
             yield from (Problem(path, number, *problem) for problem in found)
-            line = number
-        yield from (Problem(path, line, *problem) for problem in checks.end())
+        yield from (Problem(path, *problem) for problem in checks.end())
+        yield from (Problem(path, checks.line, "", note, is_note=True) for note in checks.notes())
     except RecordError as error:
         yield Problem(path, error.line, "", error.what)
 

@@ -48,7 +48,7 @@ class Turn:
     start_ms: int
     """When it began, in ms since 1970 UTC."""
     end_ms: int
-    """When it ended, or its last event came if the trace does not say, in ms since 1970 UTC."""
+    """When its last event came, usually its end, in ms since 1970 UTC."""
     deltas: tuple[Delta, ...]
     """In seq order."""
 
@@ -65,13 +65,17 @@ class Trace:
     meta: TraceMeta
     """Its first record."""
     events: tuple[TraceEvent, ...]
-    """All of them in seq order, for a replay."""
+    """All of them for a replay: in seq order, but no turn ends before its last delta."""
     turns: tuple[Turn, ...]
     """The same by turn, in the order in which they began."""
+    late: tuple[int, ...] = ()
+    """Sequence numbers of the deltas that came just after the end of their turn."""
 
 
 def read_trace(path: Path) -> Trace:
     """Read a trace file of any program that writes exaid.trace 2.0.0.
+
+    A delta that comes just after the end of its turn belongs to it: see `TraceRules`.
 
     Raises:
         RecordError: The file cannot be read, is of another version, or contradicts itself: records
@@ -96,15 +100,33 @@ def read_trace(path: Path) -> Trace:
             raise RecordError(path, number, "a second trace_meta record")
         event = _event(record)
         told = record.content_hash if isinstance(record, TurnBoundary) else None
-        for problem in rules.check(event, record.case_id, record.t_rel_ms, told):
+        for problem in rules.check(event, record.case_id, record.t_rel_ms, told, number):
             raise RecordError(path, number, str(problem))
         events.append(event)
+    for problem in rules.wrong_hashes():
+        raise RecordError(path, problem.line, str(problem))
     for problem in rules.totals(meta.total_turns, meta.total_deltas):
         raise RecordError(path, first, str(problem))
+    if rules.late:
+        events = list(_ends_last(events, frozenset(rules.late)))
     by_turn: dict[int, list[TraceEvent]] = {}
     for event in events:
         by_turn.setdefault(event.turn_id, []).append(event)
-    return Trace(meta, tuple(events), tuple(map(_turn, by_turn.values())))
+    return Trace(meta, tuple(events), tuple(map(_turn, by_turn.values())), tuple(rules.late))
+
+
+def _ends_last(events: list[TraceEvent], late: frozenset[int]) -> Iterator[TraceEvent]:
+    """Yield the events, but the end of a turn with late deltas after the last of them."""
+    last = {event.turn_id: event.seq for event in events if event.seq in late}
+    ends: dict[int, TraceEvent] = {}
+    for event in events:
+        if event.kind is EventKind.END and event.turn_id in last:
+            ends[event.turn_id] = event
+            continue
+        yield event
+        if event.seq == last.get(event.turn_id):
+            end = ends[event.turn_id]
+            yield end._replace(t_ms=max(end.t_ms, event.t_ms))
 
 
 def _turn(events: list[TraceEvent]) -> Turn:
