@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from evals.metrics import BUDGETS, CaseMeasures, mean, threshold_rates
+from evals.metrics import BUDGETS, CaseMeasures, distribution, mean, threshold_rates
 from evals.metrics_records import (
     METRICS_SCHEMA_NAME,
     METRICS_SCHEMA_VERSION,
     AggregateMetrics,
     Compliance,
     CoverageByBudget,
+    FlushMeans,
     Interval,
+    LatencyDistributions,
     LatencyMeans,
     PairedDifference,
     PerCaseMetrics,
+    PlaneMeans,
     Redundancy,
+    ThroughputMeans,
     Unsupported,
     UsageMeans,
     VariantMetrics,
@@ -39,6 +44,7 @@ COMPARED = (
     "compression_ratio",
     "expected_latency_ms",
     "tail_loss",
+    "uncovered_tail",
     "suppression_rate",
 )
 """Fields in which variants are compared case by case."""
@@ -65,17 +71,17 @@ def flag_outliers(cases: Sequence[CaseMeasures]) -> list[PerCaseMetrics]:
     if len(cases) < _CASES_FOR_FENCES:
         return [case.record for case in cases]
     slowest = [float(max(case.summary_latencies, default=0)) for case in cases]
-    chunks = [float(case.chunk_count) for case in cases]
+    chunks = [float(case.record.flush_count) for case in cases]
     coverage = [case.record.m4_trace_coverage for case in cases]
     flags = {
-        "outlier_latency_spike": [value > _fences(slowest)[1] for value in slowest],
-        "outlier_excessive_flushes": [value > _fences(chunks)[1] for value in chunks],
-        "outlier_low_coverage": [value < _fences(coverage)[0] for value in coverage],
+        "latency_spike": [value > _fences(slowest)[1] for value in slowest],
+        "excessive_flushes": [value > _fences(chunks)[1] for value in chunks],
+        "low_coverage": [value < _fences(coverage)[0] for value in coverage],
     }
     records = []
     for index, case in enumerate(cases):
-        own = {name: values[index] for name, values in flags.items()}
-        raised = tuple(name for name, is_raised in own.items() if is_raised)
+        raised = tuple(name for name, values in flags.items() if values[index])
+        own = {f"outlier_{name}": name in raised for name in flags}
         records.append(case.record.model_copy(update={**own, "outlier_flags": raised}))
     return records
 
@@ -89,6 +95,7 @@ def _fences(values: Sequence[float]) -> tuple[float, float]:
 def aggregate(
     by_variant: Mapping[str, Sequence[CaseMeasures]],
     *,
+    computed_at: str,
     trace_dataset_hash: str | None,
     extractor: ConceptExtractorInfo,
     stoplists: StoplistsProvenance,
@@ -98,6 +105,7 @@ def aggregate(
 
     Args:
         by_variant: Variant -> its cases.
+        computed_at: Of the data, ISO 8601.
         trace_dataset_hash: Of the traces.
         extractor: How concepts were found.
         stoplists: Which concepts do not count.
@@ -108,6 +116,7 @@ def aggregate(
         schema_name=METRICS_SCHEMA_NAME,
         schema_version=METRICS_SCHEMA_VERSION,
         metrics_type="aggregate",
+        computed_at=computed_at,
         bootstrap_samples=samples,
         seed=SEED,
         trace_dataset_hash=trace_dataset_hash,
@@ -128,6 +137,10 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
     def average(value: Callable[[PerCaseMetrics], float]) -> float:
         return mean(map(value, records)) or 0.0
 
+    def known(field: str) -> list[float]:
+        values = [getattr(record, field) for record in records]
+        return [value for value in values if value is not None]
+
     def interval(field: str) -> Interval:
         return bootstrap([getattr(record, field) for record in records], samples)
 
@@ -135,7 +148,11 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
     events = sum(record.m1_update_count for record in records)
     failures = sum(record.m10_schema_failure_count for record in records)
     failure_rate = failures / events if events else 0.0
-    per_summary = [record.m5_unsupported_per_summary_mean for record in records]
+    summary_latencies = [ms for case in cases for ms in case.summary_latencies]
+    decision_latencies = [ms for case in cases for ms in case.decision_latencies]
+    reasons: Counter[str] = Counter()
+    for record in records:
+        reasons.update(record.flush_reason_counts)
     return VariantMetrics(
         n_cases=len(cases),
         m1_update_count_mean=average(lambda r: r.m1_update_count),
@@ -146,7 +163,7 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
         m4_trace_coverage=interval("m4_trace_coverage"),
         m5_unsupported=Unsupported(
             global_rate_mean=average(lambda r: r.m5_unsupported_global_rate),
-            per_summary_mean=mean(value for value in per_summary if value is not None),
+            per_summary_mean=mean(known("m5_unsupported_per_summary_mean")),
         ),
         m6a=interval("m6a_mean"),
         m6b=interval("m6b_mean"),
@@ -158,8 +175,11 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
             }
         ),
         m8_latency_ms_mean=LatencyMeans(
-            summary=mean(ms for case in cases for ms in case.summary_latencies),
-            buffer_decision=mean(ms for case in cases for ms in case.decision_latencies),
+            summary=mean(summary_latencies), buffer_decision=mean(decision_latencies)
+        ),
+        m8_latency_distribution_ms=LatencyDistributions(
+            summary=distribution(summary_latencies),
+            buffer_decision=distribution(decision_latencies),
         ),
         m9_usage_ctu_mean=UsageMeans(
             prompt=average(lambda r: r.m9_prompt_ctu_total),
@@ -182,7 +202,22 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
         grounding_b=interval("grounding_b"),
         expected_latency_ms=interval("expected_latency_ms"),
         tail_loss=interval("tail_loss"),
+        uncovered_tail=interval("uncovered_tail"),
         suppression_rate=interval("suppression_rate"),
+        flushes=FlushMeans(
+            count_mean=average(lambda r: r.flush_count),
+            reason_counts=dict(sorted(reasons.items())),
+        ),
+        plane_latency_mean=PlaneMeans(
+            content_plane_latency_ms=average(lambda r: r.content_plane_latency_ms),
+            control_plane_latency_ms=average(lambda r: r.control_plane_latency_ms),
+            control_plane_latency_pct=mean(known("control_plane_latency_pct")),
+        ),
+        throughput_mean=ThroughputMeans(
+            trace_ctu=average(lambda r: r.trace_ctu),
+            trace_ctu_per_s=mean(known("trace_ctu_per_s")),
+            summary_ctu_per_s=mean(known("summary_ctu_per_s")),
+        ),
     )
 
 

@@ -74,7 +74,7 @@ def sweep(
     for profile in profiles:
         by_case = [list(flushes(trace, profile)) for trace in traces]
         chunks = [chunk for case in by_case for chunk in case]
-        regular = [ctu(flush.text) for flush, _ in chunks if flush.reason not in _ENDS_ANYWAY]
+        regular = _regular(chunks)
         kept = [
             len(frozenset().union(*(extractor.extract(f.text) for f, _ in case)) & of_trace)
             / len(of_trace)
@@ -90,6 +90,24 @@ def sweep(
             cost_ctu=sum(ctu(f.text) + prompt for f, _ in chunks) / len(traces),
             reasons=Counter(flush.reason for flush, _ in chunks),
         )
+
+
+def chunk_of_v3(traces: Iterable[Trace], gate: GateProfile) -> int | None:
+    """Return the median CTU of V0's regular flushes, in whole CTU; None without such flushes.
+
+    With chunks of that size, V3 differs from V0 in where chunks end and not in how large they are.
+
+    Args:
+        traces: Those that will be replayed.
+        gate: The TokenGate of V0.
+    """
+    regular = [size for trace in traces for size in _regular(flushes(trace, gate))]
+    return max(1, round(median(regular))) if regular else None
+
+
+def _regular(chunks: Iterable[tuple[Flush, float]]) -> list[int]:
+    """Return the CTU of the chunks that are not the ends of turns."""
+    return [ctu(flush.text) for flush, _ in chunks if flush.reason not in _ENDS_ANYWAY]
 
 
 def flushes(trace: Trace, profile: GateProfile) -> Iterable[tuple[Flush, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -13,7 +13,7 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from evals.abbreviations import explained_abbreviations
 from evals.normal_form import BREAK, Piece, normal_term, pieces, wrapped
 from evals.terminology import TERMS, Terminology, load_terminology
-from exaid_core.alerts.assertion import is_affirmed
+from exaid_core.alerts.assertion import REACH, is_affirmed
 from exaid_core.trace.run_records import ConceptExtractorInfo
 
 
@@ -131,7 +131,9 @@ class TermExtractor:
         if id_ in self._stop_concepts or forms in self._stop_terms:
             return
         start, end = words[0].start, words[-1].end
-        negated = self._negation and not is_affirmed(text, start, end)
+        negated = self._negation and not _is_affirmed(
+            text[max(start - REACH, 0) : start], text[end : end + REACH]
+        )
         yield Mention(Concept(id_, negated), start, end)
 
     def _explained(self, text: str) -> dict[str, str]:
@@ -155,6 +157,12 @@ class TermExtractor:
             implementation=Implementation.ContiguousNFA,
         )
         return automaton, list(terms.values())
+
+
+@lru_cache(maxsize=100_000)
+def _is_affirmed(before: str, after: str) -> bool:
+    """See `is_affirmed`; kept, since the windows of the metrics hold the same words many times."""
+    return is_affirmed(before + after, len(before), len(before))
 
 
 def extractor_info(terminology: Terminology, *, negation: bool = False) -> ConceptExtractorInfo:

@@ -26,7 +26,6 @@ from infra.errors import ConfigError
 
 MANIFEST_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
 MANIFEST_FILE = "exaid.manifest.jsonl"
-TRACE_SUFFIX = ".trace.jsonl.gz"
 
 
 class ManifestMeta(Record):
@@ -141,28 +140,6 @@ def trace_dataset_hash(mas_run_id: str, cases_hash: str, traces: Sequence[tuple[
             "traces": sorted(map(list, traces)),
         }
     )
-
-
-def trace_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the trace files among `paths` and in the folders among them, in order of their names.
-
-    For the folder of a run, its `traces` folder is used.
-
-    Raises:
-        ConfigError: A path does not exist, or the paths have no trace files.
-    """
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            below = sorted(path.glob(f"*{TRACE_SUFFIX}"))
-            found += below or sorted((path / "traces").glob(f"*{TRACE_SUFFIX}"))
-        elif path.is_file():
-            found.append(path)
-        else:
-            raise ConfigError(f"there is no {path}")
-    if not found:
-        raise ConfigError(f"no *{TRACE_SUFFIX} in {', '.join(map(str, paths))}")
-    return sorted(set(found), key=lambda path: path.name)
 
 
 def make_manifest(

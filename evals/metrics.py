@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean
+
+import numpy as np
 
 from evals.concepts import Concept, ConceptExtractor
 from evals.metrics_records import (
     METRICS_SCHEMA_NAME,
     METRICS_SCHEMA_VERSION,
     CoverageByBudget,
+    Distribution,
     PerCaseMetrics,
     ThresholdRates,
 )
 from evals.run_logs import Decision, Event, RunLogFile
 from evals.trace_text import TraceText
 from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.ctu import tail_loss
 from exaid_core.trace.run_records import BufferAction
 from infra.clock import ms_of
 
@@ -34,27 +39,33 @@ class CaseMeasures:
     """The metrics of a case, and the values that are pooled over cases."""
 
     record: PerCaseMetrics
-    """Without outlier flags, which depend on the other cases."""
+    """Without outlier flags and what else depends on the other cases."""
     jaccards: tuple[float, ...]
     """Of each pair of consecutive summaries."""
-    summary_latencies: tuple[int, ...]
+    summary_latencies: tuple[float, ...]
     """In ms."""
-    decision_latencies: tuple[int, ...]
+    decision_latencies: tuple[float, ...]
     """In ms."""
-    chunk_count: int
 
 
-def measure(log: RunLogFile, trace: TraceText, extractor: ConceptExtractor) -> CaseMeasures:
+def measure(
+    log: RunLogFile,
+    trace: TraceText,
+    extractor: ConceptExtractor,
+    of_trace: Concepts | None = None,
+) -> CaseMeasures:
     """Return the metrics of a run log.
 
     Args:
         log: The run log.
         trace: The content of its trace.
         extractor: Finds the concepts.
+        of_trace: The concepts of the trace, where they are known; None: they are looked for.
     """
     events = log.events
     found = [extractor.extract(event.text) for event in events]
-    of_trace = extractor.extract(trace.text)
+    if of_trace is None:
+        of_trace = extractor.extract(trace.text)
     of_summaries: Concepts = frozenset().union(*found)
     jaccards = tuple(jaccard(first, second) for first, second in pairwise(found))
     m6a, m6b = _unsupported_by_window(events, found, trace, extractor)
@@ -67,6 +78,10 @@ def measure(log: RunLogFile, trace: TraceText, extractor: ConceptExtractor) -> C
     output = sum(event.summary_ctu for event in events)
     summary_latencies = _latencies(events)
     decision_latencies = _latencies(log.decisions)
+    content, control = sum(summary_latencies), sum(decision_latencies)
+    seconds = trace.duration_ms / 1000
+    seqs = sorted(seq for seq, _ in trace.seqs())
+    covered: frozenset[int] = frozenset().union(*(event.covered(seqs) for event in events))
     record = PerCaseMetrics(
         schema_name=METRICS_SCHEMA_NAME,
         schema_version=METRICS_SCHEMA_VERSION,
@@ -92,6 +107,13 @@ def measure(log: RunLogFile, trace: TraceText, extractor: ConceptExtractor) -> C
         m7b_coverage_by_budget=_coverage_by_budget(events, found, of_trace),
         m8_summary_latency_ms_mean=mean(summary_latencies),
         m8_buffer_decision_latency_ms_mean=mean(decision_latencies),
+        m8_summary_latency_distribution_ms=distribution(summary_latencies),
+        m8_buffer_decision_latency_distribution_ms=distribution(decision_latencies),
+        content_plane_latency_ms=content,
+        content_plane_latency_pct=_ratio(content, content + control),
+        control_plane_latency_ms=control,
+        control_plane_latency_pct=_ratio(control, content + control),
+        total_plane_latency_ms=content + control,
         m9_prompt_ctu_total=prompt,
         m9_completion_ctu_total=completion,
         m9_total_llm_ctu=prompt + completion,
@@ -103,15 +125,29 @@ def measure(log: RunLogFile, trace: TraceText, extractor: ConceptExtractor) -> C
         compression_ratio=1.0 - output / trace.ctu if trace.ctu else None,
         grounding_a=_less_than_one(mean(m6a)),
         grounding_b=_less_than_one(mean(m6b)),
-        expected_latency_ms=_expected_latency(log, trace),
-        tail_loss=_tail_loss(events, trace),
-        suppression_rate=_suppression_rate(log, trace),
+        expected_latency_ms=_expected_latency(log, trace, seqs),
+        tail_loss=tail_loss(_left_out(trace, covered), trace.ctu),
+        uncovered_tail=_uncovered_tail(trace, covered),
+        suppression_rate=_suppression_rate(log, trace, covered),
+        flush_count=len(log.chunks),
+        flush_reason_counts=_reason_counts(log),
+        flush_accumulated_ctu_distribution=distribution(
+            [chunk.accumulated_ctu for chunk in log.chunks]
+        ),
+        flush_interval_ms_distribution=distribution(_intervals(log)),
+        trace_ctu=trace.ctu,
+        virtual_time_duration_ms=trace.duration_ms,
+        trace_ctu_per_s=_ratio(trace.ctu, seconds),
+        summary_ctu_per_s=_ratio(output, seconds),
+        dataset_manifest_hash_valid=None,
+        tokengate_config_hash_match=None,
+        stub_trace_detected=trace.is_stub,
         outlier_flags=(),
         outlier_latency_spike=False,
         outlier_excessive_flushes=False,
         outlier_low_coverage=False,
     )
-    return CaseMeasures(record, jaccards, summary_latencies, decision_latencies, len(log.chunks))
+    return CaseMeasures(record, jaccards, summary_latencies, decision_latencies)
 
 
 def jaccard(first: Concepts, second: Concepts) -> float:
@@ -131,6 +167,27 @@ def mean(values: Iterable[float]) -> float | None:
     return fmean(kept) if kept else None
 
 
+def distribution(values: Sequence[float]) -> Distribution | None:
+    """Return how the values are spread; None without values."""
+    if not values:
+        return None
+    p50, p90, p95, p99 = (float(p) for p in np.percentile(values, [50, 90, 95, 99]))
+    return Distribution(
+        count=len(values),
+        mean=fmean(values),
+        min=min(values),
+        p50=p50,
+        p90=p90,
+        p95=p95,
+        p99=p99,
+        max=max(values),
+    )
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
 def _share(part: Concepts, whole: Concepts) -> float:
     return len(part) / len(whole) if whole else 0.0
 
@@ -139,7 +196,7 @@ def _less_than_one(value: float | None) -> float | None:
     return None if value is None else 1.0 - value
 
 
-def _latencies(steps: Sequence[Event] | Sequence[Decision]) -> tuple[int, ...]:
+def _latencies(steps: Sequence[Event] | Sequence[Decision]) -> tuple[float, ...]:
     return tuple(step.latency_ms for step in steps if step.latency_ms is not None)
 
 
@@ -178,7 +235,23 @@ def _coverage_by_budget(
     return CoverageByBudget(**coverage)
 
 
-def _expected_latency(log: RunLogFile, trace: TraceText) -> float | None:
+def _reason_counts(log: RunLogFile) -> dict[str, int]:
+    counts = Counter(chunk.trigger_reason or "unstated" for chunk in log.chunks)
+    return dict(sorted(counts.items()))
+
+
+def _intervals(log: RunLogFile) -> list[int]:
+    """Return the ms between chunks, in the order of the log.
+
+    What a timer let through may be logged after later chunks of other agents: it is left out.
+    """
+    times = [ms_of(chunk.timestamp) for chunk in log.chunks if chunk.timestamp]
+    latest = list(accumulate(times, max))
+    in_time = [t for t, last in zip(times, latest, strict=True) if t == last]
+    return [second - first for first, second in pairwise(in_time)]
+
+
+def _expected_latency(log: RunLogFile, trace: TraceText, seqs: Sequence[int]) -> float | None:
     """Return the mean time from a delta until the first summary that covers it is there.
 
     Decisions and summaries are made one after the other, each when its text is there and the one
@@ -189,9 +262,11 @@ def _expected_latency(log: RunLogFile, trace: TraceText) -> float | None:
     waits: list[float] = []
     ready = _ready_times(log, emitted)
     for event, at in zip(log.events, ready, strict=True):
-        new = (event.covered & emitted.keys()) - covered
+        new = event.covered(seqs) - covered
         covered |= new
-        waits += [at - emitted[seq] for seq in sorted(new)]
+        # Times of a log that were not taken from the trace can be before those of the text.
+        there = max([at, *(emitted[seq] for seq in new)])
+        waits += [there - emitted[seq] for seq in sorted(new)]
     return mean(waits)
 
 
@@ -226,13 +301,18 @@ def _ready_times(log: RunLogFile, emitted: Mapping[int, int]) -> list[float]:
     return ready
 
 
-def _tail_loss(events: Sequence[Event], trace: TraceText) -> float:
+def _left_out(trace: TraceText, covered: frozenset[int]) -> Iterator[str]:
+    """Yield what no summary covers of each turn."""
+    for turn in trace.turns:
+        yield "".join(delta.text for delta in turn.deltas if delta.seq not in covered)
+
+
+def _uncovered_tail(trace: TraceText, covered: frozenset[int]) -> float:
     total = trace.chars_after(-1)
-    last = max((max(event.covered) for event in events if event.covered), default=-1)
-    return trace.chars_after(last) / total if total else 0.0
+    return trace.chars_after(max(covered, default=-1)) / total if total else 0.0
 
 
-def _suppression_rate(log: RunLogFile, trace: TraceText) -> float | None:
+def _suppression_rate(log: RunLogFile, trace: TraceText, covered: frozenset[int]) -> float | None:
     """Return the share of critical segments that no summary covers whole.
 
     Segments are the chunks of the log, or the turns if it has no chunks.
@@ -241,6 +321,5 @@ def _suppression_rate(log: RunLogFile, trace: TraceText) -> float | None:
         segments = [trace.chunk(chunk.start_seq, chunk.end_seq) for chunk in log.chunks]
     else:
         segments = [(t.text, frozenset(d.seq for d in t.deltas)) for t in trace.turns]
-    covered: frozenset[int] = frozenset().union(*(event.covered for event in log.events))
     critical = [seqs for text, seqs in segments if find_alert(text)]
     return mean([float(not seqs <= covered) for seqs in critical])

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from exaid_core.trace.records import CaseId, Count, Hash, Record
+from exaid_core.trace.records import CaseId, Count, Hash, Record, Timestamp
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance, VariantId
 
 METRICS_SCHEMA_NAME: Literal["exaid.metrics"] = "exaid.metrics"
@@ -44,6 +44,27 @@ class CoverageByBudget(Record):
     """Within 1,000 CTU."""
     ctu_2000: Share
     """Within 2,000 CTU."""
+
+
+class Distribution(Record):
+    """How values are spread; percentiles are interpolated linearly between values."""
+
+    count: Count
+    """Values."""
+    mean: NotNegative
+    """Their mean."""
+    min: NotNegative
+    """The smallest."""
+    p50: NotNegative
+    """The median."""
+    p90: NotNegative
+    """90th percentile."""
+    p95: NotNegative
+    """95th percentile."""
+    p99: NotNegative
+    """99th percentile."""
+    max: NotNegative
+    """The largest."""
 
 
 class _Header(Record):
@@ -96,6 +117,20 @@ class PerCaseMetrics(_Header):
     """Mean latency of a summary; null if unknown."""
     m8_buffer_decision_latency_ms_mean: NotNegative | None
     """Mean latency of a buffer decision; null if unknown."""
+    m8_summary_latency_distribution_ms: Distribution | None
+    """Latencies of summaries; null if unknown."""
+    m8_buffer_decision_latency_distribution_ms: Distribution | None
+    """Latencies of buffer decisions; null if unknown."""
+    content_plane_latency_ms: NotNegative
+    """What summaries took, all together: the part of EXAID that makes content."""
+    content_plane_latency_pct: Share | None
+    """The same as a share of `total_plane_latency_ms`; null if that is 0."""
+    control_plane_latency_ms: NotNegative
+    """What buffer decisions took, all together: the part that says when to summarise."""
+    control_plane_latency_pct: Share | None
+    """The same as a share of `total_plane_latency_ms`; null if that is 0."""
+    total_plane_latency_ms: NotNegative
+    """Both."""
     m9_prompt_ctu_total: Count
     """CTU of all prompts, decisions and summaries."""
     m9_completion_ctu_total: Count
@@ -121,11 +156,36 @@ class PerCaseMetrics(_Header):
     expected_latency_ms: NotNegative | None
     """Mean time from a delta to the first summary that covers it; null if no delta is covered."""
     tail_loss: Share
+    """Share of the trace's CTU that no summary covers, wherever in the trace it is."""
+    uncovered_tail: Share
     """Share of the trace's characters after the last one that a summary covers."""
     suppression_rate: Share | None
     """Share of critical segments that no summary covers; null without such a segment."""
+    flush_count: Count
+    """Chunks that were let through (`tokengate_flush` records)."""
+    flush_reason_counts: dict[str, Count]
+    """Why, with how many chunks each; `unstated` where the log does not say (V3: by size)."""
+    flush_accumulated_ctu_distribution: Distribution | None
+    """Their CTU; null without chunks."""
+    flush_interval_ms_distribution: Distribution | None
+    """Time from one to the next, in the order of the log; one that is logged late, with a time
+    before that of an earlier one, is left out. Null for fewer than two."""
+    trace_ctu: Count
+    """CTU of the trace: the sum of those of its turns with content."""
+    virtual_time_duration_ms: Count
+    """From the first to the last delta of the trace."""
+    trace_ctu_per_s: NotNegative | None
+    """`trace_ctu` per second of that time; null if it is 0."""
+    summary_ctu_per_s: NotNegative | None
+    """`m2_output_ctu` per second of that time; null if it is 0."""
+    dataset_manifest_hash_valid: bool | None
+    """Whether the run log names the set of traces of the manifest; null without a manifest."""
+    tokengate_config_hash_match: bool | None
+    """Whether all run logs of the variant name the same TokenGate settings; null if unknown."""
+    stub_trace_detected: bool
+    """Whether canned replies stood in for a model when the trace was made."""
     outlier_flags: tuple[str, ...]
-    """Names of the outlier fields that are true."""
+    """Names of the outlier fields that are true, without `outlier_`."""
     outlier_latency_spike: bool
     """Slowest summary beyond Tukey's upper fence of the variant's cases."""
     outlier_excessive_flushes: bool
@@ -170,6 +230,46 @@ class LatencyMeans(Record):
     """Of summaries."""
     buffer_decision: NotNegative | None
     """Of buffer decisions."""
+
+
+class LatencyDistributions(Record):
+    """M8, pooled over the events of all cases."""
+
+    summary: Distribution | None
+    """Of summaries."""
+    buffer_decision: Distribution | None
+    """Of buffer decisions."""
+
+
+class FlushMeans(Record):
+    """Chunks that were let through."""
+
+    count_mean: NotNegative
+    """Mean over cases."""
+    reason_counts: dict[str, Count]
+    """Why, with how many chunks each, all cases together."""
+
+
+class PlaneMeans(Record):
+    """What EXAID's time goes into, means over cases."""
+
+    content_plane_latency_ms: NotNegative
+    """Summaries."""
+    control_plane_latency_ms: NotNegative
+    """Buffer decisions."""
+    control_plane_latency_pct: Share | None
+    """Mean share of buffer decisions, over cases with a known latency."""
+
+
+class ThroughputMeans(Record):
+    """Means over cases."""
+
+    trace_ctu: NotNegative
+    """CTU of a trace."""
+    trace_ctu_per_s: NotNegative | None
+    """Per second, over cases that take time."""
+    summary_ctu_per_s: NotNegative | None
+    """Per second, over cases that take time."""
 
 
 class UsageMeans(Record):
@@ -225,6 +325,8 @@ class VariantMetrics(Record):
     """M7b, mean."""
     m8_latency_ms_mean: LatencyMeans
     """M8."""
+    m8_latency_distribution_ms: LatencyDistributions
+    """M8."""
     m9_usage_ctu_mean: UsageMeans
     """M9."""
     m10_compliance: Compliance
@@ -245,6 +347,14 @@ class VariantMetrics(Record):
     """Mean over cases."""
     tail_loss: Interval
     """Mean over cases."""
+    uncovered_tail: Interval
+    """Mean over cases."""
+    flushes: FlushMeans
+    """Chunks that were let through."""
+    plane_latency_mean: PlaneMeans
+    """What EXAID's time goes into."""
+    throughput_mean: ThroughputMeans
+    """Text per second."""
     suppression_rate: Interval
     """Mean over cases that have a critical segment."""
 
@@ -269,6 +379,9 @@ class AggregateMetrics(_Header):
 
     metrics_type: Literal["aggregate"]
     """Tells the two kinds of records apart."""
+    computed_at: Timestamp
+    """When the newest of the run logs was made, by its own `created_at`: not the wall clock, so
+    that equal run logs give equal bytes."""
     bootstrap_samples: Count
     """Resamples of each interval."""
     seed: int

@@ -21,7 +21,7 @@ from evals.trace_text import content_events
 from evals.variants import Variant
 from exaid_core.exaid import EXAID
 from exaid_core.prompts import PROMPTS
-from exaid_core.trace.files import dump_line, write_gz
+from exaid_core.trace.files import RecordError, dump_line, write_gz
 from exaid_core.trace.run_records import (
     ConceptExtractorInfo,
     RunMeta,
@@ -120,17 +120,23 @@ async def replay_all(
         fresh: Whether run logs that are there are made again.
 
     Raises:
-        RecordError: A trace is damaged.
         ConfigError: An existing run log has other settings.
     """
     free = asyncio.Semaphore(jobs)
+    files = sorted(files, key=_size, reverse=True)  # long ones last would be waited for alone
 
     async def one(path: Path, variant: Variant) -> Replayed:
         async with free:
-            trace = await asyncio.to_thread(read_trace, path)
+            try:
+                trace = await asyncio.to_thread(read_trace, path)
+            except RecordError as error:  # it has changed since it was checked
+                return Replayed(path, error=str(error))
             target = setting.path(variant, trace.meta.case_id)
             if not fresh and target.exists():
-                _check_is_same(target, setting.eval_run_id(variant))
+                try:
+                    _check_is_same(target, setting.eval_run_id(variant))
+                except RecordError as error:
+                    return Replayed(target, error=f"{error}; --fresh makes it again")
                 return Replayed(target, was_there=True)
             try:
                 lines = await replay(trace, variant, setting, file_hash(path))
@@ -238,6 +244,10 @@ class _Timed:
             raise
         self._spent.seconds += reply.latency
         return reply
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _check_is_same(path: Path, eval_run_id: str) -> None:

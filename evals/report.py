@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 
 from prettytable import PrettyTable
 
 from evals.aggregate import aggregate, flag_outliers
-from evals.concepts import ConceptExtractor
+from evals.extractors import Extractor
 from evals.files import file_hash, write_whole
 from evals.metrics import CaseMeasures, measure
-from evals.metrics_records import AggregateMetrics, Interval, PerCaseMetrics
-from evals.run_logs import read_run_log
-from evals.trace_text import TraceText, content_turns
-from exaid_core.trace.files import dump_line
-from exaid_core.trace.run_records import StoplistsProvenance
+from evals.metrics_records import AggregateMetrics, Distribution, Interval, PerCaseMetrics
+from evals.run_logs import Meta, RunLogFile, read_run_log
+from evals.trace_text import TraceText
+from exaid_core.trace.files import RecordError, dump_line
 from exaid_core.trace.traces import read_trace
-from infra.errors import ConfigError
+from infra.clock import ms_of, timestamp_of
+from infra.errors import BenchError, ConfigError
+from infra.processes import cores, in_processes
 
 PER_CASE_FILE = "per_case.metrics.jsonl"
 AGGREGATE_FILE = "aggregate.metrics.jsonl"
+_WORTH_PROCESSES = 60  # run logs from which it pays to start processes: about 3 s of work
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Metrics:
     per_case: tuple[PerCaseMetrics, ...]
     """By variant, then case."""
     aggregate: AggregateMetrics
+    problems: tuple[str, ...] = ()
+    """A line for each run log or trace that is left out: file, line, field."""
 
 
 def run_log_files(folder: Path) -> list[Path]:
@@ -53,56 +58,113 @@ def run_log_files(folder: Path) -> list[Path]:
 
 def compute(
     logs: Sequence[Path],
-    traces: Sequence[Path],
-    extractor: ConceptExtractor,
-    stoplists: StoplistsProvenance,
+    traces: Mapping[str, Path],
+    extractor: Extractor,
+    *,
+    manifest_hash: str | None = None,
 ) -> Metrics:
-    """Compute the metrics of run logs.
+    """Compute the metrics of run logs. One that cannot be measured is told and left out.
+
+    With many run logs, as many processes work on them as there are cores.
 
     Args:
         logs: Files of run logs.
-        traces: Their traces.
+        traces: Case id -> trace file.
         extractor: Finds the concepts.
-        stoplists: Which concepts it leaves out.
+        manifest_hash: `trace_dataset_hash` of the manifest; None without a manifest.
 
     Raises:
-        RecordError: A file is damaged.
-        ConfigError: A run log's trace is not there or has changed, or a case comes twice.
+        ConfigError: No run log can be measured, or the extractor is not installed.
     """
-    texts: dict[str, tuple[TraceText, str]] = {}
-    for path in traces:
-        trace = read_trace(path)
-        texts[trace.meta.case_id] = TraceText(content_turns(trace)), file_hash(path)
-    by_variant: dict[str, dict[str, CaseMeasures]] = {}
-    dataset_hashes = set()
+    problems: list[str] = []
+    by_case: dict[str, list[RunLogFile]] = {}
     for path in logs:
-        log = read_run_log(path)
-        case_id = log.meta.case_id
-        if case_id not in texts:
-            raise ConfigError(f"{path} is of {case_id}, whose trace is not among those given")
-        text, hash_ = texts[case_id]
-        if log.meta.trace_file_hash not in (None, hash_):
-            raise ConfigError(f"{path} was made from another trace of {case_id}: the hashes differ")
-        cases = by_variant.setdefault(log.meta.variant_id, {})
-        if case_id in cases:
-            raise ConfigError(
-                f"{path} is a second run log of {case_id} under {log.meta.variant_id}"
-            )
-        cases[case_id] = measure(log, text, extractor)
-        dataset_hashes.add(log.meta.trace_dataset_hash)
-    measures = {
-        variant: [cases[case_id] for case_id in sorted(cases)]
-        for variant, cases in sorted(by_variant.items())
-    }
+        try:
+            log = read_run_log(path)
+        except RecordError as error:
+            problems.append(str(error))
+        else:
+            by_case.setdefault(log.meta.case_id, []).append(log)
+    for case_id in by_case.keys() - traces.keys():
+        first, *more = by_case.pop(case_id)
+        others = f" and {len(more)} more" if more else ""
+        problems.append(f"{first.path}{others}: of {case_id}, whose trace is not among those given")
+    info = extractor.make().info
+    tasks = [
+        (tuple(of_case), traces[case_id], extractor) for case_id, of_case in sorted(by_case.items())
+    ]
+    processes = min(cores(), len(tasks)) if len(logs) >= _WORTH_PROCESSES else 1
+    measured: dict[tuple[str, str], tuple[Meta, CaseMeasures]] = {}
+    for of_case, found in in_processes(_measure_case, tasks, processes=processes):
+        problems += found
+        measured |= {(meta.variant_id, meta.case_id): (meta, m) for meta, m in of_case}
+    if not measured:
+        others = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
+        raise ConfigError(f"{min(problems)}{others}")
+    metas = [meta for meta, _ in measured.values()]
+    by_variant = _by_variant(measured, manifest_hash)
+    dataset_hashes = {meta.trace_dataset_hash for meta in metas}
     return Metrics(
-        tuple(record for cases in measures.values() for record in flag_outliers(cases)),
+        tuple(record for cases in by_variant.values() for record in flag_outliers(cases)),
         aggregate(
-            measures,
+            by_variant,
+            computed_at=max(timestamp_of(ms_of(meta.created_at)) for meta in metas),
             trace_dataset_hash=dataset_hashes.pop() if len(dataset_hashes) == 1 else None,
-            extractor=extractor.info,
-            stoplists=stoplists,
+            extractor=info,
+            stoplists=extractor.stoplists.provenance,
         ),
+        tuple(sorted(problems)),
     )
+
+
+def _measure_case(
+    task: tuple[tuple[RunLogFile, ...], Path, Extractor],
+) -> tuple[list[tuple[Meta, CaseMeasures]], list[str]]:
+    """Measure the run logs of one case; return what was measured, and the problems."""
+    logs, path, extractor = task
+    try:
+        trace, hash_ = read_trace(path), file_hash(path)
+    except BenchError as error:
+        return [], [str(error)]
+    text = TraceText.of(trace)
+    of_trace = extractor.make().extract(text.text)
+    measured: dict[str, tuple[Meta, CaseMeasures]] = {}
+    problems = []
+    for log in logs:
+        variant = log.meta.variant_id
+        if log.meta.trace_file_hash not in (None, hash_):
+            problems.append(
+                f"{log.path} line 1: trace_file_hash: it was made from another trace than {path}, "
+                "the hashes differ"
+            )
+        elif variant in measured:
+            problems.append(f"{log.path} is a second run log of {log.meta.case_id} under {variant}")
+        else:
+            # A log of an earlier form may not say when it was made.
+            made = log.meta.created_at or trace.meta.created_at
+            meta = log.meta.model_copy(update={"created_at": made})
+            measured[variant] = meta, measure(log, text, extractor.make(), of_trace)
+    return list(measured.values()), problems
+
+
+def _by_variant(
+    measured: Mapping[tuple[str, str], tuple[Meta, CaseMeasures]], manifest_hash: str | None
+) -> dict[str, list[CaseMeasures]]:
+    """Return the measures by variant, ordered by case, with what the other logs decide."""
+    gates: dict[str, set[str | None]] = {}
+    for (variant, _), (meta, _) in measured.items():
+        gates.setdefault(variant, set()).add(meta.tokengate_config_hash)
+    by_variant: dict[str, list[CaseMeasures]] = {}
+    for (variant, _), (meta, measures) in sorted(measured.items(), key=itemgetter(0)):
+        of_set, of_gate = meta.trace_dataset_hash, meta.tokengate_config_hash
+        update = {
+            "dataset_manifest_hash_valid": manifest_hash and of_set == manifest_hash,
+            "tokengate_config_hash_match": of_gate and len(gates[variant]) == 1,
+        }
+        known = {name: bool(value) for name, value in update.items() if value is not None}
+        record = measures.record.model_copy(update=known)
+        by_variant.setdefault(variant, []).append(replace(measures, record=record))
+    return by_variant
 
 
 def write_metrics(folder: Path, metrics: Metrics) -> None:
@@ -140,7 +202,9 @@ def metrics_table(metrics: AggregateMetrics) -> str:
             "M7b at 1000 CTU": _number(budgets.ctu_1000),
             "M7b at 2000 CTU": _number(budgets.ctu_2000),
             "M8 summary, ms": _number(variant.m8_latency_ms_mean.summary, 0),
+            "M8 sum. p95, ms": _p95(variant.m8_latency_distribution_ms.summary),
             "M8 decision, ms": _number(variant.m8_latency_ms_mean.buffer_decision, 0),
+            "M8 dec. p95, ms": _p95(variant.m8_latency_distribution_ms.buffer_decision),
             "M9 prompt CTU": _number(m9.prompt, 0),
             "M9 reply CTU": _number(m9.completion, 0),
             "M9 decisions": _number(m9.buffer_decision_count, 1),
@@ -148,7 +212,8 @@ def metrics_table(metrics: AggregateMetrics) -> str:
             "M10 compliance": _number(variant.m10_compliance.compliance_rate_mean),
             "compression": _number(variant.compression_ratio.mean),
             "latency, ms": _number(variant.expected_latency_ms.mean, 0),
-            "end left out": _number(variant.tail_loss.mean),
+            "text left out": _number(variant.tail_loss.mean),
+            "end left out": _number(variant.uncovered_tail.mean),
             "missed alerts": _number(variant.suppression_rate.mean),
         }
         for name, cell in cells.items():
@@ -160,6 +225,10 @@ def metrics_table(metrics: AggregateMetrics) -> str:
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _p95(distribution: Distribution | None) -> str:
+    return _number(distribution.p95 if distribution else None, 0)
 
 
 def _interval(interval: Interval) -> str:

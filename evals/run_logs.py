@@ -1,28 +1,52 @@
 """Reads run logs: exaid.run 1.3 to 1.5 with a record a line, and 1.2 with one record in all.
 
 Files up to 1.2 are read as one JSON object with the fields of `run_meta` and a list for each kind
-of record, under any of the names in `_LISTS`.
+of record, under any of the names in `LISTS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from exaid_core.trace.files import RecordError, read_records, validated
-from exaid_core.trace.run_records import BufferAction
+from exaid_core.trace.records import CaseId, Text
+from exaid_core.trace.run_records import BufferAction, VariantId
+from infra.clock import ms_of
 
-_LISTS = {
+LISTS = {
     "tokengate_flush": ("tokengate_flushes", "flushes"),
     "buffer_decision": ("buffer_decisions", "decisions"),
     "summary_event": ("summary_events", "summaries"),
 }
+EARLIER_SUFFIX = ".trace"
+"""What follows the case id in published logs."""
 _SINGLE_RECORD_BEFORE = (1, 3)
 _LAST = (1, 5)
+
+
+_MOST = 2**53
+"""The largest whole number that a JSON reader keeps exactly; larger ones would break a mean."""
+
+
+def _readable_time(text: str) -> str:
+    if text:
+        ms_of(text)
+    return text
+
+
+def _nothing_for_null(value: object) -> object:
+    return {} if value is None else value
+
+
+_Number = Annotated[int, Field(ge=0, le=_MOST)]
+_Ms = Annotated[float, Field(ge=0, le=_MOST)]
+_Time = Annotated[str, AfterValidator(_readable_time)]
 
 
 class _Lenient(BaseModel):
@@ -34,71 +58,79 @@ class _Lenient(BaseModel):
 class Usage(_Lenient):
     """Cost of a step."""
 
-    prompt_ctu: int = 0
-    completion_ctu: int = 0
+    prompt_ctu: _Number = 0
+    completion_ctu: _Number = 0
+
+
+_Usage = Annotated[Usage, BeforeValidator(_nothing_for_null)]
 
 
 class Meta(_Lenient):
     """The origin of a run log."""
 
     schema_version: str
-    case_id: str
-    variant_id: str
+    case_id: CaseId
+    variant_id: VariantId
+    created_at: _Time = ""
     eval_run_id: str = ""
     trace_file_hash: str | None = None
     trace_dataset_hash: str | None = None
+    tokengate_config_hash: str | None = None
 
 
 class Chunk(_Lenient):
     """A chunk of text that was let through."""
 
-    flush_index: int = 0
-    timestamp: str = ""
-    start_seq: int
-    end_seq: int
-    accumulated_ctu: int = 0
-    trigger_reason: str | None = None
+    flush_index: _Number = 0
+    timestamp: _Time = ""
+    start_seq: _Number
+    end_seq: _Number
+    accumulated_ctu: _Number = 0
+    trigger_reason: Text | None = None
 
 
 class Decision(_Lenient):
     """A buffer decision."""
 
-    start_seq: int | None = None
-    end_seq: int | None = None
-    covered: tuple[int, ...] | None = None
-    input_ctu: int = 0
+    start_seq: _Number | None = None
+    end_seq: _Number | None = None
+    covered: tuple[_Number, ...] | None = None
+    input_ctu: _Number = 0
     decision: str = BufferAction.BUFFER
-    llm_usage: Usage = Usage()
-    latency_ms: int | None = None
+    llm_usage: _Usage = Usage()
+    latency_ms: _Ms | None = None
 
 
 class Event(_Lenient):
     """A summary, or the attempt at one."""
 
     event_id: str = ""
-    start_seq: int
-    end_seq: int
-    source_seqs: tuple[int, ...] | None = None
+    start_seq: _Number
+    end_seq: _Number
+    source_seqs: tuple[_Number, ...] | None = None
     latest_summary_event_id: str | None = None
     schema_ok: bool = True
-    summary_semantics_text: str = ""
-    summary_ctu: int = 0
-    llm_usage: Usage = Usage()
-    latency_ms: int | None = None
+    summary_semantics_text: Text | None = None
+    summary_ctu: _Number = 0
+    llm_usage: _Usage = Usage()
+    latency_ms: _Ms | None = None
 
     @property
     def text(self) -> str:
         """The text for clinicians; empty for a failed summary."""
-        return self.summary_semantics_text if self.schema_ok else ""
+        return (self.summary_semantics_text or "") if self.schema_ok else ""
 
-    @property
-    def covered(self) -> frozenset[int]:
-        """The events of the trace that it summarises."""
+    def covered(self, seqs: Sequence[int]) -> frozenset[int]:
+        """Return the deltas that it summarises.
+
+        Args:
+            seqs: Sequence numbers of all deltas, ascending.
+        """
         if not self.schema_ok:
             return frozenset()
         if self.source_seqs:
-            return frozenset(self.source_seqs)
-        return frozenset(range(self.start_seq, self.end_seq + 1))
+            return frozenset(self.source_seqs).intersection(seqs)
+        return frozenset(seqs[bisect_left(seqs, self.start_seq) : bisect_right(seqs, self.end_seq)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +178,9 @@ def read_run_log(path: Path) -> RunLogFile:
     """
     records = read_records(path)
     number, first = next(records, (1, {}))
+    if str(first.get("case_id")).endswith(EARLIER_SUFFIX):
+        what = f"case_id: it ends in {EARLIER_SUFFIX}, as in published logs: import them first"
+        raise RecordError(path, number, f"{what} (evals.cli.import_upstream)")
     if is_single_record(first):
         meta = validated(_META, path, number, first)
         return RunLogFile(path, meta, *map(tuple, _lists(path, number, first).values()))
@@ -167,7 +202,7 @@ def read_run_log(path: Path) -> RunLogFile:
 def _lists(path: Path, number: int, content: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the records in a single-record run log, by kind."""
     found = {}
-    for kind, names in _LISTS.items():
+    for kind, names in LISTS.items():
         items: object = next((content[name] for name in names if name in content), [])
         if not isinstance(items, list):
             raise RecordError(path, number, f"{names[0]}: not a list")

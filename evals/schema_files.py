@@ -17,6 +17,7 @@ from exaid_core.trace.run_records import RunRecord
 from infra.errors import ConfigError
 
 FOLDER = Path(__file__).with_name("schemas")
+_SUFFIX = ".schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 SCHEMAS: Mapping[str, tuple[str, TypeAdapter[Any]]] = MappingProxyType(
@@ -32,7 +33,7 @@ SCHEMAS: Mapping[str, tuple[str, TypeAdapter[Any]]] = MappingProxyType(
 
 def schema_path(name: str) -> Path:
     """Return the path of the schema of a format."""
-    return FOLDER / f"{name}.schema.json"
+    return FOLDER / f"{name}{_SUFFIX}"
 
 
 def make_schema(name: str) -> dict[str, Any]:
@@ -56,11 +57,16 @@ def schema_text(name: str) -> str:
 def load_schema(name_or_path: str) -> dict[str, Any]:
     """Read a schema by the name of its format, the name of its file, or a path.
 
+    `schemas/exaid.run.schema.json` is the one of this package in any folder that has no such file.
+
     Raises:
         ConfigError: There is no such schema, or it is not a JSON object.
     """
-    name = name_or_path.removesuffix(".schema.json")
-    path = schema_path(name) if name in SCHEMAS else Path(name_or_path)
+    path = Path(name_or_path)
+    name = path.name.removesuffix(_SUFFIX)
+    is_of_package = path.parent.name in ("", FOLDER.name)
+    if name in SCHEMAS and is_of_package and not path.is_file():
+        path = schema_path(name)
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

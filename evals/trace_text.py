@@ -31,13 +31,24 @@ def content_events(trace: Trace) -> Iterator[TraceEvent]:
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """The content of a trace, by sequence number.
-
-    Args:
-        turns: See `content_turns`.
-    """
+    """The content of a trace, by sequence number."""
 
     turns: tuple[Turn, ...]
+    """See `content_turns`."""
+    duration_ms: int = 0
+    """From the first to the last delta of the trace, whether they are content or not."""
+    is_stub: bool = False
+    """Whether canned replies stood in for a model."""
+
+    @classmethod
+    def of(cls, trace: Trace) -> TraceText:
+        """Return the content of a trace."""
+        times = [delta.t_ms for turn in trace.turns for delta in turn.deltas]
+        return cls(
+            content_turns(trace),
+            max(times, default=0) - min(times, default=0),
+            bool(trace.meta.stub_mode),
+        )
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evals.files import write_whole
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.token_gate.token_gate import GateProfile
@@ -44,7 +45,7 @@ class Variant(BaseModel):
     token_gate: _Gate
     """When the TokenGate lets text through; for the policies that have one."""
     chunk_ctu: Annotated[int, Field(ge=1)] = 125
-    """CTU of a chunk, for `no_tokengate`."""
+    """CTU of a chunk, for `no_tokengate`; `run_all` replaces it by what it calibrates."""
     history_k: Annotated[int, Field(ge=0)] = 3
     """Summaries in a prompt, apart from the latest."""
 
@@ -97,3 +98,13 @@ def load_variant(variant_id: str, folder: Path = FOLDER) -> Variant:
             f"{path}: {variant.trigger_policy} is the policy of {VARIANTS[variant.trigger_policy]}"
         )
     return variant
+
+
+def write_variant(folder: Path, variant: Variant) -> None:
+    """Write a variant's file, for `load_variant`.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    text = yaml.safe_dump(variant.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    write_whole(folder / f"{variant.variant_id}.yaml", text.encode())

@@ -22,6 +22,7 @@ from typing import Self
 from exaid_core.buffer_agent.buffer_agent import BufferAgent
 from exaid_core.channel import shown_id, valid_agent_id
 from exaid_core.config import ExaidConfig
+from exaid_core.ctu import tail_loss
 from exaid_core.decisions import Decisions
 from exaid_core.health import Failure, Health, Monitor
 from exaid_core.history import History
@@ -29,7 +30,7 @@ from exaid_core.recording import Recording
 from exaid_core.run_log import RunLog
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segmenter import Segmenter
-from exaid_core.segments import Segment, size, windows
+from exaid_core.segments import Segment, windows
 from exaid_core.subscribers import Subscriber, Subscribers
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent
 from exaid_core.trace.events import TraceEvent
@@ -363,9 +364,8 @@ class EXAID:
 
     def tail_loss(self) -> float:
         """Return the share of the text, in CTU, that no summary covers; 0 without text."""
-        total = self._segmenter.text_ctu
-        # Each part of a segment is rounded up to whole CTU.
-        return min(1.0, size(self._worker.left()) / total) if total else 0.0
+        left = (segment.text for segment in self._worker.left())
+        return tail_loss(left, self._segmenter.text_ctu)
 
     def missed_alerts(self) -> int:
         """Count the segments with a critical alert that no summary covers."""

@@ -215,7 +215,9 @@ class RunLog:
             mas_run_id: The run of the team, `mas_…`.
             eval_run_id: The run of EXAID, `eval-…`.
         """
-        gate = json.dumps(asdict(self._config.gate), sort_keys=True)
+        config = self._config
+        of_size = config.policy is TriggerPolicy.NO_TOKENGATE
+        gate = {"chunk_ctu": config.chunk_ctu} if of_size else asdict(config.gate)
         yield dump_line(
             RunMeta(
                 record_type="run_meta",
@@ -230,7 +232,7 @@ class RunLog:
                 trigger_policy=self._config.policy,
                 trace_file_hash=None,
                 trace_dataset_hash=None,
-                tokengate_config_hash=text_hash(gate),
+                tokengate_config_hash=text_hash(json.dumps(gate, sort_keys=True)),
                 concept_extractor=ConceptExtractorInfo(
                     name="none", version="0", terminology_hash=None
                 ),

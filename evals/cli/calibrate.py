@@ -9,12 +9,11 @@ from pathlib import Path
 from prettytable import PrettyTable
 from tqdm import tqdm
 
-from evals.calibration import Outcome, grid, sweep
-from evals.cli.command import make_parser, program
+from evals.calibration import Outcome, chunk_of_v3, grid, sweep
+from evals.cli.command import make_parser, open_traces, program
 from evals.concepts import TermExtractor
 from evals.figures import FORMATS, draw_calibration
-from evals.manifest import trace_files
-from exaid_core.token_gate.token_gate import LEGACY
+from evals.variants import load_variant
 from exaid_core.trace.traces import read_trace
 from infra.errors import ConfigError
 from infra.files.printing import print_result
@@ -41,7 +40,8 @@ def parser() -> argparse.ArgumentParser:
 def _calibrate(options: argparse.Namespace) -> int:
     if options.figure and options.figure.suffix[1:] not in FORMATS:
         raise ConfigError(f"--figure {options.figure} must end in one of {', '.join(FORMATS)}")
-    traces = [read_trace(path) for path in trace_files(options.traces)]
+    files, status = open_traces(options.traces)
+    traces = [read_trace(path) for path in files.values()]
     profiles = grid(
         options.min_words, options.max_words, options.silence_timer, options.max_wait_timeout
     )
@@ -49,11 +49,17 @@ def _calibrate(options: argparse.Namespace) -> int:
     bar = tqdm(profiles, unit="setting", desc="calibrate", disable=None, leave=False)
     outcomes = [outcome for profile in bar for outcome in sweep(traces, [profile], extractor)]
     print_result(_table(outcomes))
-    (legacy,) = sweep(traces, [LEGACY], extractor)
-    print_result(f"chunk of V3: {legacy.median_ctu:.0f} CTU, the median of V0's regular flushes")
+    print_result(told_of_v3(chunk_of_v3(traces, load_variant("V0").exaid_config().gate)))
     if options.figure:
         print_result(f"written: {draw_calibration(options.figure, outcomes)}")
-    return 0
+    return status
+
+
+def told_of_v3(chunk_ctu: int | None) -> str:
+    """Return the line that says what the size of V3's chunks is, as calibrated."""
+    if chunk_ctu is None:
+        return "chunk of V3: as it is, since V0 has no regular flush on these traces"
+    return f"chunk of V3: {chunk_ctu} CTU, the median of V0's regular flushes"
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from infra.files.printing import fails_in_one_line
+from evals.trace_files import trace_files, usable
+from infra.errors import ConfigError
+from infra.files.printing import fails_in_one_line, print_line
 
 FOUND_PROBLEMS = 1
 """Exit status of a program that is done, when the data has problems or a case failed."""
@@ -31,3 +34,32 @@ def program(
 def make_parser(module: str, description: str) -> argparse.ArgumentParser:
     """Return a parser for `python -m evals.cli.MODULE`."""
     return argparse.ArgumentParser(prog=f"python -m evals.cli.{module}", description=description)
+
+
+def open_traces(
+    paths: Sequence[Path], *, of_one_run: bool = False
+) -> tuple[Mapping[str, Path], int]:
+    """Return case id -> file of the traces that can be used, and the exit status so far.
+
+    One odd trace does not stop the others: a line on stderr says what is wrong with it.
+
+    Args:
+        paths: Files, or folders of them.
+        of_one_run: Whether traces of another run than most are left out too.
+
+    Raises:
+        ConfigError: There is none, or none can be used.
+    """
+    files = trace_files(paths)
+    found = usable(files, of_one_run=of_one_run)
+    if not found.by_case and len(files) == 1:
+        raise ConfigError(found.refused[0])
+    for note in found.notes:
+        print_line(f"note: {note}")
+    for refused in found.refused:
+        print_line(f"error: {refused}")
+    if not found.by_case:
+        raise ConfigError(f"none of {len(files)} traces can be used")
+    if found.refused:
+        print_line(f"{len(found.refused)} of {len(files)} traces left out, the rest is used")
+    return found.by_case, FOUND_PROBLEMS if found.refused else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
-from evals.cli.command import make_parser, program
+from evals.cli.command import FOUND_PROBLEMS, make_parser, open_traces, program
 from evals.cli.replay import RUNS
-from evals.concepts import ConceptExtractor, TermExtractor
-from evals.manifest import trace_files
+from evals.extractors import EXTRACTORS, Extractor
+from evals.manifest import MANIFEST_FILE, provenance, read_manifest
 from evals.report import (
     AGGREGATE_FILE,
     PER_CASE_FILE,
@@ -19,7 +19,7 @@ from evals.report import (
     write_metrics,
 )
 from evals.stoplists import Stoplists, load_stoplists
-from infra.files.printing import print_result
+from infra.files.printing import print_line, print_result
 
 METRICS = "metrics"
 """Computed metrics, below the folder of the run."""
@@ -38,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"[RUN/{METRICS}]")
     parser.add_argument(
+        "--manifest", type=Path, metavar="FILE", help=f"[RUN/{MANIFEST_FILE}, if it is there]"
+    )
+    parser.add_argument(
         "--stoplists", type=Path, metavar="DIR", help="from `make_stoplists` [none]"
     )
     add_extractor_options(parser)
@@ -45,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_extractor_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `make_extractor`."""
+    """Add the options of `Extractor`."""
     parser.add_argument(
         "--negation",
         action="store_true",
@@ -53,45 +56,43 @@ def add_extractor_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--extractor",
-        choices=("terms", "scispacy"),
+        choices=EXTRACTORS,
         default="terms",
         help="terms: the embedded terminology; scispacy: requirements-scispacy.txt [%(default)s]",
     )
 
 
-def make_extractor(options: argparse.Namespace, stoplists: Stoplists) -> ConceptExtractor:
-    """Return the extractor that the command line asks for.
+def compute_metrics(options: argparse.Namespace, traces: Mapping[str, Path]) -> int:
+    """Compute, write and show the metrics that the command line asks for.
 
-    Raises:
-        ConfigError: The extractor is not installed, or does not support an option.
+    Args:
+        options: Of the command line.
+        traces: Case id -> trace file.
     """
-    extractor: Callable[..., ConceptExtractor] = TermExtractor
-    if options.extractor == "scispacy":
-        from evals.scispacy_extractor import ScispacyExtractor
-
-        extractor = ScispacyExtractor
-    return extractor(
-        negation=options.negation, stop_concepts=stoplists.concepts, stop_terms=stoplists.terms
-    )
-
-
-def compute_metrics(options: argparse.Namespace) -> int:
-    """Compute, write and show the metrics that the command line asks for."""
     stoplists = load_stoplists(options.stoplists) if options.stoplists else Stoplists()
+    manifest = options.manifest or options.run / MANIFEST_FILE
+    is_there = bool(options.manifest) or manifest.is_file()
     metrics = compute(
         run_log_files(options.run / RUNS),
-        trace_files(options.traces or [options.run]),
-        make_extractor(options, stoplists),
-        stoplists.provenance,
+        traces,
+        Extractor(options.extractor, options.negation, stoplists),
+        manifest_hash=provenance(read_manifest(manifest)).trace_dataset_hash if is_there else None,
     )
+    for problem in metrics.problems:
+        print_line(f"error: {problem}")
     out = options.out or options.run / METRICS
     write_metrics(out, metrics)
     print_result(metrics_table(metrics.aggregate))
     print_result(f"written: {out / PER_CASE_FILE} and {AGGREGATE_FILE}")
-    return 0
+    return FOUND_PROBLEMS if metrics.problems else 0
 
 
-main = program(parser, compute_metrics)
+def _compute(options: argparse.Namespace) -> int:
+    files, status = open_traces(options.traces or [options.run])
+    return max(status, compute_metrics(options, files))
+
+
+main = program(parser, _compute)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -6,14 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
-from evals.cli.command import make_parser, program
+from evals.cli.command import make_parser, open_traces, program
 from evals.manifest import (
     MANIFEST_FILE,
     Summary,
     make_manifest,
     provenance,
     read_decoding,
-    trace_files,
     write_manifest,
 )
 from infra.files.printing import print_result
@@ -44,8 +43,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _make(options: argparse.Namespace) -> int:
+    files, status = open_traces([options.run], of_one_run=True)
     records = make_manifest(
-        trace_files([options.run]),
+        list(files.values()),
         dataset_id=options.dataset_id,
         mac_fork_url=options.mac_fork_url,
         config_hash=config_hash_of(options.run),
@@ -58,7 +58,7 @@ def _make(options: argparse.Namespace) -> int:
         f"{out}: {totals.total_cases} traces, {totals.total_turns} turns, "
         f"{totals.total_deltas} deltas, {provenance(records).trace_dataset_hash}"
     )
-    return 0
+    return status
 
 
 def config_hash_of(run_folder: Path) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evals.cli.command import make_parser, program
+from evals.cli.command import make_parser, open_traces, program
 from evals.concepts import TermExtractor
-from evals.manifest import trace_files
 from evals.stoplists import THRESHOLD, write_stoplists
-from evals.trace_text import TraceText, content_turns
+from evals.trace_text import TraceText
 from exaid_core.trace.traces import read_trace
 from infra.clock import Clock
 from infra.errors import ConfigError
@@ -40,9 +39,8 @@ def parser() -> argparse.ArgumentParser:
 def _make(options: argparse.Namespace) -> int:
     if not 0 < options.threshold <= 1:
         raise ConfigError("--threshold must be above 0 and at most 1")
-    texts = [
-        TraceText(content_turns(read_trace(path))).text for path in trace_files(options.traces)
-    ]
+    files, status = open_traces(options.traces)
+    texts = [TraceText.of(read_trace(path)).text for path in files.values()]
     stoplists = write_stoplists(
         options.out,
         texts,
@@ -54,7 +52,7 @@ def _make(options: argparse.Namespace) -> int:
         f"{options.out}: {len(stoplists.concepts)} concepts and {len(stoplists.terms)} terms "
         f"of {len(texts)} traces"
     )
-    return 0
+    return status
 
 
 main = program(parser, _make)

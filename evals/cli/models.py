@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evals.replay import Models, OneAtATime
 from infra.clock import Clock
-from infra.config import LLMRole, parse_environment, read_variables
+from infra.config import LLMRole, Provider, parse_environment, read_variables
 from infra.layers.cache import CacheMode, ReplyStore
 from infra.ledger import Ledger
 from infra.llm_registry import AUTO, ModelChooser, ModelRegistry, Runtime
@@ -17,6 +17,9 @@ from infra.model_configs import load_model_configs
 
 REPLIES = Path(".cache") / "replies.sqlite"
 """Recorded replies, below the folder of the run."""
+
+
+_LEAST_CONNECTIONS = 16
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +47,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[Models]:
     """Open the models that the command line asks for, until the end of the block.
 
+    Nobody else uses the endpoint, so that with `--jobs` it has as many calls under way.
+
     Raises:
         ConfigError: A model is not known or cannot be reached.
     """
@@ -59,8 +64,15 @@ async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[M
         if options.cache is not CacheMode.OFF:
             replies = ReplyStore(options.replies or out / REPLIES)
             opened.callback(replies.close)
+        is_local = any(spec.provider is Provider.LOCAL for spec in specs)  # it has few slots
         runtime = Runtime(
-            environment, Ledger(), Clock(), configs, replies=replies, cache_mode=options.cache
+            environment,
+            Ledger(),
+            Clock(),
+            configs,
+            replies=replies,
+            cache_mode=options.cache,
+            max_connections=None if is_local else max(options.jobs, _LEAST_CONNECTIONS),
         )
         registry = ModelRegistry(runtime)
         opened.push_async_callback(registry.aclose)

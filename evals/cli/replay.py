@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from evals.cli.command import FOUND_PROBLEMS, make_parser, program
+from evals.cli.command import FOUND_PROBLEMS, make_parser, open_traces, program
 from evals.cli.models import add_model_options, open_models
 from evals.concepts import extractor_info
 from evals.files import file_hash
@@ -19,17 +20,23 @@ from evals.manifest import (
     make_manifest,
     provenance,
     read_manifest,
-    trace_files,
 )
-from evals.replay import Setting, replay_all
+from evals.replay import Replayed, Setting, replay_all
 from evals.stoplists import Stoplists, load_stoplists
 from evals.terminology import load_terminology
-from evals.variants import VARIANT_IDS, load_variant
+from evals.variants import FOLDER, VARIANT_IDS, Variant, load_variant
+from exaid_core.trace.run_records import StoplistsProvenance
 from infra.errors import ConfigError
 from infra.files.printing import print_line, print_result
+from infra.layers.cache import CacheMode
+from infra.processes import cores, in_processes
 
 RUNS = Path("data") / "runs"
 """Run logs, below the folder of the run."""
+VARIANTS = Path("data") / "variants"
+"""The settings that `run_all` has calibrated, below the folder of the run."""
+_WORTH_A_PROCESS = 4  # traces for each process that is started: a few seconds of work
+_SHARES = 3
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,48 +58,142 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `run_all` shares."""
     add = parser.add_argument
     add("--variants", default=",".join(VARIANT_IDS), metavar="V0,V1,…", help="[%(default)s]")
+    add(
+        "--settings",
+        type=Path,
+        metavar="DIR",
+        help=f"V0.yaml … [OUT/{VARIANTS} of `run_all`, or those of this package]",
+    )
     add("--out", type=Path, metavar="DIR", help="[the first folder named, or the current one]")
     add("--manifest", type=Path, metavar="FILE", help=f"[OUT/{MANIFEST_FILE}, or made on the fly]")
     add("--stoplists", type=Path, metavar="DIR", help="from `make_stoplists` [none]")
-    add("--jobs", type=_positive, default=4, metavar="N", help="replays at once [%(default)s]")
+    add(
+        "--jobs",
+        type=_positive,
+        default=4,
+        metavar="N",
+        help="traces under replay at once [%(default)s]",
+    )
     add("--fresh", action="store_true", help="make run logs again that are there")
     add_model_options(parser)
 
 
-async def replay(options: argparse.Namespace) -> int:
-    """Replay the traces of the command line, with a progress bar."""
-    variants = [load_variant(name) for name in options.variants.split(",") if name]
-    if not variants:
-        raise ConfigError("--variants names none")
-    files = trace_files(options.traces)
+def replay(options: argparse.Namespace, files: Sequence[Path]) -> int:
+    """Replay traces under the settings of the command line, with a progress bar.
+
+    Args:
+        options: See `add_replay_options`.
+        files: The traces.
+    """
     out = output_folder(options)
+    variants = _variants(options, out)
     stoplists = load_stoplists(options.stoplists) if options.stoplists else Stoplists()
-    made = kept = 0
-    errors: list[str] = []
-    async with open_models(options, out) as models:
-        setting = Setting(
-            models,
-            out / RUNS,
-            _dataset_hash(options.manifest or out / MANIFEST_FILE, files, options.manifest),
-            extractor_info(load_terminology()),
-            stoplists.provenance,
-        )
-        bar = tqdm(
-            total=len(variants) * len(files), unit="case", desc="replay", disable=None, leave=False
-        )
-        with bar:
-            async for result in replay_all(
-                setting, variants, files, jobs=options.jobs, fresh=options.fresh
-            ):
-                bar.update()
-                if result.error:
-                    errors.append(result.error)
-                kept += result.was_there
-                made += not (result.was_there or result.error)
+    work = _Work(
+        options,
+        out,
+        tuple(variants),
+        _dataset_hash(options.manifest or out / MANIFEST_FILE, files, options.manifest),
+        stoplists.provenance,
+    )
+    done: list[Replayed] = []
+    bar = tqdm(
+        total=len(variants) * len(files), unit="case", desc="replay", disable=None, leave=False
+    )
+    with bar:
+
+        def tell(results: Sequence[Replayed]) -> None:
+            done.extend(results)
+            bar.update(len(results))
+
+        _replay_all(work, files, tell)
+    errors = [result.error for result in done if result.error]
+    kept = sum(result.was_there for result in done)
+    made = len(done) - kept - len(errors)
     for error in sorted(errors):
         print_line(f"error: {error}")
     print_result(f"{out / RUNS}: {made} run logs made, {kept} were there, {len(errors)} failed")
     return FOUND_PROBLEMS if errors else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is replayed, in a form that travels between processes."""
+
+    options: argparse.Namespace
+    out: Path
+    variants: tuple[Variant, ...]
+    dataset_hash: str
+    stoplists: StoplistsProvenance
+
+
+def _replay_all(
+    work: _Work, files: Sequence[Path], tell: Callable[[Sequence[Replayed]], None]
+) -> None:
+    """Replay all traces.
+
+    A model that is asked has to be waited for, and one process waits for all. Recorded replies are
+    there at once: then the work of EXAID itself is what takes time, and several processes share it.
+
+    Args:
+        work: What is replayed.
+        files: The traces.
+        tell: Called with outcomes, as they come.
+    """
+    options = work.options
+    processes = min(options.jobs, cores(), len(files) // _WORTH_A_PROCESS)
+    if options.cache is not CacheMode.ONLY or processes <= 1:
+        asyncio.run(_replay_here(work, files, tell))
+        return
+    # Several shares for each process, since traces are of different lengths.
+    count = processes * _SHARES
+    shares = [(work, tuple(files[place::count])) for place in range(count) if files[place::count]]
+    for of_share in in_processes(_replay_share, shares, processes=processes):
+        tell(of_share)
+
+
+def _replay_share(share: tuple[_Work, tuple[Path, ...]]) -> list[Replayed]:
+    done: list[Replayed] = []
+    asyncio.run(_replay_here(*share, done.extend))
+    return done
+
+
+async def _replay_here(
+    work: _Work, files: Sequence[Path], tell: Callable[[Sequence[Replayed]], None]
+) -> None:
+    options = work.options
+    async with open_models(options, work.out) as models:
+        setting = Setting(
+            models,
+            work.out / RUNS,
+            work.dataset_hash,
+            extractor_info(load_terminology()),
+            work.stoplists,
+        )
+        async for result in replay_all(
+            setting, work.variants, files, jobs=options.jobs, fresh=options.fresh
+        ):
+            tell([result])
+
+
+def variant_ids(options: argparse.Namespace) -> list[str]:
+    """Return the variants that the command line names.
+
+    Raises:
+        ConfigError: It names none.
+    """
+    names = [name for name in options.variants.split(",") if name]
+    if not names:
+        raise ConfigError("--variants names none")
+    return names
+
+
+def _variants(options: argparse.Namespace, out: Path) -> list[Variant]:
+    """Return the settings of the variants: those of the run, where it has some of its own."""
+    own = options.settings or out / VARIANTS
+    return [
+        load_variant(name, own if options.settings or (own / f"{name}.yaml").is_file() else FOLDER)
+        for name in variant_ids(options)
+    ]
 
 
 def output_folder(options: argparse.Namespace) -> Path:
@@ -124,7 +225,13 @@ def _positive(text: str) -> int:
     return number
 
 
-main = program(parser, lambda options: asyncio.run(replay(options)))
+def _replay(options: argparse.Namespace) -> int:
+    _variants(options, output_folder(options))  # before traces are read
+    files, status = open_traces(options.traces, of_one_run=True)
+    return max(status, replay(options, list(files.values())))
+
+
+main = program(parser, _replay)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -13,7 +13,7 @@ from functools import cache
 from exaid_core.cues.files import CHINESE_OR_JAPANESE, THAI, any_of, read_cues
 from exaid_core.cues.finder import CueFinder
 
-_REACH = 160
+REACH = 160
 """Characters before and after a finding in which cues are looked for."""
 
 _KINDS_BEFORE = ("no cue", "condition", "past", "denial")
@@ -33,8 +33,8 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
         start: Where the finding begins.
         end: Where it ends.
     """
-    before = _clause_end().split(text[max(start - _REACH, 0) : start])[-1]
-    after = _clause_end().split(text[end : end + _REACH], maxsplit=1)[0]
+    before = _clause_end().split(text[max(start - REACH, 0) : start])[-1]
+    after = _clause_end().split(text[end : end + REACH], maxsplit=1)[0]
     if _cue_after().match(after.replace("n't", " not")):
         return False
     return not any(

@@ -50,6 +50,9 @@ class RecordError(BenchError):
         self.what = "".join(c if c.isprintable() else " " for c in what[:_CHARS_OF_A_PROBLEM])
         super().__init__(f"{path} line {line}: {self.what}")
 
+    def __reduce__(self) -> tuple[type[RecordError], tuple[Path, int, str]]:
+        return type(self), (self.path, self.line, self.what)  # from process to process
+
 
 def dump_line(record: Mapping[str, Any] | BaseModel) -> bytes:
     """Return a record as one line of JSON, line break included: keys sorted, no spaces, UTF-8.

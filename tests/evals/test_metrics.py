@@ -13,7 +13,7 @@ from evals.aggregate import aggregate, bootstrap, flag_outliers
 from evals.concepts import Concept
 from evals.metrics import CaseMeasures, jaccard, measure
 from evals.run_logs import Chunk, Decision, Event, Meta, RunLogFile, Usage
-from evals.trace_text import TraceText, content_turns
+from evals.trace_text import TraceText
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
 from exaid_core.trace.traces import read_trace, write_trace
 from tests.evals.conftest import META
@@ -57,7 +57,7 @@ def trace(tmp_path: Path) -> TraceText:
     ]
     path = tmp_path / "case-1.trace.jsonl.gz"
     write_trace(path, events, case_id="case-1", **META)
-    return TraceText(content_turns(read_trace(path)))
+    return TraceText.of(read_trace(path))
 
 
 # The log: three short summaries and one failed event.
@@ -272,8 +272,23 @@ def test_expected_latency_grows_while_steps_wait_for_each_other(trace: TraceText
 
 
 def test_tail_loss(measures: CaseMeasures) -> None:
+    # Covered are 1, 2, 3, 4 and 10; "c10 anaphylaxis" is 4 CTU of 15.
+    assert measures.record.tail_loss == 4 / 15
+
+
+def test_tail_loss_counts_what_is_left_out_in_the_middle(trace: TraceText) -> None:
+    # The first and the last delta are covered: of turn 1 "c3 … c8" is left out, 32 characters and
+    # 8 CTU; of turn 3 "c9 ", 1 CTU. Nothing comes after the last covered one.
+    log = make_log()
+    event = log.events[0].model_copy(update={"source_seqs": (1, 11)})
+    record = measure(replace(log, events=(event,)), trace, Letters()).record
+    assert record.tail_loss == 9 / 15
+    assert record.uncovered_tail == 0
+
+
+def test_uncovered_tail(measures: CaseMeasures) -> None:
     # Nothing covers what comes after seq 10: 15 of 56 characters.
-    assert measures.record.tail_loss == 15 / 56
+    assert measures.record.uncovered_tail == 15 / 56
 
 
 def test_suppression(measures: CaseMeasures) -> None:
@@ -327,6 +342,7 @@ def case(measures: CaseMeasures, case_id: str, **changes: Any) -> CaseMeasures:
 def aggregated(**cases: list[CaseMeasures]) -> Any:
     return aggregate(
         cases,
+        computed_at="2026-01-01T00:00:00Z",
         trace_dataset_hash=None,
         extractor=Letters.info,
         stoplists=StoplistsProvenance(),

@@ -13,7 +13,8 @@ import pytest
 
 from evals.cli.replay import main as replay
 from evals.cli.validate_logs import main as validate
-from evals.manifest import make_manifest, trace_files, write_manifest
+from evals.manifest import make_manifest, write_manifest
+from evals.trace_files import trace_files
 from evals.validation import validate_file
 from tests.conftest import REAL_TRACES
 from tests.evals.conftest import write_trace
