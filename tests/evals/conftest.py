@@ -27,16 +27,20 @@ META: dict[str, Any] = {
 }
 
 
-def write_trace(folder: Path, case_id: str = "case-1", *, pause_ms: int = 0) -> Path:
+def write_trace(
+    folder: Path, case_id: str = "case-1", *, pause_ms: int = 0, more: str = "", **meta: Any
+) -> Path:
     """Two doctors and the label by which the first hands over.
 
     Args:
         folder: Where it goes.
         case_id: Of the case.
         pause_ms: Between the first and the second half of the first turn.
+        more: Further text that the first turn begins with.
+        meta: Fields of its meta record that differ from `META`.
     """
     events = []
-    turns = [("doctor0", SENTENCE + "Blood cultures first. "), ("doctor0", "Doctor1")]
+    turns = [("doctor0", more + SENTENCE + "Blood cultures first. "), ("doctor0", "Doctor1")]
     turns.append(("doctor1", f"I agree. {SENTENCE}The troponin is negative."))
     seq, t_ms = 0, 1_000_000
     for number, (agent_id, text) in enumerate(turns, start=1):
@@ -51,7 +55,7 @@ def write_trace(folder: Path, case_id: str = "case-1", *, pause_ms: int = 0) -> 
         events.append(ends(number, agent_id, seq, t_ms))
         seq, t_ms = seq + 1, t_ms + 400
     path = folder / f"{case_id}.trace.jsonl.gz"
-    write_trace_file(path, events, case_id=case_id, **META)
+    write_trace_file(path, events, case_id=case_id, **(META | meta))
     return path
 
 

@@ -35,6 +35,7 @@ Options = Callable[..., list[str]]
 PROGRAMS = (
     "calibrate",
     "compute_metrics",
+    "import_upstream",
     "make_manifest",
     "make_stoplists",
     "plot",
@@ -112,9 +113,11 @@ def test_metrics_of_other_traces_are_refused(
     assert compute_metrics([str(traces), "--traces", str(other)]) == 2
     assert "the hashes differ" in capsys.readouterr().err
     (other / "case-2.trace.jsonl.gz").unlink()
-    write_trace(other, "case-1")
-    assert compute_metrics([str(traces), "--traces", str(other)]) == 2
-    assert "is of case-2, whose trace is not among those given" in capsys.readouterr().err
+    write_trace(other, "case-1")  # that of the run log: it alone is measured
+    assert compute_metrics([str(traces), "--traces", str(other)]) == 1
+    shown = capsys.readouterr()
+    assert "V1/case-2.jsonl.gz: of case-2, whose trace is not among those given" in shown.err
+    assert "| cases            |         1 |" in shown.out
 
 
 def test_without_run_logs_there_are_no_metrics(
@@ -155,11 +158,18 @@ def test_manifest(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "decoding" in capsys.readouterr().err
 
 
-def test_a_manifest_is_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_is_of_one_run_and_has_each_case_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_trace(tmp_path, "case-1").rename(tmp_path / "copy.trace.jsonl.gz")
-    write_trace(tmp_path, "case-1")
-    assert make_manifest([str(tmp_path)]) == 2
-    assert "two of the traces are of the same case" in capsys.readouterr().err
+    for case_id in ("case-1", "case-2"):
+        write_trace(tmp_path, case_id)
+    write_trace(tmp_path, "case-3", mas_run_id="mas_2")
+    assert make_manifest([str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert "case-3.trace.jsonl.gz is of another run than most: mas_2" in shown.err
+    assert "copy.trace.jsonl.gz is of case-1, as " in shown.err
+    assert ": 2 traces, 6 turns" in shown.out
 
 
 # Calibration
