@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -44,6 +45,20 @@ def test_a_schema_by_name_by_file_name_and_by_path() -> None:
     assert load_schema(str(schema_path("exaid.run"))) == by_name
     with pytest.raises(ConfigError, match="write a path or one of"):
         load_schema("exaid.nothing")
+
+
+def test_a_schema_by_the_path_that_the_format_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    by_name = load_schema("exaid.run")
+    assert load_schema("schemas/exaid.run.schema.json") == by_name
+    assert load_schema("evals/schemas/exaid.run.schema.json") == by_name
+    with pytest.raises(ConfigError, match="there is no schema elsewhere/exaid.run.schema.json"):
+        load_schema("elsewhere/exaid.run.schema.json")
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "exaid.run.schema.json").write_text('{"title": "own"}')
+    assert load_schema("schemas/exaid.run.schema.json") == {"title": "own"}
 
 
 @pytest.mark.parametrize(
