@@ -54,7 +54,7 @@ def test_a_schema_by_the_path_that_the_format_documents(
     by_name = load_schema("exaid.run")
     assert load_schema("schemas/exaid.run.schema.json") == by_name
     assert load_schema("evals/schemas/exaid.run.schema.json") == by_name
-    with pytest.raises(ConfigError, match="there is no schema elsewhere/exaid.run.schema.json"):
+    with pytest.raises(ConfigError, match="there is no schema elsewhere"):
         load_schema("elsewhere/exaid.run.schema.json")
     (tmp_path / "schemas").mkdir()
     (tmp_path / "schemas" / "exaid.run.schema.json").write_text('{"title": "own"}')
