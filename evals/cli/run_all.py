@@ -16,6 +16,7 @@ from evals.cli.replay import RUNS, VARIANTS, add_replay_options, replay, variant
 from evals.manifest import MANIFEST_FILE, make_manifest, write_manifest
 from evals.variants import load_variant, write_variant
 from exaid_core.trace.traces import read_trace
+from infra.errors import ConfigError
 from infra.files.printing import print_line, print_result
 
 
@@ -36,6 +37,8 @@ def parser() -> argparse.ArgumentParser:
 def _run_all(options: argparse.Namespace) -> int:
     folder = options.run
     options.traces = [folder]
+    if folder.is_file() and options.out is None:
+        raise ConfigError(f"{folder} is a file: name its folder, or say with --out where to write")
     out = options.out or folder
     traces, status = open_traces([folder], of_one_run=True)
     files = list(traces.values())
