@@ -14,7 +14,7 @@ from evals.extractors import Extractor
 from evals.files import file_hash, write_whole
 from evals.metrics import CaseMeasures, measure
 from evals.metrics_records import AggregateMetrics, Distribution, Interval, PerCaseMetrics
-from evals.run_logs import Meta, RunLogFile, read_run_log
+from evals.run_logs import UNKNOWN_HASH, Meta, RunLogFile, read_run_log
 from evals.trace_text import TraceText
 from exaid_core.trace.files import RecordError, dump_line
 from exaid_core.trace.traces import read_trace
@@ -156,7 +156,8 @@ def _by_variant(
         gates.setdefault(variant, set()).add(meta.tokengate_config_hash)
     by_variant: dict[str, list[CaseMeasures]] = {}
     for (variant, _), (meta, measures) in sorted(measured.items(), key=itemgetter(0)):
-        of_set, of_gate = meta.trace_dataset_hash, meta.tokengate_config_hash
+        of_set = meta.trace_dataset_hash
+        of_gate = meta.tokengate_config_hash if meta.tokengate_config_hash != UNKNOWN_HASH else None
         update = {
             "dataset_manifest_hash_valid": manifest_hash and of_set == manifest_hash,
             "tokengate_config_hash_match": of_gate and len(gates[variant]) == 1,

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from exaid_core.trace.files import RecordError, read_records, validated
-from exaid_core.trace.records import CaseId, Text
+from exaid_core.trace.records import CaseId, Text, hash_of
 from exaid_core.trace.run_records import BufferAction, VariantId
 from infra.clock import ms_of
 
@@ -26,6 +26,8 @@ LISTS = {
 }
 EARLIER_SUFFIX = ".trace"
 """What follows the case id in published logs."""
+UNKNOWN_HASH = hash_of(b"null")
+"""In the place of a hash that the present form needs and an earlier one did not have."""
 _SINGLE_RECORD_BEFORE = (1, 3)
 _LAST = (1, 5)
 

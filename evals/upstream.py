@@ -17,7 +17,13 @@ from pydantic import BaseModel
 
 from evals.consistency import KINDS
 from evals.manifest import ManifestMeta, Provenance, Summary, TraceEntry
-from evals.run_logs import EARLIER_SUFFIX, LISTS, is_single_record, parse_version
+from evals.run_logs import (
+    EARLIER_SUFFIX,
+    LISTS,
+    UNKNOWN_HASH,
+    is_single_record,
+    parse_version,
+)
 from exaid_core.config import VARIANTS
 from exaid_core.ctu import ctu
 from exaid_core.policy import TriggerPolicy
@@ -219,8 +225,9 @@ def _run_meta(meta: Content, case_id: str, variant: str, changes: Changes) -> Co
         _set(meta, name, told if told.startswith(pattern) else pattern + told, changes)
     if meta.get("trigger_policy") not in set(TriggerPolicy):
         _set(meta, "trigger_policy", _POLICIES.get(variant), changes)
-    for name in ("trace_file_hash", "trace_dataset_hash", "tokengate_config_hash"):
+    for name in ("trace_file_hash", "trace_dataset_hash"):
         _default(meta, name, None, changes)
+    _default(meta, "tokengate_config_hash", UNKNOWN_HASH, changes)
     extractor = dict(meta.get("concept_extractor") or {})
     is_scispacy = "scispacy_model" in extractor
     for name, value in (
@@ -274,7 +281,7 @@ def _summary(
     ok = record["schema_ok"] is True
     _default(record, "failure_mode", None if ok else _failure(record), changes)
     _default(record, "limits_ok", ok, changes)
-    _default(record, "summarizer_input_hash", None, changes)
+    _default(record, "summarizer_input_hash", UNKNOWN_HASH, changes)
     if record.get("summary_semantics_text") is None:
         fields = content if isinstance(content, dict) else {}
         text = " ".join(str(fields[name]) for name in _CLINICAL if fields.get(name))
@@ -420,6 +427,8 @@ def _set(record: Content, name: str, value: Any, changes: Changes, how: str = ""
 def _shown(value: Any) -> str:
     if value is None:
         return "null"
+    if value == UNKNOWN_HASH:
+        return "the hash of `null`"
     if isinstance(value, str | int):
         return str(value).lower() if isinstance(value, bool) else str(value)
     return "what this package writes" if value else "empty"

@@ -173,9 +173,8 @@ class RunMeta(Record):
     """Of the trace file; null in a live run."""
     trace_dataset_hash: Hash | None
     """Of all traces, as in the manifest; null in a live run."""
-    tokengate_config_hash: Hash | None
-    """Of the TokenGate's settings; of the size of chunks where there is none (V3). Null in an
-    imported log that does not say."""
+    tokengate_config_hash: Hash
+    """Of the TokenGate's settings; of the size of chunks where there is none (V3)."""
     concept_extractor: ConceptExtractorInfo
     """How concepts were found in text."""
     stoplists_provenance: StoplistsProvenance
@@ -314,8 +313,8 @@ class SummaryEvent(_CaseRecord):
     """Earlier summaries in the prompt, oldest first, without the latest."""
     latest_summary_event_id: EventId | None = None
     """The latest summary in the prompt; null for the first summary."""
-    summarizer_input_hash: Hash | None
-    """Hash of the UTF-8 text of the prompt; null in an imported log that does not say."""
+    summarizer_input_hash: Hash
+    """Hash of the UTF-8 text of the prompt."""
     limits_ok: StrictBool
     """Whether every field came within its limit of characters."""
     failure_mode: SummaryFailure | None

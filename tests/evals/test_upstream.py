@@ -67,7 +67,7 @@ def published_form(records: list[Record], variant: str) -> list[Record]:
         for record in records:
             if record["record_type"] == "summary_event":
                 record["summarizer_input_text"] = "Everything."
-                for name in ("trigger_type", "summary_history_event_ids", "limits_ok"):
+                for name in ("trigger_type", "summarizer_input_hash", "limits_ok"):
                     del record[name]
             if record["record_type"] == "tokengate_flush":
                 record["trigger_reason"] = None
@@ -122,7 +122,7 @@ def test_logs_of_earlier_forms_are_imported_and_measured_alike(
         "one record in all (exaid.run 1.2) made one a line": "1",
         "concept_extractor.name: not there, now scispacy": "5",
         "concept_extractor.entity_types_kept: left out, the present form does not have it": "5",
-        "tokengate_config_hash: not there, now null": "1",
+        "tokengate_config_hash: not there, now the hash of `null`": "1",
         "start_seq: no delta (the boundary of a turn), now the delta next to it": "2",
     }.items():
         assert counted[change] == count, told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def path(tmp_path: Path) -> Path:
         says(2, "b", 5, "Thanks", 1400),
         ends(2, "b", 6, 1500),
     ]
-    meta = {"mas_run_id": "mas_1", "mac_commit": "0", "model": "m"}
+    meta: dict[str, Any] = {"mas_run_id": "mas_1", "mac_commit": "0", "model": "m"}
     write_trace(path, events, case_id="case-7", created_at="2026-01-01T00:00:00Z", **meta)
     return path
 
