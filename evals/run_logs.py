@@ -6,6 +6,7 @@ of record, under any of the names in `LISTS`.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ UNKNOWN_HASH = hash_of(b"null")
 """In the place of a hash that the present form needs and an earlier one did not have."""
 _SINGLE_RECORD_BEFORE = (1, 3)
 _LAST = (1, 5)
-
+_VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}")
 
 _MOST = 2**53
 """The largest whole number that a JSON reader keeps exactly; larger ones would break a mean."""
@@ -157,8 +158,8 @@ _KINDS: Mapping[str, TypeAdapter[Any]] = {
 
 def parse_version(text: object) -> tuple[int, ...]:
     """Return `1.2.0` as (1, 2, 0); empty if the text is not a version."""
-    parts = str(text).split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
+    told = str(text)
+    return tuple(map(int, told.split("."))) if _VERSION.fullmatch(told) else ()
 
 
 def is_single_record(content: Mapping[str, Any]) -> bool:

@@ -69,15 +69,19 @@ def usable(files: Sequence[Path], *, of_one_run: bool) -> Usable:
         metas[path] = trace.meta
         if trace.late:
             notes.append(f"{path}: {late_note(trace.late)}")
-    runs = Counter((meta.mas_run_id, meta.model) for meta in metas.values())
-    usual = runs.most_common(1)[0][0] if runs else ("", "")
+    runs = Counter(map(_run_of, metas.values()))
+    usual = runs.most_common(1)[0][0] if runs else ""
     used: dict[str, Path] = {}
     for path, meta in metas.items():
-        if of_one_run and (meta.mas_run_id, meta.model) != usual:
-            refused.append(
-                f"{path} is of another run than most: {meta.mas_run_id} with {meta.model}, not "
-                f"{usual[0]} with {usual[1]}"
-            )
+        run = _run_of(meta)
+        if of_one_run and run != usual:
+            what = f"of another run than most: {run}, not {usual}"
+            refused.append(str(RecordError(path, 1, what)))
         elif used.setdefault(meta.case_id, path) is not path:
-            refused.append(f"{path} is of {meta.case_id}, as {used[meta.case_id]} is")
+            what = f"case_id: of {meta.case_id}, as {used[meta.case_id]} is"
+            refused.append(str(RecordError(path, 1, what)))
     return Usable(used, tuple(refused), tuple(notes))
+
+
+def _run_of(meta: TraceMeta) -> str:
+    return f"mas_run_id {meta.mas_run_id} with model {meta.model}"

@@ -18,6 +18,7 @@ from evals.run_logs import is_single_record, parse_version, read_run_log
 from evals.schema_files import SCHEMAS, load_schema
 from exaid_core.trace.files import RecordError, read_records
 from infra.errors import ConfigError
+from infra.files.text import printable
 
 _CHARS_OF_A_PROBLEM = 200
 _FORMAT_OF_KIND = {kind: format_ for format_, kinds in KINDS.items() for kind in kinds}
@@ -39,7 +40,7 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.path}: note: " if self.is_note else f"{self.path} line {self.line}: "
         text = f"{self.field}: {self.what}" if self.field else self.what
-        return place + "".join(c if c.isprintable() else " " for c in text)
+        return printable(place + text)
 
 
 def validate_file(path: Path, schema: str = "") -> Iterator[Problem]:

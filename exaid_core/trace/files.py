@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,11 +14,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.trace.run_records import Determinism
 from infra.errors import BenchError, StorageError
-from infra.files.text import well_formed
+from infra.files.text import printable, well_formed
 from infra.files.whole_file import whole_file
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # written as an escape, half of a pair or both
 _CHARS_OF_A_PROBLEM = 300
 
 DETERMINISM = Determinism(gzip_mtime=0, json_sort_keys=True, json_separators=(",", ":"))
@@ -47,8 +49,8 @@ class RecordError(BenchError):
     def __init__(self, path: Path, line: int, what: str) -> None:
         self.path = path
         self.line = line
-        self.what = "".join(c if c.isprintable() else " " for c in what[:_CHARS_OF_A_PROBLEM])
-        super().__init__(f"{path} line {line}: {self.what}")
+        self.what = printable(what[:_CHARS_OF_A_PROBLEM])
+        super().__init__(f"{printable(str(path))} line {line}: {self.what}")
 
     def __reduce__(self) -> tuple[type[RecordError], tuple[Path, int, str]]:
         return type(self), (self.path, self.line, self.what)  # from process to process
@@ -101,7 +103,7 @@ def read_records(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number of the line from 1, object) of each line; blank lines are skipped.
 
-    Memory does not grow with the file, nor with its longest line.
+    A byte order mark is passed over, and lone surrogates become U+FFFD, as in `dump_line`. Memory does not grow with the file, nor with its longest line.
 
     Args:
         path: `.gz` for a compressed file, `.json` for one with one object in all.
@@ -134,7 +136,9 @@ def read_records(
 
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        content = _DECODER.decode(line.rstrip().decode())
+        content = _DECODER.decode(line.rstrip().decode("utf-8-sig"))
+        if _SURROGATE.search(line):
+            content = _DECODER.decode(well_formed(_encode(content)))
     except UnicodeDecodeError as error:
         raise RecordError(path, number, f"not UTF-8 at byte {error.start + 1}") from error
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Text that can be written as UTF-8."""
+"""Text that can be written as UTF-8, or on one line."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def printable(text: str) -> str:
+    """Return `text` with a space for each line break, control character and the like."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -113,6 +113,17 @@ def test_without_a_usable_trace_nothing_is_done(
     assert error.endswith("error: none of 3 traces can be used\n")
 
 
+def test_the_model_of_another_run_does_not_break_the_line(
+    traces: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_trace(traces / "traces", "case-3", model="x\ny\x1b[31m" + "z" * 5000)
+    assert make_manifest([str(traces)]) == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
+    assert "case-3.trace.jsonl.gz line 1: of another run than most: mas_run_id mas_1 with" in line
+    assert line.isprintable()
+    assert len(line) < 600
+
+
 # Calibration
 
 

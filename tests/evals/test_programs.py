@@ -167,8 +167,8 @@ def test_a_manifest_is_of_one_run_and_has_each_case_once(
     write_trace(tmp_path, "case-3", mas_run_id="mas_2")
     assert make_manifest([str(tmp_path)]) == 1
     shown = capsys.readouterr()
-    assert "case-3.trace.jsonl.gz is of another run than most: mas_2" in shown.err
-    assert "copy.trace.jsonl.gz is of case-1, as " in shown.err
+    assert "case-3.trace.jsonl.gz line 1: of another run than most: mas_run_id mas_2" in shown.err
+    assert "copy.trace.jsonl.gz line 1: case_id: of case-1, as " in shown.err
     assert ": 2 traces, 6 turns" in shown.out
 
 

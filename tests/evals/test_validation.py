@@ -124,6 +124,19 @@ def test_a_trace_without_its_meta_record_is_still_checked(tmp_path: Path) -> Non
     assert problems(write_lines(path, lines))[:2] == [first, "6 seq: 4 comes twice"]
 
 
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("field", ["case_id", "record_type", "schema_version", "seq"])
+@pytest.mark.parametrize("value", ["\ud800", "9" * 5000, [], {}, 10**30, None])
+def test_no_value_of_a_field_is_a_traceback(
+    tmp_path: Path, index: int, field: str, value: object
+) -> None:
+    lines = read_lines(write_trace(tmp_path))
+    lines[index][field] = value
+    found = list(validate_file(write_lines(tmp_path / "x.jsonl", lines)))
+    assert found
+    assert all(str(problem).isprintable() for problem in found)
+
+
 def test_a_truncated_gzip_file(tmp_path: Path) -> None:
     whole = write_trace(tmp_path).read_bytes()
     cut = tmp_path / "cut.jsonl.gz"

@@ -177,6 +177,25 @@ def test_blank_lines_count_but_are_passed_over(tmp_path: Path) -> None:
     assert everything(path) == [(1, {"a": 1}), (4, {"b": 2})]
 
 
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a":1}\r\n{"b":2}\r\n')
+    assert everything(path) == [(1, {"a": 1}), (2, {"b": 2})]
+
+
+def test_half_a_character_is_read_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(rb'{"a\uD83D":["\uDE00",{"b":"\ud83d\ude00 \\ud83d"}],"n":10000000000000000}')
+    content = {"a\ufffd": ["\ufffd", {"b": "\U0001f600 \\ud83d"}], "n": 10**16}
+    assert everything(path) == [(1, content)]
+
+
+def test_a_file_with_a_line_break_in_its_name_is_named_on_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"a b \[31m.jsonl line 1: cannot be read") as caught:
+        everything(tmp_path / "a\nb\x1b[31m.jsonl")
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [
