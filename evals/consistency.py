@@ -152,8 +152,9 @@ class _RunChecks(Checks):
         for name in ("case_id", "variant_id"):
             if content[name] != self._meta[name]:
                 yield name, f"{content[name]} in a run log of {self._meta[name]}"
-        if (content.get("end_seq") or 0) < (content.get("start_seq") or 0):
-            yield "end_seq", f"{content['end_seq']} is before start_seq {content['start_seq']}"
+        start, end = content.get("start_seq"), content.get("end_seq")
+        if start is not None and end is not None and end < start:
+            yield "end_seq", f"{end} is before start_seq {start}"
         yield from self._index(kind, content)
         if kind == "buffer_decision":
             yield from self._decision(content)

@@ -8,22 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from evals.changes import Changes
 from evals.cli.command import FOUND_PROBLEMS, make_parser, program
 from evals.cli.replay import RUNS
+from evals.delta_seqs import SeqsOf
 from evals.files import write_whole
 from evals.manifest import MANIFEST_FILE, ManifestRecord
 from evals.trace_files import TRACE_SUFFIX, trace_files, usable
-from evals.upstream import (
-    Changes,
-    Content,
-    SeqsOf,
-    format_of,
-    import_manifest,
-    import_run_log,
-)
-from exaid_core.trace.files import RecordError, dump_line, read_records, write_gz
+from evals.upstream import Line, format_of, import_manifest, import_run_log
+from exaid_core.trace.files import RecordError, dump_line, read_records, validated, write_gz
 from exaid_core.trace.run_records import RunRecord
 from exaid_core.trace.traces import read_trace
 from infra.errors import ConfigError
@@ -129,18 +124,16 @@ def _run_logs(
     for path in logs:
         own = Changes()
         try:
-            records = import_run_log([c for _, c in read_records(path)], own, trace_of)
-            lines = list(_checked(path, records, _RUN))
+            records = import_run_log(path, list(read_records(path)), own, trace_of)
+            lines = _checked(path, records, _RUN)
         except RecordError as error:
             refused.append(str(error))
             continue
-        except ValueError as error:
-            refused.append(f"{path}: {error}")
-            continue
-        meta = records[0]
+        meta = records[0][1]
         target = out / RUNS / meta["variant_id"] / f"{meta['case_id']}.jsonl.gz"
         if target in made:
-            refused.append(f"{path} is of the same case and variant as {made[target]}")
+            what = f"case_id: of the same case and variant as {made[target]}"
+            refused.append(str(RecordError(path, 1, what)))
             continue
         write_gz(target, lines)
         made[target] = path
@@ -154,8 +147,7 @@ def _manifest(manifests: Sequence[Path], out: Path, changes: Changes, refused: l
     for path in manifests[:1]:
         own = Changes()
         try:
-            records = import_manifest([content for _, content in read_records(path)], own)
-            lines = list(_checked(path, records, _MANIFEST))
+            lines = _checked(path, import_manifest(read_records(path), own), _MANIFEST)
         except RecordError as error:
             refused.append(str(error))
             continue
@@ -165,19 +157,13 @@ def _manifest(manifests: Sequence[Path], out: Path, changes: Changes, refused: l
     return 0
 
 
-def _checked(path: Path, records: Iterable[Content], form: TypeAdapter[Any]) -> Iterable[bytes]:
-    """Yield the lines of records that have the present form.
+def _checked(path: Path, records: Iterable[Line], form: TypeAdapter[Any]) -> list[bytes]:
+    """Return the lines of records that have the present form.
 
     Raises:
         RecordError: One does not have it, whatever was changed.
     """
-    for number, record in enumerate(records, start=1):
-        try:
-            yield dump_line(form.validate_python(record))
-        except ValidationError as error:
-            problem = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, problem["loc"]))
-            raise RecordError(path, number, f"{place}: {problem['msg']}") from error
+    return [dump_line(validated(form, path, number, record)) for number, record in records]
 
 
 def _tell(found: _Found, notes: Sequence[str], changes: Changes, refused: Sequence[str]) -> None:

@@ -103,7 +103,8 @@ def read_records(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number of the line from 1, object) of each line; blank lines are skipped.
 
-    A byte order mark is passed over, and lone surrogates become U+FFFD, as in `dump_line`. Memory does not grow with the file, nor with its longest line.
+    A byte order mark is passed over, and lone surrogates become U+FFFD, as in `dump_line`. Memory
+    does not grow with the file, nor with its longest line.
 
     Args:
         path: `.gz` for a compressed file, `.json` for one with one object in all.

@@ -70,6 +70,7 @@ class Record(BaseModel):
         frozen=True,
         extra="forbid",
         use_attribute_docstrings=True,
+        allow_inf_nan=False,  # JSON has no such numbers
         defer_build=True,  # a run needs most of them only once it is under way
     )
 

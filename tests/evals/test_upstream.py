@@ -153,17 +153,62 @@ def test_a_log_that_cannot_be_imported_does_not_stop_the_others(
     path = folder / "V4" / "case-1.trace.jsonl.gz"
     records = read(path)
     records[1]["accumulated_ctu"] = "many"
-    write(path, records)
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    path.write_bytes(gzip.compress(b"\n" + text.encode()))
     cut = folder / "V3" / "case-1.trace.jsonl.gz"
     cut.write_bytes(cut.read_bytes()[:200])
     write(folder / "V1" / "again.jsonl", read(folder / "V1" / "case-1.trace.jsonl.gz"))
     capsys.readouterr()
     assert import_upstream([str(published)]) == 1
     shown = capsys.readouterr()
-    assert f"error: {path} line 2: tokengate_flush.accumulated_ctu: Input should" in shown.err
+    assert f"error: {path} line 3: tokengate_flush.accumulated_ctu: Input should" in shown.err
     assert f"error: {cut} line 1: the compressed file is cut short" in shown.err
-    assert "is of the same case and variant as" in shown.err
+    assert " line 1: case_id: of the same case and variant as" in shown.err
     assert "4 of 6 run logs and manifests imported" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("run_meta", "concept_extractor", "x"),
+        ("run_meta", "concept_extractor", {"cui_score_threshold": 1e400}),
+        ("run_meta", "trigger_policy", []),
+        ("run_meta", "mas_run_id", {"a": 1}),
+        ("run_meta", "case_id", 7),
+        ("buffer_decision", "llm_usage", 3),
+        ("buffer_decision", "latency_ms", 1e400),
+        ("summary_event", "llm_usage", [1, "a"]),
+        ("summary_event", "summary_semantics_text", -1),
+        ("summary_event", "start_seq", 1.5),
+    ],
+)
+def test_a_field_of_another_type_is_named(
+    published: Path, capsys: pytest.CaptureFixture[str], kind: str, field: str, value: object
+) -> None:
+    path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
+    records = read(path)
+    at = next(i for i, record in enumerate(records) if record["record_type"] == kind)
+    records[at][field] = value
+    write(path, records).write_bytes(
+        gzip.compress(gzip.decompress(path.read_bytes()).replace(b"Infinity", b"1e999"))
+    )
+    capsys.readouterr()
+    assert import_upstream([str(published)]) == 1
+    shown = capsys.readouterr()
+    (line,) = shown.err.splitlines()
+    assert line.startswith(f"error: {path} line {at + 1}: ")
+    assert field in line
+    assert "5 of 6 run logs and manifests imported" in shown.out
+
+
+def test_a_span_in_which_the_trace_has_no_delta(published: Path) -> None:
+    path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
+    records = read(path)
+    for record in records[1:]:
+        record |= {"start_seq": 10**6 + 9, "end_seq": 10**6}
+    records.append(records[1] | {"flush_index": 9, "start_seq": 10**6, "end_seq": 10**6})
+    write(path, records)
+    assert import_upstream([str(published)]) == 0
 
 
 def test_what_is_no_published_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

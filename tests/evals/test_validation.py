@@ -214,6 +214,7 @@ def test_damaged_run_logs(run_log: Path, tmp_path: Path) -> None:
         (set_field(0, "schema_version", "7.0"), "schema_version: exaid.run '7.0' is not known"),
     ]:
         assert any(expected in problem for problem in found_after(damage)), expected
+    assert found_after(lambda lines: lines[decision].pop("end_seq")) == []
 
 
 # Manifests
