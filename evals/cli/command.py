@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from evals.trace_files import trace_files, usable
 from infra.errors import ConfigError
 from infra.files.printing import fails_in_one_line, print_line
 
+RUN_FILE = "run.json"
+"""What main.py says of a run, in the run's folder."""
 FOUND_PROBLEMS = 1
 """Exit status of a program that is done, when the data has problems or a case failed."""
 
@@ -63,3 +66,22 @@ def open_traces(
     if found.refused:
         print_line(f"{len(found.refused)} of {len(files)} traces left out, the rest is used")
     return found.by_case, FOUND_PROBLEMS if found.refused else 0
+
+
+def output_folder(given: Path | None, source: Path, below: str = "") -> Path:
+    """Return where output goes: where the command line says, else into the folder that is read.
+
+    Args:
+        given: `--out`, if there is one.
+        source: The folder that is read.
+        below: Folder for the output in it; empty: the folder itself.
+
+    Raises:
+        ConfigError: `source` would be written to, but is read-only.
+    """
+    if given is not None:
+        return given
+    # Root may write to a folder that its owner has made read-only, but should not.
+    if source.is_dir() and not (os.access(source, os.W_OK) and source.stat().st_mode & 0o222):
+        raise ConfigError(f"{source} is read-only: say with --out where to write")
+    return source / below

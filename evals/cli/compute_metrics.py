@@ -6,7 +6,13 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from evals.cli.command import FOUND_PROBLEMS, make_parser, open_traces, program
+from evals.cli.command import (
+    FOUND_PROBLEMS,
+    make_parser,
+    open_traces,
+    output_folder,
+    program,
+)
 from evals.cli.replay import RUNS
 from evals.extractors import EXTRACTORS, Extractor
 from evals.manifest import MANIFEST_FILE, provenance, read_manifest
@@ -69,6 +75,7 @@ def compute_metrics(options: argparse.Namespace, traces: Mapping[str, Path]) -> 
         options: Of the command line.
         traces: Case id -> trace file.
     """
+    out = output_folder(options.out, options.run, METRICS)
     stoplists = load_stoplists(options.stoplists) if options.stoplists else Stoplists()
     manifest = options.manifest or options.run / MANIFEST_FILE
     is_there = bool(options.manifest) or manifest.is_file()
@@ -80,7 +87,6 @@ def compute_metrics(options: argparse.Namespace, traces: Mapping[str, Path]) -> 
     )
     for problem in metrics.problems:
         print_line(f"error: {problem}")
-    out = options.out or options.run / METRICS
     write_metrics(out, metrics)
     print_result(metrics_table(metrics.aggregate))
     print_result(f"written: {out / PER_CASE_FILE} and {AGGREGATE_FILE}")

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from evals.changes import Changes
-from evals.cli.command import FOUND_PROBLEMS, make_parser, program
+from evals.cli.command import FOUND_PROBLEMS, make_parser, output_folder, program
 from evals.cli.replay import RUNS
 from evals.delta_seqs import SeqsOf
 from evals.files import write_whole
@@ -61,7 +61,7 @@ def _import(options: argparse.Namespace) -> int:
     folder: Path = options.folder
     if not folder.is_dir():
         raise ConfigError(f"{folder} is no folder" if folder.exists() else f"there is no {folder}")
-    out: Path = options.out or folder / IMPORTED
+    out = output_folder(options.out, folder, IMPORTED)
     found = _find(folder, out)
     logs, manifests = (found.by_format.get(name, []) for name in ("exaid.run", "exaid.manifest"))
     if not logs and not manifests:

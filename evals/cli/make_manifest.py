@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from evals.cli.command import make_parser, open_traces, program
+from evals.cli.command import RUN_FILE, make_parser, open_traces, output_folder, program
 from evals.manifest import (
     MANIFEST_FILE,
     Summary,
@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _make(options: argparse.Namespace) -> int:
+    out = options.out or output_folder(None, options.run) / MANIFEST_FILE
     files, status = open_traces([options.run], of_one_run=True)
     records = make_manifest(
         list(files.values()),
@@ -51,7 +52,6 @@ def _make(options: argparse.Namespace) -> int:
         config_hash=config_hash_of(options.run),
         decoding=read_decoding(options.decoding) if options.decoding else None,
     )
-    out = options.out or options.run / MANIFEST_FILE
     write_manifest(out, records)
     totals = next(record for record in records if isinstance(record, Summary))
     print_result(
@@ -64,7 +64,7 @@ def _make(options: argparse.Namespace) -> int:
 def config_hash_of(run_folder: Path) -> str:
     """Return the hash of the run's configuration as main.py wrote it; empty without one."""
     try:
-        told = json.loads((run_folder / "run.json").read_bytes())["config_hash"]
+        told = json.loads((run_folder / RUN_FILE).read_bytes())["config_hash"]
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     text = str(told).removeprefix("sha256:")

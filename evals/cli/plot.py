@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from evals.cli.command import make_parser, program
+from evals.cli.command import make_parser, output_folder, program
 from evals.cli.compute_metrics import METRICS
 from evals.figures import FORMATS, draw_metrics
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
@@ -39,7 +39,8 @@ def add_plot_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    draw(options.run / METRICS, options.out or options.run / FIGURES, options.format)
+    out = output_folder(options.out, options.run, FIGURES)
+    draw(options.run / METRICS, out, options.format)
     return 0
 
 

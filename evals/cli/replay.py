@@ -10,7 +10,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from evals.cli.command import FOUND_PROBLEMS, make_parser, open_traces, program
+from evals.cli.command import (
+    FOUND_PROBLEMS,
+    make_parser,
+    open_traces,
+    output_folder,
+    program,
+)
 from evals.cli.models import add_model_options, open_models
 from evals.concepts import extractor_info
 from evals.files import file_hash
@@ -78,14 +84,14 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
 
 
-def replay(options: argparse.Namespace, files: Sequence[Path]) -> int:
+def replay(options: argparse.Namespace, files: Sequence[Path], out: Path) -> int:
     """Replay traces under the settings of the command line, with a progress bar.
 
     Args:
         options: See `add_replay_options`.
         files: The traces.
+        out: Folder of the run.
     """
-    out = output_folder(options)
     variants = _variants(options, out)
     stoplists = load_stoplists(options.stoplists) if options.stoplists else Stoplists()
     work = _Work(
@@ -196,14 +202,6 @@ def _variants(options: argparse.Namespace, out: Path) -> list[Variant]:
     ]
 
 
-def output_folder(options: argparse.Namespace) -> Path:
-    """Return the folder that the command line names for output."""
-    if options.out:
-        return Path(options.out)
-    folder = next((path for path in options.traces if path.is_dir()), None)
-    return folder or Path()
-
-
 def _dataset_hash(manifest: Path, files: Sequence[Path], given: Path | None) -> str:
     if not (given or manifest.is_file()):
         return provenance(make_manifest(files)).trace_dataset_hash
@@ -226,9 +224,11 @@ def _positive(text: str) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    _variants(options, output_folder(options))  # before traces are read
+    folder = next((path for path in options.traces if path.is_dir()), Path())
+    out = output_folder(options.out, folder)
+    _variants(options, out)  # before traces are read
     files, status = open_traces(options.traces, of_one_run=True)
-    return max(status, replay(options, list(files.values())))
+    return max(status, replay(options, list(files.values()), out))
 
 
 main = program(parser, _replay)

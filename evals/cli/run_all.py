@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evals.calibration import chunk_of_v3
 from evals.cli.calibrate import told_of_v3
-from evals.cli.command import make_parser, open_traces, program
+from evals.cli.command import RUN_FILE, make_parser, open_traces, output_folder, program
 from evals.cli.compute_metrics import METRICS, add_extractor_options, compute_metrics
 from evals.cli.make_manifest import config_hash_of
 from evals.cli.plot import FIGURES, add_plot_options, draw
@@ -36,11 +36,12 @@ def parser() -> argparse.ArgumentParser:
 
 def _run_all(options: argparse.Namespace) -> int:
     folder = options.run
-    options.traces = [folder]
     if folder.is_file() and options.out is None:
         raise ConfigError(f"{folder} is a file: name its folder, or say with --out where to write")
-    out = options.out or folder
+    out = output_folder(options.out, folder)
     traces, status = open_traces([folder], of_one_run=True)
+    if out == folder and not any((out / name).is_file() for name in (RUN_FILE, MANIFEST_FILE)):
+        print_line(f"note: output goes into {out}, which is no run of main.py; see --out")
     files = list(traces.values())
     manifest = options.manifest or out / MANIFEST_FILE
     if options.manifest is None:
@@ -49,7 +50,7 @@ def _run_all(options: argparse.Namespace) -> int:
         print_result(f"written: {manifest}")
     if options.settings is None:
         _calibrate(options, files, out)
-    status = max(status, replay(options, files))
+    status = max(status, replay(options, files, out))
     measured = argparse.Namespace(
         **{**vars(options), "run": out, "out": out / METRICS, "manifest": manifest}
     )

@@ -14,6 +14,7 @@ import pytest
 from evals.calibration import grid, sweep
 from evals.cli.calibrate import main as calibrate
 from evals.cli.compute_metrics import main as compute_metrics
+from evals.cli.import_upstream import main as import_upstream
 from evals.cli.make_manifest import main as make_manifest
 from evals.cli.make_stoplists import main as make_stoplists
 from evals.cli.plot import main as plot
@@ -81,6 +82,44 @@ def test_run_all(traces: Path, model_options: Options, capsys: pytest.CaptureFix
     assert run_all(options) == 0  # nothing is replayed, everything comes out the same
     changed = [path for path, content in before.items() if path.read_bytes() != content]
     assert [path for path in changed if ".cache" not in path.parts] == []
+
+
+def test_a_read_only_folder_is_not_written_to(
+    traces: Path, tmp_path: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run_all([str(traces), "--out", str(out), *model_options()]) == 0
+    for name in ("data", "metrics"):
+        (out / name).rename(traces / name)
+    before = sorted(traces.rglob("*"))
+    traces.chmod(0o555)
+    capsys.readouterr()
+    try:
+        for main in (run_all, replay, make_manifest, compute_metrics, plot, import_upstream):
+            options = model_options() if main in (run_all, replay) else []
+            assert main([str(traces), *options]) == 2, main
+            told = f"error: {traces} is read-only: say with --out where to write\n"
+            assert capsys.readouterr().err == told
+        assert sorted(traces.rglob("*")) == before
+        elsewhere = str(tmp_path / "elsewhere")
+        assert run_all([str(traces), "--out", elsewhere, *model_options()]) == 0
+        assert sorted(traces.rglob("*")) == before
+    finally:
+        traces.chmod(0o755)
+
+
+def test_a_folder_of_others_is_told_before_it_is_written_to(
+    traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [str(traces), "--variants", "V1", *model_options()]
+    told = f"note: output goes into {traces}, which is no run of main.py; see --out\n"
+    for expected in (told, ""):  # the second time it holds what was made
+        assert run_all(options) == 0
+        assert capsys.readouterr().err == expected
+    (traces / "exaid.manifest.jsonl").unlink()
+    (traces / "run.json").write_text("{}")
+    assert run_all(options) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_metrics_and_figures_are_the_same_bytes(
