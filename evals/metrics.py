@@ -22,7 +22,7 @@ from evals.metrics_records import (
 from evals.run_logs import Decision, Event, RunLogFile
 from evals.trace_text import TraceText
 from exaid_core.alerts.critical_alerts import find_alert
-from exaid_core.ctu import tail_loss
+from exaid_core.ctu import letters, tail_loss
 from exaid_core.trace.run_records import BufferAction
 from infra.clock import ms_of
 
@@ -126,7 +126,7 @@ def measure(
         grounding_a=_less_than_one(mean(m6a)),
         grounding_b=_less_than_one(mean(m6b)),
         expected_latency_ms=_expected_latency(log, trace, seqs),
-        tail_loss=tail_loss(_left_out(trace, covered), trace.ctu),
+        tail_loss=tail_loss(_left_out(trace, covered), letters(trace.text)),
         uncovered_tail=_uncovered_tail(trace, covered),
         suppression_rate=_suppression_rate(log, trace, covered),
         flush_count=len(log.chunks),
@@ -302,9 +302,9 @@ def _ready_times(log: RunLogFile, emitted: Mapping[int, int]) -> list[float]:
 
 
 def _left_out(trace: TraceText, covered: frozenset[int]) -> Iterator[str]:
-    """Yield what no summary covers of each turn."""
+    """Yield the text of each delta that no summary covers."""
     for turn in trace.turns:
-        yield "".join(delta.text for delta in turn.deltas if delta.seq not in covered)
+        yield from (delta.text for delta in turn.deltas if delta.seq not in covered)
 
 
 def _uncovered_tail(trace: TraceText, covered: frozenset[int]) -> float:

@@ -156,7 +156,7 @@ class PerCaseMetrics(_Header):
     expected_latency_ms: NotNegative | None
     """Mean time from a delta to the first summary that covers it; null if no delta is covered."""
     tail_loss: Share
-    """Share of the trace's CTU that no summary covers, wherever in the trace it is."""
+    """Share of the trace's text, white space aside, that no summary covers, wherever it is."""
     uncovered_tail: Share
     """Share of the trace's characters after the last one that a summary covers."""
     suppression_rate: Share | None

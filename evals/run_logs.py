@@ -131,7 +131,7 @@ class Event(_Lenient):
         """
         if not self.schema_ok:
             return frozenset()
-        if self.source_seqs:
+        if self.source_seqs is not None:
             return frozenset(self.source_seqs).intersection(seqs)
         return frozenset(seqs[bisect_left(seqs, self.start_seq) : bisect_right(seqs, self.end_seq)])
 

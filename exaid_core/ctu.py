@@ -18,12 +18,18 @@ def fitting(texts: Iterable[str], budget: int) -> int:
     return sum(total <= budget for total in accumulate(map(ctu, texts)))
 
 
+def letters(text: str) -> int:
+    """Return how many characters of a text are not white space."""
+    return sum(map(len, text.split()))
+
+
 def tail_loss(left: Iterable[str], total: int) -> float:
-    """Return the share of a trace's CTU that no summary covers; 0 for a trace without text.
+    """Return the share of a trace's text that no summary covers; 0 for a trace without text.
+
+    Letters are counted, not CTU, whose rounding would depend on where the text is cut.
 
     Args:
         left: The texts that no summary covers, wherever in the trace they are.
-        total: CTU of the trace.
+        total: See `letters`; of the trace.
     """
-    # Each text is rounded up to whole CTU.
-    return min(1.0, sum(map(ctu, left)) / total) if total else 0.0
+    return sum(map(letters, left)) / total if total else 0.0

@@ -363,9 +363,9 @@ class EXAID:
         return self._segmenter.alerts
 
     def tail_loss(self) -> float:
-        """Return the share of the text, in CTU, that no summary covers; 0 without text."""
+        """Return the share of the text that no summary covers; 0 without text."""
         left = (segment.text for segment in self._worker.left())
-        return tail_loss(left, self._segmenter.text_ctu)
+        return tail_loss(left, self._segmenter.letters)
 
     def missed_alerts(self) -> int:
         """Count the segments with a critical alert that no summary covers."""

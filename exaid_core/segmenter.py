@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from exaid_core.alerts.critical_alerts import find_alert, find_alerts
 from exaid_core.config import ExaidConfig
-from exaid_core.ctu import ctu
+from exaid_core.ctu import letters
 from exaid_core.policy import TriggerPolicy
 from exaid_core.run_log import RunLog
 from exaid_core.segments import Segment
@@ -51,8 +51,8 @@ class Segmenter:
         self._ends: dict[str, str] = {}  # of the text that a turn has let through so far, by agent
         self.chunks: Counter[str] = Counter()
         """Chunks so far, by agent."""
-        self.text_ctu = 0
-        """CTU of the segments so far."""
+        self.letters = 0
+        """Characters of the segments so far that are not white space."""
         self.alerts = 0
         """Segments with a critical alert so far."""
 
@@ -113,7 +113,7 @@ class Segmenter:
         self.chunks[chunk.agent_id] += 1
         if not chunk.text.strip():
             return []
-        self.text_ctu += ctu(chunk.text)
+        self.letters += letters(chunk.text)
         self.alerts += bool(alerts)
         index = self._log.flushed(chunk.text, chunk.seqs, chunk.reason, chunk.at_ms)
         return [Segment(chunk.agent_id, chunk.text, chunk.seqs, chunk.last_ms, index, alerts)]

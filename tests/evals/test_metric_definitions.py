@@ -304,11 +304,9 @@ def expected_of(one: One) -> Iterator[tuple[str, Any]]:
     yield "trace_ctu", of_trace
     yield "compression_ratio", 1 - output / of_trace
     yield "expected_latency_ms", average(waits(one))
-    left: dict[int, str] = defaultdict(str)
-    for delta in one.deltas:
-        if delta["seq"] not in one.covered:
-            left[delta["turn_id"]] += delta["delta_text"]
-    yield "tail_loss", sum(map(ctu, left.values())) / of_trace
+    letters = {d["seq"]: len(re.sub(r"\s", "", d["delta_text"])) for d in one.deltas}
+    left = sum(count for seq, count in letters.items() if seq not in one.covered)
+    yield "tail_loss", left / sum(letters.values())
     last = max(one.covered, default=-1)
     tail = sum(len(d["delta_text"]) for d in one.deltas if d["seq"] > last)
     yield "uncovered_tail", tail / sum(len(d["delta_text"]) for d in one.deltas)

@@ -272,18 +272,24 @@ def test_expected_latency_grows_while_steps_wait_for_each_other(trace: TraceText
 
 
 def test_tail_loss(measures: CaseMeasures) -> None:
-    # Covered are 1, 2, 3, 4 and 10; "c10 anaphylaxis" is 4 CTU of 15.
-    assert measures.record.tail_loss == 4 / 15
+    # Covered are 1, 2, 3, 4 and 10; "c10 anaphylaxis" is 14 letters of 45.
+    assert measures.record.tail_loss == 14 / 45
 
 
 def test_tail_loss_counts_what_is_left_out_in_the_middle(trace: TraceText) -> None:
-    # The first and the last delta are covered: of turn 1 "c3 … c8" is left out, 32 characters and
-    # 8 CTU; of turn 3 "c9 ", 1 CTU. Nothing comes after the last covered one.
+    # The first and the last delta are covered: of turn 1 "c3 … c8" is left out, 25 letters; of
+    # turn 3 "c9 ", 2. Nothing comes after the last covered one.
     log = make_log()
     event = log.events[0].model_copy(update={"source_seqs": (1, 11)})
     record = measure(replace(log, events=(event,)), trace, Letters()).record
-    assert record.tail_loss == 9 / 15
+    assert record.tail_loss == 27 / 45
     assert record.uncovered_tail == 0
+
+
+def test_a_summary_of_no_delta_covers_none(trace: TraceText) -> None:
+    log = make_log()
+    event = log.events[0].model_copy(update={"source_seqs": (), "start_seq": 0, "end_seq": 99})
+    assert measure(replace(log, events=(event,)), trace, Letters()).record.tail_loss == 1
 
 
 def test_uncovered_tail(measures: CaseMeasures) -> None:

@@ -75,9 +75,9 @@ def assert_all_is_covered_or_counted(exaid: EXAID, trace: Trace) -> None:
     texts = {event.seq: event.text for event in trace.events if event.kind is EventKind.DELTA}
     assert set(seqs) <= texts.keys()
     assert not "".join(texts[seq] for seq in texts.keys() - set(seqs)).strip()
-    flushed = sum(flush.accumulated_ctu for flush in exaid.log.flushes)
-    lost = sum(-(-len(segment.text) // 4) for segment in held)
-    assert exaid.tail_loss() == lost / flushed
+    letters = sum(len("".join(texts[seq].split())) for seq in set(seqs))
+    lost = sum(len("".join(segment.text.split())) for segment in held)
+    assert exaid.tail_loss() == lost / letters
 
 
 @traces
