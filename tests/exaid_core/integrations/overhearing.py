@@ -16,6 +16,9 @@ from exaid_core import EXAID, ExaidConfig, SyncExaid
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from tests.exaid_core.models import STABLE, WAIT, Said, newest_block, reply
 
+PATIENT: Any = {"max_retries": 0, "timeout": 300.0}
+"""The SDK gives a connection 5 seconds, which 50 graphs at once on a busy machine may need."""
+
 
 class Ears:
     """Both models of an EXAID; keeps the text that summaries were made of."""
@@ -84,7 +87,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        async with AsyncOpenAI(base_url=self.base_url, api_key="k", max_retries=0) as client:
+        async with AsyncOpenAI(base_url=self.base_url, api_key="k", **PATIENT) as client:
             answer = await client.chat.completions.create(**self._request(messages))
         message = AIMessage(answer.choices[0].message.content or "")
         return ChatResult(generations=[ChatGeneration(message=message)])
@@ -96,7 +99,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async with AsyncOpenAI(base_url=self.base_url, api_key="k", max_retries=0) as client:
+        async with AsyncOpenAI(base_url=self.base_url, api_key="k", **PATIENT) as client:
             pieces = await client.chat.completions.create(**self._request(messages), stream=True)
             async for piece in pieces:
                 text = piece.choices[0].delta.content if piece.choices else ""
@@ -112,7 +115,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        with OpenAI(base_url=self.base_url, api_key="k", max_retries=0) as client:
+        with OpenAI(base_url=self.base_url, api_key="k", **PATIENT) as client:
             answer = client.chat.completions.create(**self._request(messages))
         message = AIMessage(answer.choices[0].message.content or "")
         return ChatResult(generations=[ChatGeneration(message=message)])
@@ -124,7 +127,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        with OpenAI(base_url=self.base_url, api_key="k", max_retries=0) as client:
+        with OpenAI(base_url=self.base_url, api_key="k", **PATIENT) as client:
             pieces = client.chat.completions.create(**self._request(messages), stream=True)
             for piece in pieces:
                 text = piece.choices[0].delta.content if piece.choices else ""
