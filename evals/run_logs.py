@@ -206,11 +206,12 @@ def _lists(path: Path, number: int, content: Mapping[str, Any]) -> dict[str, lis
     """Return the records in a single-record run log, by kind."""
     found = {}
     for kind, names in LISTS.items():
-        items: object = next((content[name] for name in names if name in content), [])
+        name = next((name for name in names if name in content), names[0])
+        items: object = content.get(name, [])
         if not isinstance(items, list):
-            raise RecordError(path, number, f"{names[0]}: not a list")
+            raise RecordError(path, number, f"{name}: not a list")
         try:
             found[kind] = [validated(_KINDS[kind], path, number, item) for item in items]
         except RecordError as error:
-            raise RecordError(path, number, f"{names[0]}: {error.what}") from error
+            raise RecordError(path, number, f"{name}: {error.what}") from error
     return found

@@ -182,12 +182,12 @@ async def _replay_here(
 
 
 def variant_ids(options: argparse.Namespace) -> list[str]:
-    """Return the variants that the command line names.
+    """Return the variants that the command line names, each once.
 
     Raises:
         ConfigError: It names none.
     """
-    names = [name for name in options.variants.split(",") if name]
+    names = list(dict.fromkeys(filter(None, options.variants.split(","))))
     if not names:
         raise ConfigError("--variants names none")
     return names

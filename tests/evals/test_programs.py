@@ -295,6 +295,7 @@ def test_single_record_files_are_read(traces: Path, suffix: str) -> None:
     [
         (single_record(summary_events=7), "summary_events: not a list"),
         (single_record(summary_events=[{}]), "summary_events: start_seq: Field required"),
+        (single_record() | {"summary_events": [], "flushes": 7}, "line 1: flushes: not a list"),
         (single_record(schema_version="9.0"), "a run log begins with a run_meta record"),
         (
             {"record_type": "run_meta", "schema_version": "2.0.0"},

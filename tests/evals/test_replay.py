@@ -56,6 +56,13 @@ def test_all_variants_give_valid_logs(traces: Path, model_options: Options) -> N
         assert meta["created_at"].startswith("1970-01-01T00:16:40")  # of the trace, not today
 
 
+def test_a_variant_that_is_named_twice_is_replayed_once(
+    traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay([str(traces), "--variants", "V1,V1,,V1", *model_options()]) == 0
+    assert "2 run logs made, 0 were there, 0 failed" in capsys.readouterr().out
+
+
 def test_what_the_variants_do(traces: Path, model_options: Options) -> None:
     assert replay([str(traces), *model_options()]) == 0
     path = {variant: logs(traces, variant)[0] for variant in VARIANT_IDS}
