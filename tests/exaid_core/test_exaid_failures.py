@@ -56,13 +56,13 @@ async def test_an_alarm_whose_summary_failed_comes_again() -> None:
 async def test_what_no_summary_covers_is_counted() -> None:
     exaid = make_exaid(model(SHIFT, WAIT), model(STABLE, DOWN))
     assert (exaid.tail_loss(), exaid.missed_alerts()) == (0.0, 0)
-    await exaid.received_trace("a", "x" * 30)  # 8 CTU
+    await exaid.received_trace("a", "x" * 30)
     assert exaid.tail_loss() == 0.0
-    await exaid.received_trace("a", "x" * 5)  # 2 CTU
-    assert exaid.tail_loss() == 0.2
-    await exaid.received_trace("b", "Asystole.")  # 3 CTU
-    await exaid.received_trace("b", "Still in asystole.")  # 5 CTU
-    assert exaid.tail_loss() == 10 / 18
+    await exaid.received_trace("a", "x" * 5)
+    assert exaid.tail_loss() == 5 / 35
+    await exaid.received_trace("b", "Asystole.")  # 9 letters
+    await exaid.received_trace("b", "Still in asystole.")  # 16 letters
+    assert exaid.tail_loss() == 30 / 60
     assert exaid.missed_alerts() == 2
 
 
