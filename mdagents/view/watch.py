@@ -269,6 +269,8 @@ class RunWatch:
         async with aclosing(told):
             async for _ in told:
                 await self.refresh()
+                if not self.is_live:  # a run writes that it is finished, then removes its feed
+                    await self.refresh()
                 yield
                 if not self.is_live or self.run.start != start:
                     return
