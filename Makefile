@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test clean
+.PHONY: help run demo test clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -11,6 +11,10 @@ help: ## show this help
 run: ## set up, then answer questions with the embedded model, all three teams
 	@$(PYTHON) scripts/set_up.py
 	@$(BIN)/python scripts/first_run.py
+
+demo: ## set up, then let specialists and EXAID discuss a case of chest pain
+	@$(PYTHON) scripts/set_up.py --demos
+	@$(BIN)/python -m demos.cdss_example.demo_cdss --case chest-pain --short
 
 test: ## set up, then run all checks and tests
 	@$(PYTHON) scripts/set_up.py --dev

@@ -34,6 +34,9 @@ UV = "uv==0.13.9"
 _OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "ALL_PROXY"}
 """Setting of pip -> the variable by which uv, which does not read pip's, takes it."""
 
+_FILES = ("requirements.txt", "requirements-demos.txt", "requirements-dev.txt")
+"""Each holds all packages of those before it."""
+
 _ADVICE = {
     r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
     "environments; on Debian or Ubuntu: apt install python3-venv",
@@ -55,11 +58,14 @@ class StepError(Exception):
 def main(argv: Sequence[str]) -> int:
     """Set up what is missing; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
+    more = parser.add_mutually_exclusive_group()
+    more.add_argument("--demos", action="store_true", help="also what the systems in demos/ need")
+    more.add_argument("--dev", action="store_true", help="that, and what tests and checks need")
     options = parser.parse_args(argv)
     try:
         with _only_one(ROOT / ".set-up.lock") as lock:
-            set_up(ROOT / ".venv", Steps(lock, sys.stderr), dev=options.dev)
+            wanted = _FILES[2 if options.dev else 1 if options.demos else 0]
+            set_up(ROOT / ".venv", Steps(lock, sys.stderr), wanted)
     except (StepError, OSError) as error:
         if str(error):
             print(f"error: {error}", file=sys.stderr)
@@ -70,8 +76,13 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
+def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
     """Make the environment in `folder` if it is not there, complete it, and fetch the model.
+
+    Args:
+        folder: Of the environment.
+        steps: What shows them.
+        wanted: The file of the packages that it has at the end.
 
     Raises:
         StepError: A step failed.
@@ -86,16 +97,14 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
         _check_environment(folder, python)
 
     cache = folder / "uv-cache"  # on the same disk, so that its files become the installed ones
-    digests = {name: _digest(name) for name in ("requirements.txt", "requirements-dev.txt")}
-    wanted = "requirements-dev.txt" if dev else "requirements.txt"
-    stamps = {name: folder / f"{name}.done" for name in {wanted, "requirements-dev.txt"}}
-    if not any(file.exists() and file.read_text() == digests[n] for n, file in stamps.items()):
+    enough = _FILES[_FILES.index(wanted) :]
+    if not any(_is_installed(folder, name) for name in enough):
         pip = [python, "-m", "pip"]
         listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
         install = [str(folder / "bin" / "uv"), "pip", "install", "--python", python]
         if steps.unfinished.startswith("2/3"):
             install.append("--reinstall")  # the last one may be there in part
-        if dev:
+        if wanted == _FILES[-1]:
             # All of them: compiled by the tests, a warning of theirs would be an error.
             install.append("--compile-bytecode")
         steps.run(
@@ -108,7 +117,7 @@ def set_up(folder: Path, steps: "Steps", *, dev: bool) -> None:
                 **settings_of_pip(listed),
             },
         )
-        stamps[wanted].write_text(digests[wanted])
+        _stamp(folder, wanted).write_text(_digest(wanted))
     shutil.rmtree(cache, ignore_errors=True)
 
     steps.run(
@@ -282,9 +291,18 @@ def _check_environment(folder: Path, python: str) -> None:
         print(note, file=sys.stderr)
 
 
+def _is_installed(folder: Path, requirements: str) -> bool:
+    stamp = _stamp(folder, requirements)
+    return stamp.exists() and stamp.read_text() == _digest(requirements)
+
+
+def _stamp(folder: Path, requirements: str) -> Path:
+    return folder / f"{requirements}.done"
+
+
 def _digest(requirements: str) -> str:
     """Return what changes when packages have to be installed again."""
-    files = (requirements, "requirements.txt", "pyproject.toml")
+    files = (*_FILES[: _FILES.index(requirements) + 1], "pyproject.toml")
     content = b"".join((ROOT / file).read_bytes() for file in files)
     return hashlib.sha256(content).hexdigest()
 

@@ -20,7 +20,7 @@ import mdagents
 from tests.conftest import CACHE_DIR, REPOSITORY
 from tests.fake_provider import FakeProvider
 
-PACKAGES = ("evals", "exaid_core", "infra", "mdagents")
+PACKAGES = ("demos", "evals", "exaid_core", "infra", "mdagents")
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +82,21 @@ def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
         assert any(name.endswith(ending) for name in names), ending
 
 
-def test_the_tested_versions_are_within_the_ranges() -> None:
+@pytest.mark.parametrize("extra", ["", "demos"])
+def test_the_tested_versions_are_within_the_ranges(extra: str) -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    ranges = {r.name: r for r in map(Requirement, project["dependencies"])}
-    lines = (REPOSITORY / "requirements.txt").read_text().splitlines()
-    tested = [Requirement(line.partition("#")[0]) for line in lines if not line.startswith("#")]
+    given = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    ranges = {r.name: r for r in map(Requirement, given)}
+    lines = (REPOSITORY / f"requirements{'-' * bool(extra)}{extra}.txt").read_text().splitlines()
+    stated = [line.partition("#")[0] for line in lines if not line.startswith(("#", "-r "))]
+    tested = [Requirement(line) for line in stated]
     assert sorted(ranges) == sorted(requirement.name for requirement in tested)
     for requirement in tested:
         (pin,) = requirement.specifier
         assert pin.operator == "=="
-        assert ranges[requirement.name].extras == requirement.extras
-        assert ranges[requirement.name].specifier.contains(pin.version), requirement
+        wide = ranges[requirement.name]
+        assert (wide.extras, wide.marker) == (requirement.extras, requirement.marker)
+        assert wide.specifier.contains(pin.version), requirement
 
 
 def test_it_says_what_it_is(wheel: Path, bin_dir: Path) -> None:

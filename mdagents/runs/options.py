@@ -25,11 +25,11 @@ from infra.files.did_you_mean import did_you_mean
 from infra.files.printing import print_line
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
+from infra.web.address import add_address_flags
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
 from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
 from mdagents.settings import Difficulty, Method, Preset
-from mdagents.view.address import add_address_flags
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
 """Variables that `env_flag` reads for the constants of `main.py`."""

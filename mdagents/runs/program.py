@@ -21,6 +21,7 @@ from infra.clock import Clock
 from infra.config import CHOICES, parse_environment, read_variables, set_by_process
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result, reaches_any_screen
+from infra.web.address import has_screen
 from mdagents.records.manifest import read_manifest
 from mdagents.runs.config import RunConfig
 from mdagents.runs.options import SWITCHES, read_config, read_options
@@ -29,7 +30,6 @@ from mdagents.runs.session import RunResult, run
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
-from mdagents.view.address import has_screen
 
 if TYPE_CHECKING:
     from mdagents.view.beside import RunView

@@ -15,14 +15,14 @@ from pathlib import Path
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from exaid_core.trace.files import RecordError
 from infra.errors import ConfigError
+from infra.web.address import LOOPBACK
+from infra.web.guard import guards
 from mdagents.display.words import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.layout import Frame, make_frame, templates
@@ -30,9 +30,8 @@ from mdagents.pages.run import list_parts, question_address
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
 from mdagents.view import api
-from mdagents.view.address import ENDS, LOOPBACK
 from mdagents.view.asked import folder_of, run_of, watches_of
-from mdagents.view.guard import Guard
+from mdagents.view.beside import ENDS
 from mdagents.view.reports import Reports
 from mdagents.view.results import read_recorded
 from mdagents.view.watch import RunWatch, Update, Watches, live_page
@@ -48,9 +47,8 @@ def make_app(
 
     Args:
         output_dir: Where runs are.
-        hosts: Names in the Host header that are answered: others are another site's page that
-            reaches for this one (DNS rebinding).
-        token: What `?token=…` or the cookie that this sets must be; empty for none.
+        hosts: That are answered: see `guards`.
+        token: That they must give; empty for none.
         again: The command that shows the runs when this has ended with its run; empty: it stays.
     """
     app = Starlette(
@@ -66,10 +64,7 @@ def make_app(
             Route("/runs/{run}/report", _report),
             Route("/runs/{run}/questions/{case}", _question_page),
         ],
-        middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
-            Middleware(Guard, token=token),
-        ],
+        middleware=guards(hosts, token),
         exception_handlers={
             HTTPException: _error,
             ConfigError: _unreadable,

@@ -18,7 +18,9 @@ from urllib.parse import quote
 
 from infra.errors import ConfigError
 from infra.files.printing import print_line
-from mdagents.view.address import ENDS, Place, listen
+from infra.web.address import Place, listen
+
+ENDS = "the view ends with the run; to see it again"
 
 _PACKAGES = Path(__file__).parents[2]
 

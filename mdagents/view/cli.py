@@ -13,7 +13,7 @@ from infra.config import read_variables
 from infra.errors import ConfigError
 from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_line, print_result
-from mdagents.view.address import add_address_flags, has_screen, listen, note_of
+from infra.web.address import add_address_flags, has_screen, listen, note_of
 
 
 @fails_in_one_line
@@ -31,7 +31,8 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
     folder, page = _folder_and_page(Path(options.output))
     try:
         # Imported here: help needs no server.
-        from mdagents.view.serve import make_server, open_browser
+        from infra.web.serve import open_browser
+        from mdagents.view.serve import make_server
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error}: pip install -r requirements.txt") from error
     is_seen = not options.no_open and has_screen(read_variables(), sys.platform)

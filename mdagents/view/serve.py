@@ -9,20 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import os
 import socket
 import sys
 import time
-import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
 import uvicorn
-from starlette.applications import Starlette
 
-from mdagents.view.address import SERVER
+from infra.web.serve import open_browser, server_of
 from mdagents.view.app import make_app
 from mdagents.view.watch import Watches
 
@@ -39,41 +36,7 @@ def make_server(output_dir: Path, hosts: Sequence[str], token: str) -> uvicorn.S
         hosts: Hosts that are answered.
         token: That they ask for; empty for none.
     """
-    return _server_of(make_app(output_dir, hosts=hosts, token=token), _TO_END)
-
-
-def _server_of(app: Starlette, to_end: int) -> uvicorn.Server:
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        access_log=False,  # an address may have the token in it
-        log_config=None,
-        server_header=False,
-        headers=[("server", SERVER)],
-        proxy_headers=False,
-        timeout_graceful_shutdown=to_end,
-    )
-    logging.getLogger("uvicorn.error").addFilter(_is_fault)
-    return uvicorn.Server(config)
-
-
-def _is_fault(record: logging.LogRecord) -> bool:
-    """Return whether something failed: that a stream was cut when all ends is no news."""
-    return record.exc_info is not None and isinstance(record.exc_info[1], Exception)
-
-
-def open_browser(url: str) -> None:
-    """Open a page in the user's browser, and do not wait for it."""
-    Thread(target=_open, args=(url,), daemon=True).start()
-
-
-def _open(url: str) -> None:
-    try:
-        browser = webbrowser.get()
-    except webbrowser.Error:
-        return
-    if type(browser) is not webbrowser.GenericBrowser:  # w3m and its like would take the terminal
-        browser.open(url)
+    return server_of(make_app(output_dir, hosts=hosts, token=token), _TO_END)
 
 
 def main() -> None:
@@ -88,7 +51,7 @@ def main() -> None:
     )
     if settings["open"]:
         open_browser(settings["open"])
-    server = _server_of(app, _LAST_WORDS)
+    server = server_of(app, _LAST_WORDS)
     with (
         socket.socket(fileno=settings["socket"]) as listening,
         asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner,

@@ -20,10 +20,10 @@ import httpx2
 import pytest
 
 from infra.errors import ConfigError
+from infra.web.address import PORT, has_screen, listen, note_of
 from mdagents.agents.feed import Started
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
-from mdagents.view.address import PORT, has_screen, listen, note_of
 from mdagents.view.serve import make_server
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import VIEW, address_in, children, end, start, streams, view
@@ -150,7 +150,7 @@ def test_without_a_port_the_next_free_one_is_taken(monkeypatch: pytest.MonkeyPat
     Path("output").mkdir()
     with view() as (_, address):
         taken = int(address.rpartition(":")[2])
-        monkeypatch.setattr("mdagents.view.address.PORT", taken)
+        monkeypatch.setattr("infra.web.address.PORT", taken)
         place = listen()
         with place.socket:
             assert place.port > taken

@@ -1,4 +1,4 @@
-"""Where a view listens: its socket, the hosts that it answers, its token, its address."""
+"""Where a server of pages listens: its socket, the hosts it answers, its token, its address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ PORT = 7576
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SERVER = "mdagents-view"
 """What a view calls itself in the header `server`, by which another one knows it."""
-ENDS = "the view ends with the run; to see it again"
 
 _TRIED = 100  # ports from PORT on, when none was asked for
 _ANSWERS_WITHIN = 0.3  # seconds, of a view on this machine

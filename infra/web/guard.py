@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +21,20 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
+
+
+def guards(hosts: Sequence[str], token: str) -> list[Middleware]:
+    """Return what stands before an app.
+
+    Args:
+        hosts: Names in the Host header that are answered: others are another site's page that
+            reaches for this one (DNS rebinding).
+        token: What `?token=…` or the cookie that this sets must be; empty for none.
+    """
+    return [
+        Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+        Middleware(Guard, token=token),
+    ]
 
 
 class Guard:

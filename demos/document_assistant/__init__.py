@@ -1,0 +1,1 @@
+"""Answers questions about documents, summarises them, and calculates with what they hold."""

@@ -1,0 +1,1 @@
+"""What companion systems share: sessions, retrieval, guards."""

@@ -1,0 +1,1 @@
+"""A server of pages for people: where it listens, whom it answers."""
