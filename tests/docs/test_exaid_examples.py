@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.docs.conftest import Run
+from tests.docs.page import Page
 from tests.fake_provider import FakeProvider, SeenRequest
 
-PAGE = (REPOSITORY / "docs" / "exaid.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+PAGE = Page("exaid.md")
 
 SUMMARY = {
     "status_action": "Work-up under way.",
@@ -36,25 +34,11 @@ TO_BE_SUMMARISED = {
 }
 TO_BE_KEPT = TO_BE_SUMMARISED | {"stream_state": "SAME_TOPIC_CONTINUING", "final_trigger": False}
 
-Run = Callable[[int], list[str]]
 
-
-@pytest.fixture
-def run(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
-    """Runs an example by its number on the page; gives the lines that it prints."""
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+@pytest.fixture(autouse=True)
+def _roles(monkeypatch: pytest.MonkeyPatch) -> None:
     for role in ("SUMMARIZER", "BUFFER_AGENT"):
         monkeypatch.setenv(f"{role}_LLM_PROVIDER", "openai")
-
-    def run_example(number: int) -> list[str]:
-        exec(compile(EXAMPLES[number], f"docs/exaid.md, example {number}", "exec"), {})
-        gc.collect()  # what was not closed is a warning, and so an error
-        return capsys.readouterr().out.splitlines()
-
-    return run_example
 
 
 def _is_for(field: str, request: SeenRequest) -> bool:
@@ -72,12 +56,12 @@ def script(provider: FakeProvider, *, due_at: str) -> None:
 
 
 def test_all_examples_of_the_page_are_tested() -> None:
-    assert len(EXAMPLES) == 7
+    assert len(PAGE.examples) == 7
 
 
 def test_a_single_agent(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="Lab results received")
-    assert run(0) == [
+    assert run(0).splitlines() == [
         "Status/Action: Work-up under way.",
         "Key Findings: Chest pain, hypertension.",
         "Differential/Rationale: Cardiac cause until excluded.",
@@ -89,7 +73,7 @@ def test_a_single_agent(provider: FakeProvider, run: Run) -> None:
 
 def test_several_agents(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="Case analysis complete")
-    assert run(1) == [
+    assert run(1).splitlines() == [
         "Agent Contributions: Each agent did its step.",
         "Status/Action: Work-up under way.",
         "Recommendation/Next Step: ECG and troponin.",
@@ -100,13 +84,13 @@ def test_several_agents(provider: FakeProvider, run: Run) -> None:
 
 def test_the_end_summarises_what_was_not_due(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="what nobody says")
-    assert run(0)[0] == run(1)[1] == "Status/Action: Work-up under way."
+    assert run(0).splitlines()[0] == run(1).splitlines()[1] == "Status/Action: Work-up under way."
     assert len(provider.calls) == 3 + 1 + 4 + 1
 
 
 def test_streamed_tokens(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="what nobody says")
-    assert run(2) == [
+    assert run(2).splitlines() == [
         "Before the end: No summaries yet.",
         "Key Findings: Chest pain, hypertension.",
     ]
@@ -116,7 +100,7 @@ def test_streamed_tokens(provider: FakeProvider, run: Run) -> None:
 
 def test_what_can_be_asked_for(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="Trace 2")
-    assert run(3) == [
+    assert run(3).splitlines() == [
         "Total summaries: 1",
         "Agent1 summaries: 1",
         "Agent1 trace count: 2",
@@ -127,7 +111,7 @@ def test_templates_names_validators_and_an_export(provider: FakeProvider, run: R
     provider.when(partial(_is_for, "stream_state"), TO_BE_KEPT)
     no_step = SUMMARY | {"recommendation_next_step": "None reported."}
     provider.when(partial(_is_for, "status_action"), no_step)
-    lines = run(4)
+    lines = run(4).splitlines()
     assert lines[:2] == [
         "┌─ Agents: Dr Chen, LaboratoryAgent",
         "├─ Action: Work-up under way.",
@@ -171,12 +155,12 @@ def test_a_webhook_and_its_receiver(
     provider: FakeProvider, run: Run, receiver: type[Receiver]
 ) -> None:
     script(provider, due_at="what nobody says")
-    assert run(5) == ["EXAID is ok, tail loss 0%"]
+    assert run(5).splitlines() == ["EXAID is ok, tail loss 0%"]
     ((body, signature),) = receiver.posts
     post = json.loads(body)
     assert (post["case_id"], post["status_action"]) == ("case-7", SUMMARY["status_action"])
     names: dict[str, Any] = {}
-    exec(EXAMPLES[6], names)
+    exec(PAGE.examples[6], names)
     assert names["is_ours"](body, signature, "between us")
     assert not names["is_ours"](body + b" ", signature, "between us")
     assert not names["is_ours"](body, signature, "another")
@@ -187,6 +171,6 @@ def test_a_webhook_that_fails_is_told_of(
 ) -> None:
     script(provider, due_at="what nobody says")
     receiver.status = 404
-    told, state = run(5)
+    told, state = run(5).splitlines()
     assert told.startswith("subscriber: WebhookError: 127.0.0.1:")
     assert state == "EXAID is ok, tail loss 0%"

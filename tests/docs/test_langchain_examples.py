@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.docs.conftest import Run
+from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
 from tests.infra.langchain_suite import NOT_RUN
 
-PAGE = (REPOSITORY / "docs" / "langchain.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-
-Run = Callable[[int], str]
+PAGE = Page("langchain.md")
 
 # The connections of `get_llm` end with the process.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-
-
-@pytest.fixture
-def run(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
-    """Runs an example by its number on the page; gives what it prints."""
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-
-    def run_example(number: int) -> str:
-        name = f"docs/langchain.md, example {number}"
-        exec(compile(EXAMPLES[number], name, "exec", dont_inherit=True), {})
-        gc.collect()  # what was not closed, while its warnings are ignored
-        return capsys.readouterr().out
-
-    return run_example
 
 
 def test_a_model(run: Run, provider: FakeProvider) -> None:
@@ -66,8 +45,8 @@ def test_streams(run: Run, provider: FakeProvider) -> None:
 
 
 def test_there_is_no_further_example() -> None:
-    assert len(EXAMPLES) == 4
+    assert len(PAGE.examples) == 4
 
 
 def test_the_list_of_what_is_not_run() -> None:
-    assert dict(re.findall(r"^\| `(test_\w+)` \| (.*) \|$", PAGE, re.MULTILINE)) == NOT_RUN
+    assert dict(re.findall(r"^\| `(test_\w+)` \| (.*) \|$", PAGE.text, re.MULTILINE)) == NOT_RUN

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.docs.conftest import Run
+from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
 
-PAGE = (REPOSITORY / "docs" / "python.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-
-Run = Callable[[int], str]
+PAGE = Page("python.md")
 
 # The connections of `get_llm` end with the process.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:these questions were written:UserWarning"),
 ]
-
-
-@pytest.fixture
-def run(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
-    """Runs an example by its number on the page; gives what it prints."""
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-
-    def run_example(number: int) -> str:
-        exec(compile(EXAMPLES[number], f"docs/python.md, example {number}", "exec"), {})
-        gc.collect()  # what was not closed, while its warnings are ignored
-        return capsys.readouterr().out
-
-    return run_example
 
 
 def test_one_question(run: Run) -> None:
@@ -62,4 +42,4 @@ def test_a_model_alone(run: Run, provider: FakeProvider) -> None:
 
 
 def test_there_is_no_further_example() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(PAGE.examples) == 3
