@@ -1,0 +1,242 @@
+"""Where companion systems keep things: a SQLite file, or a PostgreSQL by one setting."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+
+import filelock
+from sqlalchemy import URL, MetaData, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from infra.errors import ConfigError, StorageError
+
+SETTING = "DATABASE_URL"
+
+_BUSY = 30_000  # ms that a writer waits for another one
+_ASKED_EVERY = 0.02  # seconds, for a lock that another one has
+_CONNECTIONS = 10
+_SCHEMES = ("postgres", "postgresql", "postgresql+psycopg")
+_GOOD_NAME = "postgresql://USER:PASSWORD@HOST:5432/NAME"
+
+
+class LockTakenError(Exception):
+    """Another one holds a lock."""
+
+
+class Database:
+    """A SQLite file in WAL mode, or a PostgreSQL.
+
+    Args:
+        address: `postgresql://…`, or the path of a SQLite file; its folder is made.
+
+    Raises:
+        ConfigError: The address is none, or the file cannot be written.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        self.url = _url_of(address)
+        self.is_postgres = self.url.drivername.startswith("postgresql")
+        self._engine: AsyncEngine | None = None
+        self._locks: AsyncEngine | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file of a SQLite database."""
+        return Path(self.url.database or "")
+
+    @property
+    def address(self) -> str:
+        """What psycopg connects to, with the password: never to be printed."""
+        return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be printed."""
+        return self.url.render_as_string() if self.is_postgres else str(self.path)
+
+    @property
+    def engine(self) -> AsyncEngine:
+        """Connections of this process; they belong to one event loop."""
+        if self._engine is None:
+            if self.is_postgres:
+                self._engine = create_async_engine(
+                    self.url, pool_size=_CONNECTIONS, max_overflow=0, pool_pre_ping=True
+                )
+            else:
+                self._engine = create_async_engine(self.url, pool_size=_CONNECTIONS)
+                event.listen(self._engine.sync_engine, "connect", _set_up_sqlite)
+        return self._engine
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction; it is kept when the block ends well, and undone otherwise.
+
+        Raises:
+            ConfigError: The database is not there, or refuses this user.
+            StorageError: It cannot write: its disk is full, for example.
+        """
+        with self.told():
+            async with self.engine.begin() as connection:
+                if not self.is_postgres:
+                    # Now and not at the first change: one who has read before cannot wait any more.
+                    await connection.exec_driver_sql("BEGIN IMMEDIATE")
+                yield connection
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection for reading; errors are those of `begin`."""
+        with self.told():
+            async with self.engine.connect() as connection:
+                yield connection
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise what the driver raises as a sentence for the user, without the password."""
+        try:
+            yield
+        except OperationalError as error:
+            raise self._trouble(str(error.orig)) from error
+        except DBAPIError as error:
+            if isinstance(error.orig, sqlite3.DatabaseError) and "not a database" in str(error):
+                raise ConfigError(
+                    f"{self.shown} is no SQLite database; name another file"
+                ) from None
+            raise
+
+    def _trouble(self, said: str) -> ConfigError | StorageError:
+        line = " ".join(said.split())
+        if self.url.password:
+            line = line.replace(str(self.url.password), "***")
+        if any(sign in line for sign in ("full", "No space", "readonly", "I/O error")):
+            return StorageError(f"{self.shown} cannot be written: {line}")
+        what = f"{SETTING}: " if self.is_postgres else ""
+        return ConfigError(f"{what}cannot use {self.shown}: {line}")
+
+    async def make(self, metadata: MetaData, extra: Mapping[str, str] | None = None) -> None:
+        """Make the tables and indexes that are not there; several processes may do so at once.
+
+        Args:
+            metadata: The tables.
+            extra: Further statements by dialect, `sqlite` or `postgresql`.
+        """
+        async with self.lock("schema", patience=60), self.begin() as connection:
+            for table in metadata.sorted_tables:
+                await connection.execute(CreateTable(table, if_not_exists=True))
+                for index in table.indexes:
+                    await connection.execute(CreateIndex(index, if_not_exists=True))
+            statement = (extra or {}).get(connection.dialect.name)
+            if statement:
+                await connection.exec_driver_sql(statement)
+
+    @asynccontextmanager
+    async def lock(
+        self, name: str, *, patience: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> AsyncIterator[None]:
+        """Hold a lock that no other task, thread or process has; it dies with its process.
+
+        Args:
+            name: Of what is locked.
+            patience: Seconds until `LockTakenError`.
+            monotonic: The clock.
+
+        Raises:
+            LockTakenError: Another one has it all the time.
+        """
+        held = self._locked_row(name) if self.is_postgres else self._locked_file(name)
+        until = monotonic() + patience
+        while True:
+            async with held() as is_mine:
+                if is_mine:
+                    yield
+                    return
+            if monotonic() >= until:
+                raise LockTakenError(name)
+            await asyncio.sleep(_ASKED_EVERY)
+
+    def _locked_file(self, name: str) -> Callable[[], AbstractAsyncContextManager[bool]]:
+        file = self.path.parent / f"{self.path.name}.locks" / _digest(name).hex()
+
+        @asynccontextmanager
+        async def attempt() -> AsyncIterator[bool]:
+            lock = filelock.FileLock(file, blocking=False, thread_local=False)
+            try:
+                file.parent.mkdir(exist_ok=True)
+                lock.acquire()
+            except filelock.Timeout:
+                yield False
+                return
+            except OSError as error:
+                raise ConfigError(f"cannot write {file.parent}: {error.strerror}") from error
+            try:
+                yield True
+            finally:
+                lock.release()
+
+        return attempt
+
+    def _locked_row(self, name: str) -> Callable[[], AbstractAsyncContextManager[bool]]:
+        number = int.from_bytes(_digest(name)[:8], signed=True)
+
+        @asynccontextmanager
+        async def attempt() -> AsyncIterator[bool]:
+            # A connection of its own, whose end is the end of the lock. It never waits in the
+            # database: an index that another one makes concurrently would wait for it in turn.
+            if self._locks is None:
+                self._locks = create_async_engine(
+                    self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT"
+                )
+            with self.told():
+                async with self._locks.connect() as connection:
+                    taken = await connection.scalar(
+                        text("SELECT pg_try_advisory_lock(:number)"), {"number": number}
+                    )
+                    yield bool(taken)
+
+        return attempt
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._engine is not None:
+            await self._engine.dispose()
+            self._engine = None
+
+
+def _url_of(address: str | Path) -> URL:
+    if isinstance(address, str) and "://" in address:
+        try:
+            url = make_url(address)
+        except (ArgumentError, ValueError):
+            raise ConfigError(f"{SETTING} is no address; it looks like {_GOOD_NAME}") from None
+        if url.drivername not in _SCHEMES:
+            raise ConfigError(
+                f"{SETTING} begins with {url.drivername}://; it looks like {_GOOD_NAME}"
+            )
+        return url.set(drivername="postgresql+psycopg")
+    path = Path(address).absolute()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot make {path.parent}: {error.strerror}") from error
+    return URL.create("sqlite+aiosqlite", database=str(path))
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, record: object) -> None:
+    """Let readers read while one writes, and let transactions begin where we say so."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for setting in ("journal_mode = WAL", f"busy_timeout = {_BUSY}", "foreign_keys = ON"):
+        cursor.execute(f"PRAGMA {setting}")
+    cursor.close()
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()[:16]

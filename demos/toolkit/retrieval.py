@@ -1,0 +1,321 @@
+"""Finds passages by their words (BM25), by their meaning (embeddings), and by both."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from sqlalchemy import (
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from demos.toolkit.database import Database
+from demos.toolkit.embeddings import Embedder
+
+_RANK = 60
+"""Added to each rank before its inverse is taken (Cormack, Clarke, Büttcher, SIGIR 2009)."""
+_DEPTH = 50
+"""Ranks of each list that count."""
+_MOST_WORDS = 64
+"""Words of a query that are looked for."""
+_LANGUAGES = {"english": "porter unicode61 remove_diacritics 2", "simple": "unicode61"}
+"""Language of a PostgreSQL text search -> tokenizer of SQLite's FTS5."""
+
+_TABLES = MetaData()
+_PASSAGES = Table(
+    "passages",
+    _TABLES,
+    Column("number", Integer, primary_key=True),
+    Column("collection", String(64), nullable=False),
+    Column("scope", String(64), nullable=False),
+    Column("id", String(200), nullable=False),
+    Column("document", String(200), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("vector", LargeBinary),
+    Column("words", TSVECTOR().with_variant(Text(), "sqlite")),
+    Index("passages_by_id", "collection", "scope", "id", unique=True),
+)
+
+
+class By(StrEnum):
+    """What passages are found by."""
+
+    WORDS = "bm25"
+    MEANING = "embeddings"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document."""
+
+    id: str
+    document: str
+    """Id of the document."""
+    text: str
+    title: str = ""
+    scope: str = ""
+    """Empty: found by all; else by searches in that scope, of one session for example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found."""
+
+    passage: Passage
+    score: float
+    """Of reciprocal rank fusion: comparable within one search only."""
+    ranks: Mapping[str, int]
+    """Way -> rank from 1, of the ways by which it was found."""
+
+
+class HybridRetriever:
+    """Passages of one collection in a database.
+
+    Args:
+        database: Where they are kept; closed by its owner.
+        collection: Their name there.
+        embedder: Makes vectors; None: they are found by words alone.
+        language: `english`: by the stems of words; `simple`: by whole words, of any language.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        collection: str,
+        *,
+        embedder: Embedder | None = None,
+        language: str = "english",
+    ) -> None:
+        if language not in _LANGUAGES:
+            raise ValueError(f"language is {language!r}; it is one of {', '.join(_LANGUAGES)}")
+        self._database = database
+        self._collection = collection
+        self._embedder = embedder
+        self._language = language
+        self._words = f"passage_words_{language}"
+
+    @property
+    def ways(self) -> tuple[By, ...]:
+        """What it can find passages by."""
+        return tuple(By) if self._embedder else (By.WORDS,)
+
+    async def __aenter__(self) -> Self:
+        """Make the tables.
+
+        Raises:
+            ConfigError: The database cannot be used.
+        """
+        tokenizer = _LANGUAGES[self._language]
+        extra = {
+            "sqlite": f"CREATE VIRTUAL TABLE IF NOT EXISTS {self._words} USING fts5("
+            f"title, body, content='', tokenize='{tokenizer}')",
+            "postgresql": "CREATE INDEX IF NOT EXISTS passages_by_words "
+            "ON passages USING gin (words)",
+        }
+        await self._database.make(_TABLES, extra)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Do nothing: the database is closed by its owner."""
+
+    async def add(self, passages: Sequence[Passage]) -> None:
+        """Add passages; each takes the place of the one with its id and scope.
+
+        Those that are there already as they are cost nothing.
+
+        Args:
+            passages: Any number; of two with one id and scope the later one counts.
+        """
+        wanted = {(passage.scope, passage.id): passage for passage in passages}
+        async with self._database.read() as connection:
+            there = await self._digests(connection, wanted)
+        new = {key: p for key, p in wanted.items() if there.get(key) != self._digest(p)}
+        if not new:
+            return
+        vectors: Sequence[bytes | None] = [None] * len(new)
+        if self._embedder:
+            texts = [f"{p.title}\n{p.text}" for p in new.values()]
+            rows = await asyncio.to_thread(self._embedder.passages, texts)
+            vectors = [row.tobytes() for row in rows]
+        async with self._database.begin() as connection:
+            await self._drop(connection, tuple_(_PASSAGES.c.scope, _PASSAGES.c.id).in_(new))
+            for passage, vector in zip(new.values(), vectors, strict=True):
+                await self._insert(connection, passage, vector)
+
+    async def remove(self, document: str, *, scope: str = "") -> None:
+        """Remove all passages of a document."""
+        async with self._database.begin() as connection:
+            of_it = (_PASSAGES.c.document == document) & (_PASSAGES.c.scope == scope)
+            await self._drop(connection, of_it)
+
+    async def search(
+        self, query: str, *, k: int = 5, scopes: Collection[str] = ("",), by: By = By.BOTH
+    ) -> list[Hit]:
+        """Return the passages that a query is about, the best first.
+
+        Args:
+            query: Any text.
+            k: How many at most.
+            scopes: Where to look.
+            by: Without an embedder `BOTH` is by words.
+
+        Raises:
+            ValueError: `by` is `MEANING` and there is no embedder.
+        """
+        if by is By.MEANING and self._embedder is None:
+            raise ValueError("there is no embedder: search by words")
+        lists: dict[str, list[int]] = {}
+        async with self._database.read() as connection:
+            if by is not By.MEANING and (words := _words_of(query)):
+                lists[By.WORDS.value] = await self._by_words(connection, words, scopes)
+            if by is not By.WORDS and self._embedder and query.strip():
+                found = await self._by_meaning(connection, self._embedder, query, scopes)
+                lists[By.MEANING.value] = found
+            ranks: dict[int, dict[str, int]] = defaultdict(dict)
+            for way, numbers in lists.items():
+                for rank, number in enumerate(numbers, start=1):
+                    ranks[number][way] = rank
+            scores = {n: sum(1 / (_RANK + r) for r in of.values()) for n, of in ranks.items()}
+            best = sorted(scores, key=lambda number: (-scores[number], number))[:k]
+            rows = await connection.execute(select(_PASSAGES).where(_PASSAGES.c.number.in_(best)))
+            passages = {
+                row.number: Passage(row.id, row.document, row.text, row.title, row.scope)
+                for row in rows
+            }
+        return [Hit(passages[n], scores[n], ranks[n]) for n in best if n in passages]
+
+    async def _by_words(
+        self, connection: AsyncConnection, words: Sequence[str], scopes: Collection[str]
+    ) -> list[int]:
+        if self._database.is_postgres:
+            asked = func.to_tsquery(self._language, " | ".join(f"'{word}'" for word in words))
+            query = select(_PASSAGES.c.number).where(
+                self._within(scopes), _PASSAGES.c.words.op("@@")(asked)
+            )
+            rank = func.ts_rank_cd(_PASSAGES.c.words, asked, 1)
+            query = query.order_by(rank.desc(), _PASSAGES.c.number)
+        else:
+            found = text(
+                f"SELECT rowid AS number, bm25({self._words}, 2.0, 1.0) AS score "
+                f"FROM {self._words} WHERE {self._words} MATCH :asked"
+            ).columns(_PASSAGES.c.number, Column("score", Integer))
+            hits = found.bindparams(asked=" OR ".join(f'"{word}"' for word in words)).subquery()
+            query = (
+                select(_PASSAGES.c.number)
+                .join(hits, hits.c.number == _PASSAGES.c.number)
+                .where(self._within(scopes))
+                .order_by(hits.c.score, _PASSAGES.c.number)
+            )
+        return list((await connection.scalars(query.limit(_DEPTH))).all())
+
+    async def _by_meaning(
+        self,
+        connection: AsyncConnection,
+        embedder: Embedder,
+        query: str,
+        scopes: Collection[str],
+    ) -> list[int]:
+        of_it = select(_PASSAGES.c.number, _PASSAGES.c.vector).where(
+            self._within(scopes), _PASSAGES.c.vector.is_not(None)
+        )
+        rows = (await connection.execute(of_it.order_by(_PASSAGES.c.number))).all()
+        if not rows:
+            return []
+        asked = (await asyncio.to_thread(embedder.queries, [query]))[0]
+        numbers = np.array([row.number for row in rows])
+        vectors = np.frombuffer(b"".join(row.vector for row in rows), dtype=np.float32)
+        nearness = vectors.reshape(len(rows), -1) @ asked
+        return [int(number) for number in numbers[np.argsort(-nearness, kind="stable")[:_DEPTH]]]
+
+    def _within(self, scopes: Collection[str]) -> Any:
+        return (_PASSAGES.c.collection == self._collection) & _PASSAGES.c.scope.in_(scopes)
+
+    async def _digests(
+        self, connection: AsyncConnection, keys: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], str]:
+        query = select(_PASSAGES.c.scope, _PASSAGES.c.id, _PASSAGES.c.digest).where(
+            self._within({scope for scope, _ in keys})
+        )
+        rows = await connection.execute(query)
+        return {(row.scope, row.id): row.digest for row in rows}
+
+    def _digest(self, passage: Passage) -> str:
+        made_by = self._embedder.name if self._embedder else ""
+        parts = (passage.document, passage.title, passage.text, self._language, made_by)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    async def _insert(
+        self, connection: AsyncConnection, passage: Passage, vector: bytes | None
+    ) -> None:
+        title, body = passage.title.replace("\0", " "), passage.text.replace("\0", " ")
+        row = {
+            "collection": self._collection,
+            "scope": passage.scope,
+            "id": passage.id,
+            "document": passage.document,
+            "title": title,
+            "text": body,
+            "digest": self._digest(passage),
+            "vector": vector,
+        }
+        if self._database.is_postgres:
+            words = func.to_tsvector(self._language, f"{title}\n{body}")
+            await connection.execute(insert(_PASSAGES).values(**row, words=words))
+            return
+        done = await connection.execute(insert(_PASSAGES).values(row))
+        (number,) = done.inserted_primary_key or (None,)
+        await connection.execute(
+            text(f"INSERT INTO {self._words} (rowid, title, body) VALUES (:number, :title, :body)"),
+            {"number": number, "title": title, "body": body},
+        )
+
+    async def _drop(self, connection: AsyncConnection, which: Any) -> None:
+        of_it = which & (_PASSAGES.c.collection == self._collection)
+        if not self._database.is_postgres:
+            query = select(_PASSAGES.c.number, _PASSAGES.c.title, _PASSAGES.c.text).where(of_it)
+            for row in (await connection.execute(query)).all():
+                # FTS5 keeps words and no texts, and has to be told which ones to forget.
+                forget = (
+                    f"INSERT INTO {self._words} ({self._words}, rowid, title, body) "
+                    "VALUES ('delete', :number, :title, :body)"
+                )
+                values = {"number": row.number, "title": row.title, "body": row.text}
+                await connection.execute(text(forget), values)
+        await connection.execute(delete(_PASSAGES).where(of_it))
+
+
+def _words_of(query: str) -> list[str]:
+    """Return the words of a query, each once: letters and digits, nothing of a query's syntax."""
+    words = re.findall(r"[^\W_]+", query[: 100 * _MOST_WORDS].casefold())
+    return list(dict.fromkeys(words))[:_MOST_WORDS]
