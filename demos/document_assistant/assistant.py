@@ -191,7 +191,7 @@ class DocumentAssistant:
                 state.actions_taken = [DROPPED]
             await self._forget(session.id)
             config = _config(session.id)
-            values = state.model_dump(mode="json", exclude_defaults=True)
+            values = state.model_dump(mode="json", exclude_none=True)
             await self._graph.aupdate_state(config, values, as_node=START)
             return await self._run(session, turn, on_step)
 

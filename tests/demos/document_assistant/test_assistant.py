@@ -122,9 +122,10 @@ async def test_an_upload_is_seen_in_its_session_only(
 async def test_a_turn_that_failed_is_finished_without_paying_again(
     assistant: DocumentAssistant, provider: FakeProvider
 ) -> None:
-    provider.fail_next("401", match=has_read)
+    provider.fail_next("401", times=9, match=has_read)
     with pytest.raises(EndpointDown):
         await assistant.process_message(EXPENSE, "s")
+    provider.forget_faults()
     view = await assistant.get_session("s")
     assert (view.messages, view.unfinished) == ([], EXPENSE)
     before = len(provider.calls)
@@ -141,9 +142,10 @@ async def test_a_turn_that_failed_is_finished_without_paying_again(
 async def test_a_new_message_drops_what_was_not_finished(
     assistant: DocumentAssistant, provider: FakeProvider, tmp_path: Path
 ) -> None:
-    provider.fail_next("401", match=has_read)
+    provider.fail_next("401", times=9, match=has_read)
     with pytest.raises(EndpointDown):
         await assistant.process_message(EXPENSE, "s")
+    provider.forget_faults()
     reply = await assistant.process_message(RISKS, "s")
     assert reply.actions_taken == [
         DROPPED,
