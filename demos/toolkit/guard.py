@@ -18,7 +18,11 @@ _UNSEEN = re.compile(
     "\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
 )
 """Control characters but tab and line feed, and what is not seen or turns the text around."""
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"'”’)\]]*\s+|\n+")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?。！？])[\"'”’)\]]*\s+"  # with what is behind its full stop
+    r"|\n\s*\n\s*"
+    r"|\n(?![^\S\n]*[a-zà-öø-ÿ])"  # a line that goes on with a small letter was only wrapped
+)
 
 _LEFT_OUT = "[left out: a sentence that addresses the model]"
 

@@ -1,0 +1,245 @@
+"""The tools of the agents: search, read and count documents, and calculate."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any, Literal
+
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, Field
+
+from demos.document_assistant.calculator import CalculationError, calculate, shown
+from demos.document_assistant.library import Document, Library
+from demos.document_assistant.tool_log import ToolLogger
+from demos.toolkit.guard import untrusted
+from infra.files.did_you_mean import did_you_mean
+
+PAGE = 4_000
+"""Characters of a document that are read at once."""
+
+_FOUND = 5  # documents of a search
+_NEAR = Decimal("0.1")  # approximate: within a tenth
+
+Comparison = Literal["over", "under", "between", "exact", "approximate"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call of a tool as the program knows it, whatever a model says of it."""
+
+    name: str
+    input: str
+    """The arguments, as JSON; of the calculator the expression."""
+    documents: tuple[str, ...] = ()
+    """Ids of the documents that the output quotes."""
+    expression: str = ""
+    """Of the calculator."""
+    value: Decimal | None = None
+    """Of the calculator; None: the expression had no result."""
+
+
+class SearchInput(BaseModel):
+    """What to look for; give at least one of keyword, kind and comparison."""
+
+    keyword: str = Field("", description="words to look for, such as: operating expense March")
+    kind: str = Field("", description="invoice, claim, contract, report, policy, spreadsheet, …")
+    comparison: Comparison | None = Field(None, description="compares the total of documents")
+    amount: str = Field("", description="the number to compare with, such as: 5000")
+    upper_amount: str = Field("", description="for between: the larger number")
+
+
+class ReadInput(BaseModel):
+    """Which document to read."""
+
+    document_id: str = Field(description="the id of the document, from document_search")
+    page: int = Field(1, ge=1, description="long documents have several pages; the first is 1")
+
+
+class StatisticsInput(BaseModel):
+    """Which documents to count."""
+
+    kind: str = Field("", description="only documents of this kind; empty: all")
+
+
+class CalculatorInput(BaseModel):
+    """What to calculate."""
+
+    expression: str = Field(description="numbers, + - * / ( ) and %, such as: 4200 - 0.12*4200")
+
+
+class _UseError(Exception):
+    """The arguments make no sense; the message says what to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    text: str
+    documents: tuple[str, ...] = ()
+    expression: str = ""
+    value: Decimal | None = None
+
+
+def tools_of(library: Library, log: ToolLogger, *, scope: str) -> list[BaseTool]:
+    """Return the tools of a session; each call gives text for the model, and a `ToolUse`.
+
+    Args:
+        library: The documents.
+        log: Where each call is written down, also one that fails.
+        scope: The session, whose uploads are documents, too.
+    """
+    made = (
+        ("document_search", _search, SearchInput, "Find documents by words, kind or total."),
+        ("document_reader", _read, ReadInput, "Read a document by its id."),
+        ("document_statistics", _count, StatisticsInput, "Count documents and sum their totals."),
+        ("calculator", _calculate, CalculatorInput, "Calculate. Use it for all arithmetic."),
+    )
+    return [
+        StructuredTool.from_function(
+            coroutine=partial(_logged, name, function, form, library, log, scope),
+            name=name,
+            description=description,
+            args_schema=form,
+            response_format="content_and_artifact",
+        )
+        for name, function, form, description in made
+    ]
+
+
+async def _logged(
+    name: str,
+    function: Callable[[Any, Library, str], Coroutine[Any, Any, _Output]],
+    form: type[BaseModel],
+    library: Library,
+    log: ToolLogger,
+    scope: str,
+    **arguments: Any,
+) -> tuple[str, ToolUse]:
+    asked = form(**arguments)
+    given = asked.model_dump(exclude_defaults=True)
+    input_ = given["expression"] if "expression" in given else json.dumps(given, ensure_ascii=False)
+    try:
+        output = await function(asked, library, scope)
+    except _UseError as error:
+        output = _Output(f"error: {error}")
+    log.log(name, input_, output.text, session=scope)
+    use = ToolUse(name, input_, output.documents, output.expression, output.value)
+    return output.text, use
+
+
+async def _search(asked: SearchInput, library: Library, scope: str) -> _Output:
+    fits = _comparison(asked)
+    if not (asked.keyword.strip() or asked.kind or asked.comparison):
+        raise _UseError("give a keyword, a kind or a comparison")
+    documents = {one.id: one for one in await library.documents(scope)}
+    _check_kind(asked.kind, documents.values())
+    allowed = {
+        id_: one
+        for id_, one in documents.items()
+        if (not asked.kind or one.kind == asked.kind.casefold()) and fits(one)
+    }
+    if asked.keyword.strip():
+        snippets = await library.retrieve(asked.keyword, scope=scope, k=len(documents))
+        found = [(one.document_id, one.text) for one in snippets if one.document_id in allowed]
+    else:
+        found = [(id_, one.text) for id_, one in allowed.items()]
+    lines = [
+        f"{_head(documents[id_])}\n{untrusted(text, id_, limit=700)}"
+        for id_, text in found[:_FOUND]
+    ]
+    if len(found) > _FOUND:
+        lines.append(f"{len(found) - _FOUND} more: {', '.join(id_ for id_, _ in found[_FOUND:])}")
+    ids = tuple(id_ for id_, _ in found[:_FOUND])
+    return _Output("\n\n".join(lines) or "no document was found", ids)
+
+
+def _comparison(asked: SearchInput) -> Callable[[Document], bool]:
+    """Return whether a document's total fits; one without a total fits no comparison."""
+    if asked.comparison is None:
+        if asked.amount or asked.upper_amount:
+            raise _UseError("with amount give comparison: over, under, between, exact, approximate")
+        return lambda one: True
+    low = _number("amount", asked.amount)
+    high = _number("upper_amount", asked.upper_amount) if asked.comparison == "between" else low
+    if high < low:
+        low, high = high, low
+    fits: dict[str, Callable[[Decimal], bool]] = {
+        "over": lambda total: total > low,
+        "under": lambda total: total < low,
+        "between": lambda total: low <= total <= high,
+        "exact": lambda total: total == low,
+        "approximate": lambda total: abs(total - low) <= _NEAR * abs(low),
+    }
+    compare = fits[asked.comparison]
+    return lambda one: one.amount is not None and compare(one.amount)
+
+
+def _number(name: str, text: str) -> Decimal:
+    try:
+        number = Decimal(text.strip().lstrip("$€£").replace(",", ""))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise _UseError(f"{name} is {text[:40]!r}; give a number such as 5000")
+    return number
+
+
+async def _read(asked: ReadInput, library: Library, scope: str) -> _Output:
+    document = await library.document(asked.document_id, scope)
+    if document is None:
+        ids = [one.id for one in await library.documents(scope)]
+        guess = did_you_mean(asked.document_id, ids)
+        raise _UseError(f"there is no document {asked.document_id[:80]!r}{guess}; search first")
+    pages = max(1, -(-len(document.text) // PAGE))
+    if asked.page > pages:
+        raise _UseError(f"{document.id} has {pages} page{'s' * (pages > 1)}")
+    text = document.text[(asked.page - 1) * PAGE : asked.page * PAGE]
+    more = f"\n(page {asked.page} of {pages})" if pages > 1 else ""
+    said = f"{_head(document)}\n{untrusted(text, document.id, limit=PAGE)}{more}"
+    return _Output(said, (document.id,))
+
+
+async def _count(asked: StatisticsInput, library: Library, scope: str) -> _Output:
+    documents = await library.documents(scope)
+    _check_kind(asked.kind, documents)
+    chosen = [one for one in documents if not asked.kind or one.kind == asked.kind.casefold()]
+    kinds = Counter(one.kind for one in chosen)
+    lines = [f"{len(chosen)} documents: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}"]
+    totals: dict[str, list[Decimal]] = defaultdict(list)
+    for one in chosen:
+        if one.amount is not None:
+            totals[one.currency or "no currency"].append(one.amount)
+    for currency, amounts in sorted(totals.items()):
+        lines.append(
+            f"{currency}: {len(amounts)} with a total, sum {shown(sum(amounts, Decimal()))}, "
+            f"from {shown(min(amounts))} to {shown(max(amounts))}"
+        )
+    without = [one.id for one in chosen if one.amount is None]
+    if without:
+        lines.append(f"without a total, and in no sum: {', '.join(without)}")
+    return _Output("\n".join(lines), tuple(one.id for one in chosen))
+
+
+async def _calculate(asked: CalculatorInput, library: Library, scope: str) -> _Output:
+    try:
+        value = calculate(asked.expression)
+    except CalculationError as error:
+        raise _UseError(str(error)) from error
+    return _Output(f"Result: {shown(value)}", expression=asked.expression.strip(), value=value)
+
+
+def _check_kind(kind: str, documents: Sequence[Document] | Any) -> None:
+    kinds = sorted({one.kind for one in documents})
+    if kind and kind.casefold() not in kinds:
+        raise _UseError(f"there is no kind {kind[:40]!r}; there are: {', '.join(kinds)}")
+
+
+def _head(document: Document) -> str:
+    parts = [document.id, document.title, document.kind, str(document.date or "no date")]
+    if document.amount is not None:
+        parts.append(f"total {shown(document.amount)} {document.currency}".rstrip())
+    return " | ".join(parts)

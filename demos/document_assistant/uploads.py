@@ -1,0 +1,169 @@
+"""Files that users upload: told apart, checked, and read in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import unicodedata
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from demos.document_assistant.library import Document, amount_of, kind_of, shipped
+from demos.toolkit.guard import seen
+from infra.errors import ConfigError
+from infra.files.text import well_formed
+
+KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
+
+_TEXT = (".txt", ".md", ".csv")
+_STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted and of old Office files
+_READER = "demos.document_assistant.upload_reader"
+_ROOT = Path(__file__).parents[2]
+
+
+class UploadError(ConfigError):
+    """A file cannot be read; the message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is read at most."""
+
+    megabytes: int = 10
+    """Of the file."""
+    unpacked_megabytes: int = 100
+    """Of what is packed in it."""
+    ratio: int = 200
+    """How many times larger a packed part may become."""
+    pages: int = 200
+    """Of a PDF."""
+    cells: int = 200_000
+    """Of a spreadsheet."""
+    characters: int = 1_000_000
+    """Of the text."""
+    seconds: int = 30
+    """Of reading."""
+    memory_megabytes: int = 1024
+    """Of the process that reads."""
+
+
+def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
+    """Read a file as a document.
+
+    What parses it runs in a process of its own, with a limit of time and memory: a file that is
+    made to break a parser ends that process and nothing else.
+
+    Args:
+        path: A PDF, Word document, spreadsheet, or text.
+        limits: What is read at most; None: as they are by default.
+        scope: The session that it is for.
+
+    Raises:
+        UploadError: It cannot be read, or is beyond a limit.
+    """
+    limits = limits or Limits()
+    name = seen(path.name)[:80]
+    content = _content(path, name, limits)
+    kind = path.suffix.casefold()
+    if kind in _TEXT:
+        text = _decoded(content, name)
+    else:
+        if content.startswith(_OLE):
+            raise UploadError(f"{name} has a password or an old format; save it without, as {kind}")
+        if not content.startswith(_STARTS[kind]):
+            raise UploadError(f"{name} is no {kind} file, whatever its name says")
+        text = _parsed(content, kind, name, limits)
+    text = seen(well_formed(text)).strip()
+    if not text:
+        image = "; a scanned page needs text recognition first" if kind == ".pdf" else ""
+        raise UploadError(f"{name} has no text{image}")
+    if len(text) > limits.characters:
+        raise UploadError(
+            f"{name} has {len(text):,} characters; at most {limits.characters:,} are read"
+        )
+    amount, currency = amount_of(text)
+    table = kind in (".xlsx", ".csv")
+    return Document(
+        id=_id_of(path),
+        title=name,
+        kind="spreadsheet" if table else kind_of(name, text),
+        text=text,
+        amount=amount,
+        currency=currency,
+        scope=scope,
+    )
+
+
+def _content(path: Path, name: str, limits: Limits) -> bytes:
+    if path.suffix.casefold() not in KINDS:
+        raise UploadError(f"{name} is none of {', '.join(KINDS)}")
+    try:
+        # A pipe with nobody at its other end would otherwise keep us waiting.
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            os.close(opened)
+            raise UploadError(f"{name} is no file")
+        with os.fdopen(opened, "rb") as file:
+            content = file.read(limits.megabytes * 1_000_000 + 1)
+    except FileNotFoundError:
+        raise UploadError(f"there is no file {seen(str(path))[:200]}") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "its name has a NUL"
+        raise UploadError(f"{name} cannot be read: {why}") from error
+    if len(content) > limits.megabytes * 1_000_000:
+        raise UploadError(f"{name} is larger than {limits.megabytes} MB")
+    if not content:
+        raise UploadError(f"{name} is empty")
+    return content
+
+
+def _decoded(content: bytes, name: str) -> str:
+    """Return a text in UTF-8, in UTF-16 with its mark, or as Windows writes it in the West."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encodings = ["utf-16"]
+    elif b"\0" in content:
+        raise UploadError(f"{name} is no text, whatever its name says")
+    else:
+        encodings = ["utf-8-sig", "cp1252"]
+    for encoding in encodings:
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise UploadError(f"{name} is no text, whatever its name says")
+
+
+def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
+    order = json.dumps({"kind": kind, **asdict(limits)}).encode()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", _READER],
+            input=order + b"\n" + content,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_ROOT,
+            timeout=limits.seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise UploadError(f"{name} takes longer than {limits.seconds} s to read") from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise UploadError(
+            f"{name} cannot be read: it needs too much memory, or is broken"
+        ) from None
+    if "refused" in answer:
+        raise UploadError(f"{name} {answer['refused']}")
+    return str(answer["text"])
+
+
+def _id_of(path: Path) -> str:
+    """Return an id made of a file's name, and of no shipped document's."""
+    plain = unicodedata.normalize("NFKD", path.stem).encode("ascii", "ignore").decode()
+    id_ = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:56] or "upload"
+    return f"{id_}_upload" if id_ in shipped() else id_

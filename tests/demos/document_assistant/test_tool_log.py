@@ -1,0 +1,85 @@
+"""The audit: one line a call whatever is in it, a file a month, and never silently missing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from demos.document_assistant.tool_log import ToolLogger
+from infra.errors import StorageError
+
+LINE = re.compile(r"(\S+) INFO tool:(\w+) session=(\S+) input=(.*) output=(.*)")
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def logger(file: Path, *times: str, redacts: bool = False) -> ToolLogger:
+    clock = iter(times or ("2026-11-23T10:12:25",) * 1000)
+    return ToolLogger(file, redacts=redacts, now=lambda: at(next(clock)))
+
+
+def test_a_line_is_as_the_design_has_it(tmp_path: Path) -> None:
+    file = tmp_path / "logs" / "tools.log"
+    logger(file).log("calculator", "10 / 2", "Result: 5", session="abc123")
+    assert file.read_text() == (
+        "2026-11-23T10:12:25Z INFO tool:calculator session=abc123 "
+        "input='10 / 2' output='Result: 5'\n"
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(given_=st.text(), got=st.text())
+def test_no_text_makes_a_line_of_its_own(tmp_path: Path, given_: str, got: str) -> None:
+    file = tmp_path / "tools.log"
+    file.unlink(missing_ok=True)
+    logger(file).log("calculator", given_, got)
+    (line,) = file.read_text(encoding="utf-8").splitlines()
+    match = LINE.fullmatch(line)
+    assert match
+    assert line.isprintable()
+    assert f"input={given_!r} output={got!r}" in line
+    assert ast.literal_eval(repr(given_)) == given_
+
+
+def test_redacted(tmp_path: Path) -> None:
+    file = tmp_path / "tools.log"
+    log = logger(file, redacts=True)
+    for expression in ("4200 * 2", "4200 * 2", "17"):
+        log.log("calculator", expression, "Result: 1")
+    text = file.read_text()
+    assert "4200" not in text
+    first, second, third = (LINE.fullmatch(line) for line in text.splitlines())
+    assert first
+    assert second
+    assert third
+    assert re.fullmatch(r"<8 characters, [0-9a-f]{12}>", first[4])
+    assert first[4] == second[4] != third[4]
+    other = tmp_path / "other.log"
+    logger(other, redacts=True).log("calculator", "4200 * 2", "")
+    assert first[4] not in other.read_text(), "nobody can look a hash up"
+
+
+def test_a_new_month_begins_a_new_file(tmp_path: Path) -> None:
+    file = tmp_path / "tools.log"
+    times = ("2026-10-30T00:00:00", "2026-10-31T23:59:59", "2026-11-01T00:00:00")
+    one, other = logger(file, *times), logger(file, "2026-11-02T00:00:00")
+    for number in range(3):
+        one.log("calculator", str(number), "")
+    other.log("calculator", "3", "")
+    assert [line[:7] for line in file.read_text().splitlines()] == ["2026-11"] * 2
+    earlier = tmp_path / "tools.2026-10.log"
+    assert [line[:10] for line in earlier.read_text().splitlines()] == ["2026-10-30", "2026-10-31"]
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "logs").touch()
+    with pytest.raises(StorageError, match=r"logs.tools\.log cannot be written: "):
+        logger(tmp_path / "logs" / "tools.log").log("calculator", "1", "1")

@@ -1,0 +1,239 @@
+"""Files of strangers: read, or refused in a line that names the file and says why."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import docx
+import openpyxl
+import pypdf
+import pytest
+from fpdf import FPDF
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demos.document_assistant.library import amount_of, kind_of
+from demos.document_assistant.uploads import Limits, UploadError, read_upload
+
+WORDS = "Invoice 12\nGauze, 40 boxes\nTotal: 1,250.00 EUR"
+
+
+def pdf_of(path: Path, pages: int = 1, text: str = WORDS) -> Path:
+    pdf = FPDF()
+    pdf.set_font("helvetica")
+    for number in range(pages):
+        pdf.add_page()
+        pdf.multi_cell(0, text=f"{text}\npage {number + 1}")
+    pdf.output(str(path))
+    return path
+
+
+def docx_of(path: Path) -> Path:
+    document = docx.Document()
+    document.add_heading("Invoice 12", 1)
+    document.add_paragraph("Gauze")
+    table = document.add_table(rows=0, cols=2)
+    for left, right in (("boxes", "40"), ("Total", "1,250.00 EUR")):
+        cells = table.add_row().cells
+        cells[0].text, cells[1].text = left, right
+    document.add_paragraph("Thank you.")
+    document.save(str(path))
+    return path
+
+
+def xlsx_of(path: Path) -> Path:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = "Costs"
+    sheet.append(["item", "USD"])
+    sheet.append(["Gauze", 1250])
+    sheet.append(["twice", "=B2*2"])
+    book.create_sheet("Empty")
+    book.save(path)
+    return path
+
+
+def archive_of(path: Path, **parts: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name.replace("__", "/").replace("_xml", ".xml"), content)
+    return path
+
+
+def test_a_pdf(tmp_path: Path) -> None:
+    read = read_upload(pdf_of(tmp_path / "March bill.pdf", 2), scope="s1")
+    assert (read.id, read.title, read.kind, read.scope) == (
+        *("March_bill", "March bill.pdf", "invoice", "s1"),
+    )
+    assert (read.amount, read.currency) == (Decimal("1250.00"), "EUR")
+    assert "Gauze, 40 boxes" in read.text
+    assert "page 2" in read.text
+
+
+def test_a_word_document_in_its_order(tmp_path: Path) -> None:
+    read = read_upload(docx_of(tmp_path / "bill.docx"), scope="s1")
+    assert read.text == ("# Invoice 12\n\nGauze\n\nboxes | 40\nTotal | 1,250.00 EUR\n\nThank you.")
+    assert read.amount == 1250
+
+
+def test_a_spreadsheet(tmp_path: Path) -> None:
+    read = read_upload(xlsx_of(tmp_path / "costs.xlsx"), scope="s1")
+    assert read.kind == "spreadsheet"
+    assert "# Costs\n\nitem | USD\nGauze | 1250" in read.text
+    assert "twice | (no stored result of =B2*2)" in read.text, "nothing is left out silently"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Übersicht".encode(),
+        b"\xef\xbb\xbf" + "Übersicht".encode(),
+        "Übersicht".encode("cp1252"),
+        "Übersicht".encode("utf-16"),
+    ],
+)
+def test_texts_as_they_are_found(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "list.csv"
+    file.write_bytes(content)
+    assert read_upload(file, scope="s1").text == "Übersicht"
+
+
+def test_control_characters_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "list.txt"
+    file.write_bytes("a\x1b[31mred\r\n\u202eb".encode())
+    assert read_upload(file, scope="s1").text == "a[31mred\nb"
+
+
+@pytest.mark.parametrize(
+    ("name", "id_"),
+    [
+        ("../x.txt", "x"),
+        ("Überweisung März.txt", "Uberweisung_Marz"),
+        ("报告.txt", "upload"),
+        ("doc_claim_7731.txt", "doc_claim_7731_upload"),
+        ("a" * 100 + ".txt", "a" * 56),
+    ],
+)
+def test_ids(tmp_path: Path, name: str, id_: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / name).write_text("text")
+    assert read_upload(folder / name, scope="s1").id == id_
+
+
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
+def _encrypted(path: Path) -> None:
+    writer = pypdf.PdfWriter(clone_from=pdf_of(path))
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(path)
+
+
+def pdf_without_text(path: Path) -> None:
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.rect(10, 10, 50, 50)
+    pdf.output(str(path))
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "pages.pdf": (lambda p: pdf_of(p, 500), "has 500 pages; at most 200 are read"),
+    "locked.pdf": (_encrypted, "has a password; save it without one"),
+    "locked.xlsx": (
+        lambda p: _write(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), p),
+        "has a password or an old format; save it without, as .xlsx",
+    ),
+    "program.pdf": (lambda p: _write(b"MZ\x90\0" * 99, p), "is no .pdf file, whatever its name"),
+    "program.txt": (lambda p: _write(b"\x7fELF\0\0" * 99, p), "is no text, whatever its name says"),
+    "program.exe": (lambda p: _write(b"MZ", p), "is none of .pdf, .docx, .xlsx, .txt, .md, .csv"),
+    "noname": (lambda p: _write(b"x", p), "is none of .pdf"),
+    "empty.txt": (lambda p: _write(b"", p), "is empty"),
+    "blank.md": (lambda p: _write(b" \n\t\n", p), "has no text"),
+    "scan.pdf": (pdf_without_text, "has no text; a scanned page needs text recog"),
+    "cut.pdf": (lambda p: _write(pdf_of(p).read_bytes()[:300], p), "is broken"),
+    "cut.docx": (lambda p: _write(docx_of(p).read_bytes()[:900], p), "is broken"),
+    "other.docx": (lambda p: archive_of(p, a=b"1"), "is broken"),
+    "bomb.docx": (
+        lambda p: archive_of(p, word__document_xml=bytes(90_000_000)),
+        "has a part packed more than 200 to 1",
+    ),
+    "bomb.xlsx": (
+        lambda p: archive_of(p, **{f"x{n}": os.urandom(10) * 500_000 for n in range(30)}),
+        "unpacks to more than 100 MB",
+    ),
+    "laughs.docx": (
+        lambda p: archive_of(
+            p, word__document_xml=b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
+        ),
+        "has an XML part with declarations of its own",
+    ),
+    "folder.txt": (lambda p: p.mkdir(), "is no file"),
+    "pipe.txt": (lambda p: os.mkfifo(p), "is no file"),
+    "large.csv": (lambda p: _write(b"1,2\n" * 2_600_000, p), "is larger than 10 MB"),
+    "long.txt": (lambda p: _write(b"word " * 300_000, p), "at most 1,000,000 are read"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(tmp_path: Path, name: str) -> None:
+    make, why = REFUSED[name]
+    make(tmp_path / name)
+    with pytest.raises(UploadError) as failure:
+        read_upload(tmp_path / name, scope="s1")
+    told = str(failure.value)
+    assert told.startswith(f"{name} ")
+    assert why in told
+    assert "\n" not in told
+    assert str(tmp_path) not in told
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for path in (tmp_path / "no.pdf", Path("a\0b.txt"), Path("x" * 300 + ".txt")):
+        with pytest.raises(UploadError, match=r"there is no file|cannot be read: "):
+            read_upload(path, scope="s1")
+
+
+def test_a_parser_that_takes_too_long_or_too_much(tmp_path: Path) -> None:
+    file = pdf_of(tmp_path / "slow.pdf")
+    with pytest.raises(UploadError, match=r"slow\.pdf takes longer than 0 s to read"):
+        read_upload(file, limits=Limits(seconds=0), scope="s1")
+    with pytest.raises(UploadError, match=r"slow\.pdf .*memory"):
+        read_upload(file, limits=Limits(memory_megabytes=20), scope="s1")
+
+
+def test_a_spreadsheet_with_too_many_cells(tmp_path: Path) -> None:
+    with pytest.raises(UploadError, match=r"has more than 3 cells"):
+        read_upload(xlsx_of(tmp_path / "costs.xlsx"), limits=Limits(cells=3), scope="s1")
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("Total: 1,250.00 EUR", "1250.00", "EUR"),
+        ("Total: $300\nGrand total: $330.50", "330.50", "USD"),
+        ("TOTAL 20 items\nAmount due € 99", "99", "€€"),
+        ("Total | 12 | 1,000 USD", "1000", "USD"),
+        ("Subtotal: 5 EUR", None, ""),
+        ("The total will follow.", None, ""),
+        ("Gauze 5 EUR\nTape 6 EUR", None, ""),
+        ("Total 2025", None, ""),
+    ],
+)
+def test_the_total_that_a_document_states(text: str, amount: str | None, currency: str) -> None:
+    found = amount_of(text)
+    expected = "EUR" if currency == "€€" else currency
+    assert found == (None if amount is None else Decimal(amount), expected)
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_what_is_read_out_of_it(text: str) -> None:
+    amount, _ = amount_of(f"{text}\ntotal {text}")
+    assert amount is None or amount.is_finite()
+    assert kind_of("x.txt", text)
