@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import START
 
-from demos.document_assistant.assistant_log import AssistantLog
+from demos.document_assistant.assistant_log import AssistantLog, Said
 from demos.document_assistant.graph import make_graph
 from demos.document_assistant.library import Document, Library, Snippet
 from demos.document_assistant.schemas import Response, UserIntent, responses, text_of
@@ -149,7 +149,7 @@ class DocumentAssistant:
                 folder,
                 model=model or ChatModelAdapter(get_llm(LLMRole.MAS)),
                 store=store,
-                library=await Library.open(retriever),
+                library=await Library.open(database, retriever),
                 redacts=redacts,
                 clock=clock or Clock(),
             )
@@ -185,9 +185,9 @@ class DocumentAssistant:
         text = _checked(text)
         session = await self._store.start(user_id, session_id)
         async with self._store.turn(session.id, user_id) as turn:
-            state = self._first_state(session, turn, text)
+            state = await self._first_state(session, turn, text)
             if unfinished := await self._unfinished(session.id, state.turn):
-                self._log.warning(DROPPED, session.id, prompt=unfinished.user_input)
+                self._log.warning(DROPPED, session.id, prompt=Said(unfinished.user_input))
                 state.actions_taken = [DROPPED]
             await self._forget(session.id)
             config = _config(session.id)
@@ -213,7 +213,7 @@ class DocumentAssistant:
             unfinished = await self._unfinished(session_id, _number(turn.messages))
             if unfinished is None:
                 return None
-            self._log.info("resume_turn", session_id, prompt=unfinished.user_input)
+            self._log.info("resume_turn", session_id, prompt=Said(unfinished.user_input))
             return await self._run(session, turn, on_step)
 
     async def drop(self, session_id: str, user_id: str = "") -> None:
@@ -226,7 +226,7 @@ class DocumentAssistant:
         await self._store.session(session_id, user_id)
         async with self._store.turn(session_id, user_id) as turn:
             if unfinished := await self._unfinished(session_id, _number(turn.messages)):
-                self._log.warning(DROPPED, session_id, prompt=unfinished.user_input)
+                self._log.warning(DROPPED, session_id, prompt=Said(unfinished.user_input))
                 await self._forget(session_id)
 
     async def _run(self, session: Session, turn: Turn, on_step: OnStep) -> Reply:
@@ -259,10 +259,10 @@ class DocumentAssistant:
             tools_used=state.tools_used,
         )
 
-    def _first_state(self, session: Session, turn: Turn, text: str) -> AgentState:
+    async def _first_state(self, session: Session, turn: Turn, text: str) -> AgentState:
         last = _data_of_last(turn.messages)
         used = list(last.get("active_documents", ()))
-        uploaded = [one.id for one in self._library.documents(session.id) if one.scope]
+        uploaded = [one.id for one in await self._library.documents(session.id) if one.scope]
         return AgentState(
             session_id=session.id,
             user_id=session.user_id,
@@ -333,13 +333,14 @@ class DocumentAssistant:
             UnknownSessionError: There is no such session, or it is another user's.
         """
         await self._store.delete(session_id, user_id)
+        await self._library.forget(session_id)
         session_file(self._sessions, session_id).unlink(missing_ok=True)
 
     # -- documents ------------------------------------------------------------------------------
 
-    def documents(self, session_id: str = "") -> Sequence[Document]:
+    async def documents(self, session_id: str = "") -> Sequence[Document]:
         """Return the shipped documents, and those that were uploaded in a session."""
-        return self._library.documents(session_id)
+        return await self._library.documents(session_id)
 
     async def retrieve_documents(
         self, query: str, *, session_id: str = "", k: int = 3

@@ -95,7 +95,7 @@ class Dialogue:
         if reply is None:
             self.screen.result("There is no question that was not answered.")
             return
-        titles = {one.id: one.title for one in self.assistant.documents(self.session_id)}
+        titles = {one.id: one.title for one in await self.assistant.documents(self.session_id)}
         self.screen.result(reply_as_text(reply, titles, self.monotonic() - started) + "\n")
 
     def _step(self, text: str) -> None:
@@ -105,7 +105,7 @@ class Dialogue:
         self.screen.result(HELP)
 
     async def _docs(self, _: str) -> None:
-        self.screen.result(documents_as_text(self.assistant.documents(self.session_id)))
+        self.screen.result(documents_as_text(await self.assistant.documents(self.session_id)))
 
     async def _upload(self, rest: str) -> None:
         if not rest:

@@ -16,6 +16,7 @@ from typing import Any
 
 from demos.document_assistant.assistant import DATABASE_FILE, DocumentAssistant
 from demos.document_assistant.commands import Dialogue, LeaveError
+from demos.document_assistant.library import Document
 from demos.document_assistant.models import OpenedModel, opened_model
 from demos.document_assistant.shown import clean, documents_as_text
 from demos.toolkit.database import Database
@@ -130,12 +131,11 @@ async def _opened(stack: AsyncExitStack, options: argparse.Namespace) -> Dialogu
         )
     )
     session = await assistant.start_session(options.user, options.session)
-    _greet(assistant, model, session.id)
+    _greet(await assistant.documents(session.id), model, session.id)
     return Dialogue(assistant, _Terminal(), session.id, options.user, time.monotonic)
 
 
-def _greet(assistant: DocumentAssistant, model: OpenedModel, session_id: str) -> None:
-    documents = assistant.documents(session_id)
+def _greet(documents: Sequence[Document], model: OpenedModel, session_id: str) -> None:
     print_result(
         f"{len(documents)} documents, model {clean(model.name)}, session {session_id}. Not a "
         f"medical device.\n{documents_as_text(documents)}"

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
 from demos.document_assistant.agents import Drafted, ask_agent, last_calculation
+from demos.document_assistant.assistant_log import Said
 from demos.document_assistant.chat_prompts import (
     get_chat_prompt_template,
     get_intent_classification_prompt,
@@ -74,7 +75,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[Services]) -> Upda
     prompt = get_intent_classification_prompt().format_messages(
         user_input=state.user_input, conversation_history=_asked_before(state.messages)
     )
-    services.log.info(CLASSIFY, state.session_id, prompt=state.user_input)
+    services.log.info(CLASSIFY, state.session_id, prompt=Said(state.user_input))
     model = services.model.with_structured_output(UserIntent, include_raw=True)
     reply = await model.ainvoke(prompt)
     intent = _intent_of(reply)
@@ -180,14 +181,14 @@ async def _answered(
         uses = drafted.uses
         response = make(drafted, {"sources": sources_of(uses), "timestamp": services.now()})
     except NoUsableAnswerError as error:
-        services.log.warning(node, state.session_id, problem=str(error))
+        services.log.warning(node, state.session_id, problem=Said(error))
         response = NoAnswer(
             reason=str(error), sources=sources_of(uses), confidence=0.0, timestamp=services.now()
         )
     sources = sources_of(uses)
-    services.log.info(node, state.session_id, retrieved_docs=sources)
-    for use in uses:
-        services.log.info(f"tool:{use.name}", state.session_id, input=use.input)
+    services.log.info(
+        node, state.session_id, retrieved_docs=sources, tools=[use.name for use in uses]
+    )
     return {
         "current_response": responses.dump_python(response, mode="json"),
         "tools_used": [use.name for use in uses],

@@ -16,7 +16,8 @@ from typing import Any
 from tests.fake_provider import SeenRequest
 
 _WORD = re.compile(r"[a-z]{3,}|\d[\d,.]*\d|\d")
-_ID = re.compile(r"\bdoc_\w+")
+_ID = re.compile(r"^([\w.-]+) \| ", re.MULTILINE)
+"""How a tool's result begins to speak of a document."""
 _ORDER = re.compile(r"ignore (?:all|the|your)[^.]*?(?:rules|instructions)[^.]*", re.IGNORECASE)
 _COMMON = frozenset(
     {"the", "and", "are", "for", "from", "with", "what", "which", "does", "this", "that", "was"}
@@ -33,11 +34,12 @@ class Call:
     content: str
 
 
-def document_model(request: SeenRequest) -> dict[str, Any]:
+def document_model(request: SeenRequest) -> str:
     """Reply to a request of the document assistant."""
     question, results = _asked(request)
     if "You sort messages" in request.messages[0]:
-        return {"intent_type": sort_of(_last_message(request)), "confidence": 0.9, "reasoning": "?"}
+        intent = sort_of(_last_message(request))
+        return json.dumps({"intent_type": intent, "confidence": 0.9, "reasoning": "By its words."})
     kind = _kind(request)
     read = [one.content for one in results if one.name == "document_reader"]
     if not read:
@@ -55,7 +57,7 @@ def document_model(request: SeenRequest) -> dict[str, Any]:
     return _draft(kind, best[0].strip(), points or best[:3])
 
 
-def gullible_model(request: SeenRequest) -> dict[str, Any]:
+def gullible_model(request: SeenRequest) -> str:
     """Reply as `document_model`, but obey an order to ignore the rules in a tool's result."""
     _, results = _asked(request)
     for call in results:
@@ -82,7 +84,7 @@ def words_of(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in _COMMON]
 
 
-def _calculated(question: str, lines: Sequence[str], results: Sequence[Call]) -> dict[str, Any]:
+def _calculated(question: str, lines: Sequence[str], results: Sequence[Call]) -> str:
     done = [one for one in results if one.name == "calculator"]
     if done:
         return _draft(
@@ -109,8 +111,8 @@ def _likeness(question: str, line: str) -> float:
 
 
 def _lines(content: str) -> list[str]:
-    fence = re.compile(r"</?document ")
-    return [line for line in content.splitlines() if line.strip() and not fence.match(line)]
+    no_text = re.compile(r"</?document |[\w.-]+ \| ")
+    return [line for line in content.splitlines() if line.strip() and not no_text.match(line)]
 
 
 def _kind(request: SeenRequest) -> str:
@@ -136,14 +138,15 @@ def _last_message(request: SeenRequest) -> str:
     return request.messages[-1].rpartition("The user's last message:")[2]
 
 
-def _call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"reply": {"tool_calls": [{"name": name, "args": arguments}]}}
+def _call(name: str, **arguments: Any) -> str:
+    # As text, which is said as it is: a dict would have its optional arguments made up.
+    return json.dumps({"reply": {"tool_calls": [{"name": name, "args": arguments}]}})
 
 
-def _draft(kind: str, text: str, points: Sequence[str]) -> dict[str, Any]:
+def _draft(kind: str, text: str, points: Sequence[str]) -> str:
     forms: Mapping[str, Mapping[str, Any]] = {
         "AnswerDraft": {"answer": text, "confidence": 0.86},
         "SummaryDraft": {"summary": text, "key_points": list(points), "confidence": 0.81},
         "CalculationDraft": {"formula": text, "confidence": 0.9},
     }
-    return {"reply": {"tool_calls": [{"name": kind, "args": dict(forms[kind])}]}}
+    return _call(kind, **forms[kind])

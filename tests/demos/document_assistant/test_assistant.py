@@ -109,8 +109,8 @@ async def test_an_upload_is_seen_in_its_session_only(
     for name in ("mine", "other"):
         await assistant.start_session(session_id=name)
     uploaded = await assistant.upload(path, "mine")
-    assert uploaded.id in [one.id for one in assistant.documents("mine")]
-    assert uploaded.id not in [one.id for one in assistant.documents("other")]
+    assert uploaded.id in [one.id for one in await assistant.documents("mine")]
+    assert uploaded.id not in [one.id for one in await assistant.documents("other")]
     question = "How many seeds does the zebra of the aviary eat?"
     assert "311" in (await assistant.process_message(question, "mine")).text
     assert "311" not in (await assistant.process_message(question, "other")).text
@@ -153,7 +153,7 @@ async def test_a_new_message_drops_what_was_not_finished(
         "summarization_agent",
         "update_memory",
     ]
-    assert [one.text for one in (await assistant.get_session("s")).messages][0] == RISKS
+    assert (await assistant.get_session("s")).messages[0].text == RISKS
     assert DROPPED in (tmp_path / "logs" / "assistant.log").read_text(encoding="utf-8")
 
 

@@ -89,10 +89,14 @@ async def test_all_three_in_one_session(opens: Opens, provider: FakeProvider) ->
     assert view.unfinished == ""
 
 
-async def answer_to(assistant: DocumentAssistant, text: str, question: str, path: Path) -> Reply:
+def written(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
+    return path
+
+
+async def answer_to(assistant: DocumentAssistant, text: str, question: str, path: Path) -> Reply:
     session = await assistant.start_session()
-    await assistant.upload(path, session.id)
+    await assistant.upload(written(path, text), session.id)
     return await assistant.process_message(question, session.id)
 
 

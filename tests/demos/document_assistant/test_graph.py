@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -23,8 +24,8 @@ ANSWER = {"name": "AnswerDraft", "args": {"answer": "Blue.", "confidence": 0.7}}
 DONE = {"name": "CalculationDraft", "args": {"formula": "a + b", "confidence": 0.8}}
 
 
-def calls(*made: dict[str, Any]) -> dict[str, Any]:
-    return {"reply": {"tool_calls": list(made)}}
+def calls(*made: dict[str, Any]) -> str:
+    return json.dumps({"reply": {"tool_calls": list(made)}})
 
 
 def calculates(expression: str) -> dict[str, Any]:
@@ -106,10 +107,10 @@ async def test_a_draft_that_comes_with_calls_waits_for_their_results(
 
 
 async def test_the_loop_of_an_agent_is_bounded(opens: Opens, provider: FakeProvider) -> None:
-    """The last reply can only be the draft: the filler makes one up where nothing else is offered."""
+    """The last reply can only be the draft, since nothing else is offered."""
     sort_as(provider, "qa")
 
-    def never_done(request: SeenRequest) -> dict[str, Any]:
+    def never_done(request: SeenRequest) -> str:
         if "document_search" not in request.messages[0].partition("You can call these tools")[2]:
             return calls(ANSWER)
         return calls({"name": "document_search", "args": {"keyword": "colour"}})
@@ -169,9 +170,11 @@ async def test_a_number_that_nobody_gave_is_not_calculated_with(
 ) -> None:
     sort_as(provider, "calculation")
 
-    def stubborn(request: SeenRequest) -> dict[str, Any]:
-        must_calculate = "AnswerDraft" not in request.text and "CalculationDraft\"" not in (
-            request.messages[0].partition("You can call these tools")[2]
+    def stubborn(request: SeenRequest) -> str:
+        must_calculate = (
+            "AnswerDraft" not in request.text
+            and 'CalculationDraft"'
+            not in (request.messages[0].partition("You can call these tools")[2])
         )
         return calls(calculates("3 + 5871") if must_calculate else DONE)
 
