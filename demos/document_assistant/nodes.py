@@ -53,6 +53,7 @@ AGENTS = {
 
 _TOLD = 8  # earlier messages in a prompt
 _LONGEST_TOLD = 1500  # characters of one of them
+_WITHOUT_A_SOURCE = 0.3  # most confidence in an answer that no document was found or read for
 _SEARCH, _READ, _COUNT, _CALCULATE = (
     "document_search",
     "document_reader",
@@ -121,7 +122,10 @@ async def qa_agent(state: AgentState, runtime: Runtime[Services]) -> Update:
     def answer(drafted: Drafted, known: Mapping[str, Any]) -> Response:
         draft = AnswerDraft.model_validate(drafted.draft)
         return AnswerResponse(
-            question=state.user_input, answer=draft.answer, confidence=draft.confidence, **known
+            question=state.user_input,
+            answer=draft.answer,
+            confidence=_founded(draft.confidence, known["sources"]),
+            **known,
         )
 
     return await _answered(state, runtime.context, QA, AnswerDraft, answer)
@@ -132,7 +136,12 @@ async def summarization_agent(state: AgentState, runtime: Runtime[Services]) -> 
 
     def summary(drafted: Drafted, known: Mapping[str, Any]) -> Response:
         draft = SummaryDraft.model_validate(drafted.draft)
-        return SummarizationResponse(**draft.model_dump(), **known)
+        return SummarizationResponse(
+            summary=draft.summary,
+            key_points=draft.key_points,
+            confidence=_founded(draft.confidence, known["sources"]),
+            **known,
+        )
 
     return await _answered(state, runtime.context, SUMMARIZATION, SummaryDraft, summary)
 
@@ -161,6 +170,11 @@ async def calculation_agent(state: AgentState, runtime: Runtime[Services]) -> Up
         )
 
     return await _answered(state, runtime.context, CALCULATION, CalculationDraft, calculation)
+
+
+def _founded(confidence: float, sources: Sequence[str]) -> float:
+    """Return how sure the model is; of what is from no document it cannot be."""
+    return confidence if sources else min(confidence, _WITHOUT_A_SOURCE)
 
 
 async def _answered(

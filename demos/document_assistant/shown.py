@@ -41,13 +41,13 @@ def confidence_of(response: Response) -> str:
 def documents_as_text(documents: Sequence[Document]) -> str:
     """Return a line for each document: id, kind, date, title."""
     width = max((len(one.id) for one in documents), default=0)
-    return "\n".join(
-        clean(
-            f"  {one.id:<{width}}  {one.kind:<11}  {one.date or '':<10}  {one.title}"
-            + ("  (uploaded)" if one.scope else "")
-        )
-        for one in documents
-    )
+    return "\n".join(clean(_document(one, width)) for one in documents)
+
+
+def _document(document: Document, width: int) -> str:
+    date = document.date.isoformat() if document.date else ""
+    uploaded = "  (uploaded)" if document.scope else ""
+    return f"  {document.id:<{width}}  {document.kind:<11}  {date:<10}  {document.title}{uploaded}"
 
 
 def reply_as_text(reply: Reply, titles: Mapping[str, str], seconds: float) -> str:

@@ -59,6 +59,8 @@ async def test_an_unusable_intent_is_unknown_and_answered_like_a_question(
     assert answer.intent.confidence == 0
     assert answer.actions_taken == ["classify_intent", "qa_agent", "update_memory"]
     assert isinstance(answer.response, AnswerResponse)
+    assert answer.response.sources == []
+    assert answer.response.confidence == 0.3, "no document was read, whatever the model says"
 
 
 async def test_a_failed_call_is_an_error_and_not_unknown(
