@@ -1,0 +1,56 @@
+"""What an agent is told of the others, and how a call to its model is put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+
+from demos.cdss_example.prompts import PROMPTS
+
+UNHEARD: RunnableConfig = {"callbacks": []}
+"""For a structured call: its JSON is not what an agent says. Its node says it in plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a specialist has answered, or that it has not."""
+
+    node: str
+    text: str
+    failure: str = ""
+    """Why there is no answer; the text is empty then."""
+
+    @property
+    def told(self) -> str:
+        """What the other agents read."""
+        if self.failure:
+            return f"{self.node}: no opinion, the call failed ({self.failure})"
+        return f"{self.node}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What is known of a case when an agent is asked."""
+
+    case: str
+    opinions: Sequence[Opinion] = ()
+    running_summary: str = ""
+
+    def fields(self) -> dict[str, str]:
+        """Return what every prompt has."""
+        told = "\n".join(opinion.told for opinion in self.opinions)
+        return {"case": self.case, "opinions": told or "none so far"}
+
+
+def messages(system: str, user: str, **fields: object) -> list[BaseMessage]:
+    """Return the messages of a call.
+
+    Args:
+        system: Name of the prompt file that says who the agent is.
+        user: Name of the one that says what it is asked.
+        fields: Of the latter.
+    """
+    return [SystemMessage(PROMPTS.text(system)), HumanMessage(PROMPTS.render(user, **fields))]
