@@ -52,5 +52,5 @@ class Limits:
 
 
 USUAL = Limits()
-SHORT = Limits(opinion=60, field=24)
+SHORT = Limits(opinion=48, field=18)
 """For a model that is slow: the embedded one."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
-from demos.cdss_example.agents.words import UNHEARD, Briefing, messages
+from demos.cdss_example.agents.words import FORM, UNHEARD, Briefing, messages
 from demos.cdss_example.config import Limits
 from infra.langchain_model import ChatModelAdapter
 
@@ -16,12 +16,12 @@ Step = Literal["laboratory", "cardiology", "synthesis"]
 class Decision(BaseModel):
     """What the orchestrator thinks, and what it wants next."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = FORM
 
-    running_summary: str = Field(description="what is known and thought now")
-    reason: str = Field(description="why the next step is needed")
+    running_summary: str
+    reason: str
     next_step: Step
-    question: str = Field(description="what is asked of it")
+    question: str
 
     def as_text(self) -> str:
         """Return the decision in plain words."""

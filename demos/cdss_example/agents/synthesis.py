@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
-from demos.cdss_example.agents.words import UNHEARD, Briefing, messages
+from demos.cdss_example.agents.words import FORM, UNHEARD, Briefing, messages
 from demos.cdss_example.config import Limits
 from infra.langchain_model import ChatModelAdapter
 
@@ -28,18 +28,18 @@ _LIMIT = (
 class Recommendation(BaseModel):
     """What the physician who decides reads."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = FORM
 
-    assessment: str = Field(description="what it most likely is, what must be excluded")
-    action: str = Field(description="what is to be done now, the most urgent first")
+    assessment: str
+    action: str
     urgency: Literal["emergency", "urgent", "routine"]
-    evidence: str = Field(description="findings that this rests on, with units")
-    uncertainty: str = Field(description="what is not known, where opinions differ")
-    safety_net: str = Field(description="what is watched, what changes the plan")
+    evidence: str
+    uncertainty: str
+    safety_net: str
 
     def by_field(self) -> dict[str, str]:
-        """Return the fields by name, in the order in which they are read."""
-        return {name: str(getattr(self, name)).strip() for name in _LABELS}
+        """Return the fields by name, each on one line, in the order in which they are read."""
+        return {name: " ".join(getattr(self, name).split()) for name in _LABELS}
 
     def as_text(self) -> str:
         """Return all fields as one text, a line each."""

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from pydantic import ConfigDict
 
 from demos.cdss_example.prompts import PROMPTS
 
 UNHEARD: RunnableConfig = {"callbacks": []}
 """For a structured call: its JSON is not what an agent says. Its node says it in plain words."""
+
+FORM = ConfigDict(frozen=True, json_schema_extra=lambda schema: schema.pop("description", None))
+"""Of the forms of replies: the prompt says what the fields are. Sentences in the schema would be
+what a small model writes into them."""
 
 
 @dataclass(frozen=True, slots=True)
