@@ -52,6 +52,9 @@ def main(argv: Sequence[str]) -> int:
         The exit status.
     """
     options = _parser().parse_args(argv)
+    if not options.view and (options.view_port is not None or options.view_host):
+        given = "--view-host" if options.view_host else "--view-port"
+        raise ConfigError(f"{given} belongs to --view; add that, or leave it out")
     cases = [(name, _case(name)) for name in options.case or CASES]
     place = listen(options.view_host, options.view_port) if options.view else None
     try:
