@@ -239,7 +239,11 @@ class CDSS:
             return f"EXAID itself failed: {type(error).__name__}"
         health = exaid.health
         if health.state is not HealthState.OK and health.last_failure is not None:
-            return f"{health.state}: {health.last_failure.message}"
+            failure = health.last_failure
+            # An error that is not ours may quote what was said.
+            is_ours = failure.error is None or isinstance(failure.error, BenchError)
+            what = failure.message if is_ours else type(failure.error).__name__
+            return f"{health.state}: {what}"
         left = exaid.tail_loss()
         return f"{left:.0%} of what was said has no summary" if left else ""
 

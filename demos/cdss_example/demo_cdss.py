@@ -132,7 +132,16 @@ class _Program:
         from demos.cdss_example.events import Event
 
         console = Console(print_result, shutil.get_terminal_size().columns)
-        listeners: list[Callable[[Event], None]] = [console.show]
+        unwritten: list[StorageError] = []
+
+        def show(event: Event) -> None:
+            try:
+                console.show(event)
+            except StorageError as error:  # of a summary, EXAID would keep it for itself
+                unwritten.append(error)
+                raise
+
+        listeners: list[Callable[[Event], None]] = [show]
         async with AsyncExitStack() as until:
             team, models = await self._models(until)
             console.note(f"Model: {team}. {_NO_DEVICE}")
@@ -156,6 +165,8 @@ class _Program:
                 on_event=lambda event: _tell(listeners, event),
             )
             status = await self._all_cases(cdss.process_case, console.note)
+            if unwritten:
+                raise unwritten[0]
             if self._place is not None:
                 console.note("The page stays until Ctrl-C.")
                 self._is_staying = True

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -80,11 +81,14 @@ class NamedMeasurement(Measurement):
         return f"{self.name} {super().__str__()}"
 
 
-Notes = Text | tuple[Text, ...]
+Notes = Text | Annotated[Sequence[Text], AfterValidator(tuple)]
 """A text, or a list of texts."""
 Measured = (
-    Mapping[Text, Measurement | Value] | tuple[NamedMeasurement | Text, ...] | Text
-)  # a mapping of names, a list, or as it was dictated
+    Mapping[Text, Measurement | Value]
+    | Annotated[Sequence[NamedMeasurement | Text], AfterValidator(tuple)]
+    | Text
+)
+"""Names with values, a list, or a text."""
 
 
 class ClinicalCase(BaseModel):

@@ -26,7 +26,7 @@ def _decide(request: SeenRequest) -> dict[str, str]:
     if "laboratory: " not in request.text.partition("<opinions>")[2]:
         return {
             "running_summary": "58-year-old man, 6 h of pressing chest pain at rest, sweating, "
-            "ST depression in V4–V6, troponin T rising from 86 to 142 ng/L.",
+            "ST depression of 2 mm in V4–V6, troponin T rising from 86 to 142 ng/L.",
             "reason": "The values have to be read before the heart is judged.",
             "next_step": "laboratory",
             "question": "Is the rise of troponin acute, and may the kidneys explain it?",

@@ -11,7 +11,7 @@ from demos.cdss_example.cdss import CDSS, CaseResult
 from demos.cdss_example.config import USUAL, Limits
 from demos.cdss_example.events import CaseEnded, NodeEnded, Recommended, Said, Summarised
 from exaid_core import ExaidConfig
-from infra.chat import ChatModel
+from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.config import Provider
 from infra.errors import ConfigError, EndpointDown, ProviderError, StructuredOutputError
 from infra.ledger import CallRow
@@ -343,6 +343,77 @@ async def test_a_cancelled_case_leaves_nothing(
     assert {task for task in asyncio.all_tasks() - before if not _is_of_a_client(task)} == set()
     provider.rules.clear()
     assert (await run_with(provider, cdss))["iteration_count"] == 6, "the system works on"
+
+
+class SlowToEnd:
+    """A model that never answers, and takes its time when it is cancelled."""
+
+    name = "slow"
+
+    def __init__(self, turns: int) -> None:
+        self._turns = turns
+        self.under_way = 0
+        self.is_asked = asyncio.Event()
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        self.under_way += 1
+        self.is_asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            try:
+                for _ in range(self._turns):
+                    await asyncio.sleep(0)
+            finally:
+                self.under_way -= 1
+        raise AssertionError("nobody ends the wait but a cancellation")
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_second_cancellation_waits_for_exaid_too(
+    model: ChatModel, provider: FakeProvider, seed: int
+) -> None:
+    chance = random.Random(seed)
+    writer = SlowToEnd(turns=chance.randrange(1, 40))
+    script(provider, ["laboratory", "synthesis"])
+    there = asyncio.Event()
+    cdss = CDSS(
+        model,
+        buffer_llm=writer,
+        summarizer_llm=writer,
+        exaid_config=ExaidConfig(linger=0.0, first_after=0.0),
+        on_event=lambda event: there.set() if isinstance(event, Recommended) else None,
+    )
+    before = asyncio.all_tasks()
+    case = asyncio.create_task(cdss.process_case(CASE))
+    await there.wait()
+    await writer.is_asked.wait()
+    case.cancel()
+    for _ in range(chance.randrange(0, 30)):
+        await asyncio.sleep(0)
+    case.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await case
+    assert writer.under_way == 0
+    assert {task for task in asyncio.all_tasks() - before if not _is_of_a_client(task)} == set()
+
+
+class Broken:
+    """A model that gives what no model gives."""
+
+    name = "broken"
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        raise KeyError("text of a patient")
+
+
+async def test_exaid_that_breaks_in_an_unknown_way_harms_nobody(
+    model: ChatModel, provider: FakeProvider
+) -> None:
+    result = await run_with(provider, listened(model, Broken(), wait=5.0))
+    assert result["iteration_count"] == 6
+    assert result["exaid"] not in ("ok", "off")
+    assert "patient" not in result["exaid"]
 
 
 def _is_of_a_client(task: asyncio.Task[object]) -> bool:

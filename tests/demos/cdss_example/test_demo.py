@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import httpx2
 import pytest
@@ -105,6 +106,14 @@ def test_wrong_use(argv: list[str], said: str, capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
 
 
+def test_what_cannot_be_printed_ends_it(provider: FakeProvider) -> None:
+    script(provider, ["synthesis"])
+    with Path("/dev/full").open("w") as full, started("--case", "fever", stdout=full) as process:
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.count("\n")) == (1, 1)
+    assert err.startswith("error: the results could not be printed: No space left")
+
+
 def test_a_case_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.json"
     file.write_text('{"ages": 4}')
@@ -113,14 +122,16 @@ def test_a_case_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @contextmanager
-def started(*flags: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    *flags: str, stdout: IO[str] | int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "demos.cdss_example.demo_cdss", *flags]
     variables = {name: os.environ[name] for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY")}
     with subprocess.Popen(
         command,
         env=bare_environment(PYTHONPATH=str(REPOSITORY), **variables),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
