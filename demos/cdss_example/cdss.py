@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from itertools import count
-from typing import TypedDict, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 
@@ -34,6 +34,8 @@ from infra.errors import BenchError
 from infra.llm_registry import get_llm
 
 __all__ = ["CDSS", "CaseResult"]
+
+_Result = TypeVar("_Result")
 
 
 class CaseResult(TypedDict):
@@ -135,7 +137,9 @@ class CDSS:
                 is in `specialists_failed`, and the case goes on.
             StructuredOutputError: Likewise, none of the form that was asked for.
         """
-        known = read_case(case)
+        return await _cancelled_once(self._work_on(read_case(case), use_streaming=use_streaming))
+
+    async def _work_on(self, known: ClinicalCase, *, use_streaming: bool) -> CaseResult:
         case_id, text = f"case-{next(self._numbers)}", known.as_text()
         self._tell(CaseBegan(case_id, text))
         summaries: list[AgentSummary] = []
@@ -154,7 +158,7 @@ class CDSS:
             raise
         finally:
             if exaid is not None:
-                await _stop(exaid)
+                await exaid.stop()
         self._tell(CaseEnded(exaid=trouble))
         decision = state["decision"]
         assert decision is not None, "the orchestrator is the first to run"
@@ -254,11 +258,23 @@ def _of_role(role: LLMRole, shared: dict[str, ChatModel]) -> ChatModel:
     return shared.setdefault(str(getattr(model, "name", role)), model)
 
 
-async def _stop(exaid: EXAID) -> None:
-    """Stop EXAID whole, also where this is cancelled meanwhile."""
-    stopping = asyncio.create_task(exaid.stop())
-    try:
-        await asyncio.shield(stopping)
-    except asyncio.CancelledError:
-        await stopping
-        raise
+async def _cancelled_once(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Await work that is cancelled once at most, and has ended when this ends.
+
+    Who is cancelled while it waits for the end of what it has cancelled leaves that behind: so does
+    LangGraph with its nodes, and EXAID with its calls.
+    """
+    task = asyncio.create_task(work)
+    is_cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            if not is_cancelled:
+                task.cancel()
+            is_cancelled = True
+    if is_cancelled:
+        if not task.cancelled():
+            task.exception()  # looked at: nobody is left to be told of it
+        raise asyncio.CancelledError
+    return task.result()

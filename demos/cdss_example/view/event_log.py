@@ -115,4 +115,4 @@ def _message(event: Event) -> Message:
             fields = [[name.replace("_", " "), text] for name, text in recommendation.items()]
             return {"is": "recommended", "fields": fields, "limit": at_the_limit}
         case CaseEnded(failure, exaid):
-            return {"is": "over", "failure": failure, "exaid": "" if exaid == "off" else exaid}
+            return {"is": "over", "failure": failure, "exaid": exaid}

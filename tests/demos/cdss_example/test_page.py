@@ -131,6 +131,14 @@ async def test_hostile_text_is_text_and_all_fits_on_a_phone(
     assert await problems(page) == []
 
 
+async def test_without_exaid(server: tuple[PageServer, str], page: Page) -> None:
+    shown, address = server
+    for event in (*WHOLE[:4], CaseEnded(exaid="off")):
+        shown.log.add(event)
+    await page.goto(address)
+    await expect(page.locator(".summaries")).to_have_text("EXAIDIt is off.")
+
+
 async def test_a_case_that_fails_and_the_end_of_the_program(page: Page) -> None:
     place = listen("", 0)
     with place.socket:

@@ -88,7 +88,8 @@
       rest();
       if (failure) node(running)?.classList.add("failed");
       if (failure) turn(section.querySelectorAll(".turn").length)?.classList.add("failed");
-      if (exaid) section.querySelector(".summaries").append(make("p", `EXAID: ${exaid}`, "note"));
+      section.querySelector(".summaries .none")?.replaceChildren(exaid === "off" ? "It is off." : "No summary.");
+      if (exaid && exaid !== "off") section.querySelector(".summaries").append(make("p", `EXAID: ${exaid}`, "note"));
       say(failure ? `failed: ${failure}` : "finished", failure ? "failed" : "finished");
     },
   };
