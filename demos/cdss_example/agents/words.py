@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict
 
 from demos.cdss_example.prompts import PROMPTS
+
+_TAG = re.compile(r"<\s*/?\s*(case|opinions)\s*>", re.IGNORECASE)
 
 UNHEARD: RunnableConfig = {"callbacks": []}
 """For a structured call: its JSON is not what an agent says. Its node says it in plain words."""
@@ -47,7 +50,12 @@ class Briefing:
     def fields(self) -> dict[str, str]:
         """Return what every prompt has."""
         told = "\n".join(opinion.told for opinion in self.opinions)
-        return {"case": self.case, "opinions": told or "none so far"}
+        return {"case": _framed(self.case), "opinions": _framed(told) or "none so far"}
+
+
+def _framed(text: str) -> str:
+    """Return data that cannot end the tags which a prompt has around it."""
+    return _TAG.sub(r"(\1)", text)
 
 
 def messages(system: str, user: str, **fields: object) -> list[BaseMessage]:
