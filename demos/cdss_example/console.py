@@ -42,7 +42,7 @@ _IN_FIELDS = "synthesis"
 
 
 class Console:
-    """Prints what happens, in whole lines, so that no box is torn out of a sentence.
+    """Prints what happens, in whole lines; a box waits for the end of what an agent says.
 
     Args:
         write: Prints a line.
@@ -53,6 +53,9 @@ class Console:
         self._write = write
         self._width = min(max(columns - 1, _NARROWEST), _WIDEST)
         self._line = ""
+        self._speaks = False
+        self._boxes: list[AgentSummary] = []
+        """Those that wait."""
 
     def show(self, event: Event) -> None:
         """Print an event."""
@@ -62,6 +65,7 @@ class Console:
                 self._block(text)
             case NodeBegan(number, node):
                 self._rule(f"─ {number} {NAMES.name_of(node)}")
+                self._speaks = True
             case Said(_, node, text):
                 if node != _IN_FIELDS:
                     self._stream(text)
@@ -69,8 +73,11 @@ class Console:
                 self._end_line()
                 if failure:
                     self._block(f"{node} failed, and the case goes on without it: {failure}")
+                self._end_turn()
             case Summarised(summary):
-                self._box(summary)
+                self._boxes.append(summary)
+                if not self._speaks:
+                    self._end_turn()
             case Recommended(text, _, at_the_limit):
                 self._rule("═ Recommendation, for a physician to check")
                 self._block(text)
@@ -81,6 +88,7 @@ class Console:
                     )
             case CaseEnded(failure, exaid):
                 self._end_line()
+                self._end_turn()
                 if failure:
                     self._block(f"failed: {failure}")
                 if exaid not in ("", "off"):
@@ -121,6 +129,13 @@ class Console:
         if self._line.strip():
             self._block(self._line)
         self._line = ""
+
+    def _end_turn(self) -> None:
+        self._speaks = False
+        for summary in self._boxes:
+            self._write("")
+            self._box(summary)
+        self._boxes = []
 
     def _box(self, summary: AgentSummary) -> None:
         for line in render_summary(summary, BOX, NAMES).split("\n"):

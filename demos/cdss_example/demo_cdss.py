@@ -279,7 +279,6 @@ def _parser() -> Parser:
     policies = [*TriggerPolicy, _OFF]
     add("--exaid", metavar="POLICY", choices=policies, default=TriggerPolicy.FULL_EXAID.value,
         help=f"live summaries: {', '.join(policies)} [%(default)s]")  # fmt: skip
-    add("--no-exaid", action="store_const", dest="exaid", const=_OFF, help="the same as off")
     add("--view", action="store_true", help="also show the cases on a page in the browser")
     add_address_flags(parser)
     return parser

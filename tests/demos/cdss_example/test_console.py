@@ -53,7 +53,8 @@ def test_a_case() -> None:
     text = "\n".join(lines)
     assert "   - heart rate 104 /min" in text
     assert "─ 1 CardiologyAgent ───" in text
-    assert "   An ECG decides." in text, "the box is not in the middle of the sentence"
+    assert "   An ECG decides.\n" in text, "the box is not in the middle of the sentence"
+    assert text.index("An ECG decides.") < text.index("┌─") < text.index("─ 2 SynthesisAgent")
     assert "cardiology failed, and the case goes on without it: 500" in text
     assert text.count("Action: ECG") == 1, "what is in fields is printed once"
     assert "Stopped by the limit of steps: the orchestrator wanted" in text
@@ -66,6 +67,17 @@ def test_a_case() -> None:
     ]
     assert box[0] == "┌─ Agents: Orchestrator, CardiologyAgent"
     assert max(len(line) for part in lines for line in part.split("\n")) < 60
+
+
+def test_a_box_that_comes_when_nobody_speaks_or_at_the_end() -> None:
+    lines: list[str] = []
+    console = Console(lines.append, 60)
+    console.show(Summarised(SUMMARY))
+    assert sum(line.startswith("┌") for line in lines) == 1
+    console.show(NodeBegan(1, "cardiology"))
+    console.show(Summarised(SUMMARY))
+    console.show(CaseEnded(failure="gone"))
+    assert sum(line.startswith("┌") for line in lines) == 2
 
 
 def test_a_failure() -> None:
