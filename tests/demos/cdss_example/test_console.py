@@ -60,7 +60,7 @@ def test_a_case() -> None:
     assert "Stopped by the limit of steps: the orchestrator wanted" in text
     assert "EXAID: degraded: 500" in text
     assert "\x1b" not in text
-    box = [line for line in lines if line[0] in "┌├│└"]
+    box = [line for line in lines if line[:1] in {"┌", "├", "│", "└"}]
     assert [line.split(":")[0] for line in box if line[0] != "│"] == [
         *("┌─ Agents", "├─ Action", "├─ Reasoning", "├─ Findings", "├─ Uncertainty"),
         "└─ Next Steps",
