@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -100,7 +99,7 @@ def tools_of(library: Library, log: ToolLogger, *, scope: str) -> list[BaseTool]
     )
     return [
         StructuredTool.from_function(
-            coroutine=partial(_logged, name, function, form, library, log, scope),
+            coroutine=_bound(name, function, form, library, log, scope),
             name=name,
             description=description,
             args_schema=form,
@@ -110,6 +109,20 @@ def tools_of(library: Library, log: ToolLogger, *, scope: str) -> list[BaseTool]
     ]
 
 
+def _bound(
+    name: str,
+    function: Callable[[Any, Library, str], Coroutine[Any, Any, _Output]],
+    form: type[BaseModel],
+    library: Library,
+    log: ToolLogger,
+    scope: str,
+) -> Callable[..., Coroutine[Any, Any, tuple[str, ToolUse]]]:
+    async def call(**arguments: Any) -> tuple[str, ToolUse]:  # LangGraph takes no `partial`
+        return await _logged(name, function, form, library, log, scope, arguments)
+
+    return call
+
+
 async def _logged(
     name: str,
     function: Callable[[Any, Library, str], Coroutine[Any, Any, _Output]],
@@ -117,7 +130,7 @@ async def _logged(
     library: Library,
     log: ToolLogger,
     scope: str,
-    **arguments: Any,
+    arguments: dict[str, Any],
 ) -> tuple[str, ToolUse]:
     asked = form(**arguments)
     given = asked.model_dump(exclude_defaults=True)

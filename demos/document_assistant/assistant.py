@@ -1,0 +1,414 @@
+"""The document assistant as a library: sessions of turns over a library of documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import START
+
+from demos.document_assistant.assistant_log import AssistantLog, Said
+from demos.document_assistant.graph import make_graph
+from demos.document_assistant.library import Document, Library, Snippet
+from demos.document_assistant.schemas import Response, UserIntent, responses, text_of
+from demos.document_assistant.session_file import session_file, write_session
+from demos.document_assistant.state import AgentState, MessageAnnotation, OnStep, Services
+from demos.document_assistant.tool_log import ToolLogger
+from demos.document_assistant.tools import tools_of
+from demos.document_assistant.uploads import read_upload
+from demos.toolkit.database import Database
+from demos.toolkit.embeddings import Embedder
+from demos.toolkit.retrieval import HybridRetriever
+from demos.toolkit.sessions import Message, Role, Session, SessionStore, Turn
+from infra import LLMRole, get_llm
+from infra.clock import Clock
+from infra.errors import ConfigError
+from infra.files.text import well_formed
+from infra.langchain_model import ChatModelAdapter
+
+LONGEST_MESSAGE = 20_000
+"""Characters of a message of the user's."""
+DATABASE_FILE = "assistant.sqlite"
+"""In `sessions/`, where no other database is chosen."""
+DROPPED = "drop_unfinished_turn"
+"""The first action of a turn that took the place of one that was not finished."""
+
+_KEPT = 20  # earlier messages in the state of a turn
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The end of a turn."""
+
+    session_id: str
+    turn: int
+    """Its number in the session, from 1."""
+    question: str
+    intent: UserIntent
+    response: Response
+    actions_taken: Sequence[str]
+    """Nodes that ran, in their order."""
+    tools_used: Sequence[str]
+    """Tools that were called, in their order."""
+
+    @property
+    def text(self) -> str:
+        """The response as it stands in the conversation."""
+        return text_of(self.response)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """What is stored of a session."""
+
+    session: Session
+    messages: Sequence[Message]
+    conversation_summary: str
+    active_documents: Sequence[str]
+    """Ids of documents that were used, the latest last."""
+    current_response: Response | None
+    """The last one."""
+    unfinished: str
+    """The message of a turn that was begun and not finished; empty if there is none."""
+
+
+class DocumentAssistant:
+    """Answers questions about documents, summarizes them, and calculates with what they hold.
+
+        async with DocumentAssistant.open(Path("office")) as assistant:
+            reply = await assistant.process_message("What did product line A cost in March?")
+
+    Sessions do not see each other, nor each other's uploads. All methods may be called at the same
+    time; turns of one session wait for each other, also where another process takes them.
+
+    Use `open`. The arguments are what it opens.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        model: BaseChatModel,
+        store: SessionStore,
+        library: Library,
+        redacts: bool,
+        clock: Clock,
+    ) -> None:
+        self._sessions = folder / "sessions"
+        self._model = model
+        self._store = store
+        self._library = library
+        self._clock = clock
+        self._graph = make_graph(store.checkpointer)
+        logs = folder / "logs"
+        self._log = AssistantLog(logs / "assistant.log", redacts=redacts, now=clock.now)
+        self._tool_log = ToolLogger(logs / "tools.log", redacts=redacts, now=clock.now)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        folder: Path | str = ".",
+        *,
+        model: BaseChatModel | None = None,
+        database: Database | None = None,
+        embedder: Embedder | None = None,
+        redacts: bool = False,
+        clock: Clock | None = None,
+    ) -> AsyncIterator[DocumentAssistant]:
+        """Open an assistant; what it opened is closed when the block ends.
+
+        Args:
+            folder: Where `sessions/` and `logs/` are; made if they are not there.
+            model: What answers, any chat model of LangChain; None: that of `get_llm`.
+            database: Where sessions and uploads are, which the caller closes; None: a SQLite file
+                in `sessions/`.
+            embedder: Finds documents by meaning; None: by words alone.
+            redacts: Whether logs hold lengths and hashes instead of what was said.
+            clock: Says when.
+
+        Raises:
+            ConfigError: There is no model, or the database cannot be reached.
+            StorageError: The folder cannot be written.
+        """
+        folder = Path(folder)
+        async with AsyncExitStack() as stack:
+            if database is None:
+                database = Database(folder / "sessions" / DATABASE_FILE)
+                stack.push_async_callback(database.close)
+            store = await stack.enter_async_context(SessionStore.open(database))
+            retriever = await stack.enter_async_context(
+                HybridRetriever(database, "documents", embedder=embedder)
+            )
+            yield cls(
+                folder,
+                model=model or ChatModelAdapter(get_llm(LLMRole.MAS)),
+                store=store,
+                library=await Library.open(database, retriever),
+                redacts=redacts,
+                clock=clock or Clock(),
+            )
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    async def process_message(
+        self,
+        text: str,
+        session_id: str | None = None,
+        user_id: str = "",
+        *,
+        on_step: OnStep = lambda _: None,
+    ) -> Reply:
+        """Answer a message; the turn is stored when it is answered, or not at all.
+
+        A turn that ends in an error, or is cancelled or killed, is unfinished: `resume` goes on
+        with it, the next message drops it.
+
+        Args:
+            text: What the user says.
+            session_id: The session; None: a new one. One that is not there is made.
+            user_id: Whose session it is.
+            on_step: Called with what is being done.
+
+        Raises:
+            UnknownSessionError: The session is another user's.
+            SessionBusyError: Another turn of the session has taken too long.
+            ConfigError: The message is empty or too long.
+            ProviderError: The model could not be asked; `EndpointDown`, if it never can be.
+            StorageError: The turn could not be stored.
+        """
+        text = _checked(text)
+        session = await self._store.start(user_id, session_id)
+        async with self._store.turn(session.id, user_id) as turn:
+            state = await self._first_state(session, turn, text)
+            if unfinished := await self._unfinished(session.id, state.turn):
+                self._log.warning(DROPPED, session.id, prompt=Said(unfinished.user_input))
+                state.actions_taken = [DROPPED]
+            await self._forget(session.id)
+            config = _config(session.id)
+            values = state.model_dump(mode="json", exclude_none=True)
+            await self._graph.aupdate_state(config, values, as_node=START)
+            return await self._run(session, turn, on_step)
+
+    async def resume(
+        self, session_id: str, user_id: str = "", *, on_step: OnStep = lambda _: None
+    ) -> Reply | None:
+        """Finish the turn of a session that was not finished; None if there is none.
+
+        Nodes that were done are not run again, nor are calls of models and tools within a node.
+
+        Raises:
+            UnknownSessionError: There is no such session, or it is another user's.
+            SessionBusyError: Another turn of the session has taken too long.
+            ProviderError: See `process_message`.
+            StorageError: The turn could not be stored.
+        """
+        session = await self._store.session(session_id, user_id)
+        async with self._store.turn(session_id, user_id) as turn:
+            unfinished = await self._unfinished(session_id, _number(turn.messages))
+            if unfinished is None:
+                return None
+            self._log.info("resume_turn", session_id, prompt=Said(unfinished.user_input))
+            return await self._run(session, turn, on_step)
+
+    async def drop(self, session_id: str, user_id: str = "") -> None:
+        """Forget the turn of a session that was not finished, if there is one.
+
+        Raises:
+            UnknownSessionError: There is no such session, or it is another user's.
+            SessionBusyError: Another turn of the session has taken too long.
+        """
+        await self._store.session(session_id, user_id)
+        async with self._store.turn(session_id, user_id) as turn:
+            if unfinished := await self._unfinished(session_id, _number(turn.messages)):
+                self._log.warning(DROPPED, session_id, prompt=Said(unfinished.user_input))
+                await self._forget(session_id)
+
+    async def _run(self, session: Session, turn: Turn, on_step: OnStep) -> Reply:
+        """Run the graph from where it stands, and have its end stored."""
+        services = Services(
+            model=self._model,
+            tools=tools_of(self._library, self._tool_log, scope=session.id),
+            log=self._log,
+            now=self._clock.now,
+            on_step=on_step,
+        )
+        config = _config(session.id)
+        end = await self._graph.ainvoke(None, config, context=services, durability="sync")
+        if end is None:  # all nodes had run, and only storing was left
+            end = (await self._graph.aget_state(config)).values
+        state = AgentState.model_validate(end)
+        response = responses.validate_python(state.current_response)
+        assert state.intent is not None, "classify_intent has run"
+        turn.say(Role.USER, state.user_input)
+        turn.say(Role.ASSISTANT, text_of(response), _stored(state))
+        said = [*map(_message_as_json, [*turn.messages, *turn.said])]
+        write_session(self._sessions, session, said, state)
+        return Reply(
+            session_id=session.id,
+            turn=state.turn,
+            question=state.user_input,
+            intent=state.intent,
+            response=response,
+            actions_taken=state.actions_taken,
+            tools_used=state.tools_used,
+        )
+
+    async def _first_state(self, session: Session, turn: Turn, text: str) -> AgentState:
+        last = _data_of_last(turn.messages)
+        used = list(last.get("active_documents", ()))
+        uploaded = [one.id for one in await self._library.documents(session.id) if one.scope]
+        return AgentState(
+            session_id=session.id,
+            user_id=session.user_id,
+            turn=_number(turn.messages),
+            user_input=text,
+            messages=[
+                MessageAnnotation(
+                    role=one.role.value,
+                    text=one.text,
+                    intent_type=str(one.data.get("intent", {}).get("intent_type", "")),
+                )
+                for one in turn.messages[-_KEPT:]
+            ],
+            conversation_summary=last.get("conversation_summary"),
+            active_documents=[*(one for one in uploaded if one not in used), *used],
+        )
+
+    async def _unfinished(self, session_id: str, number: int) -> AgentState | None:
+        """Return the state of a turn that has been begun and not stored.
+
+        What the checkpoints hold of a turn that is stored is of no use any more.
+        """
+        values = (await self._graph.aget_state(_config(session_id))).values
+        return AgentState.model_validate(values) if values.get("turn") == number else None
+
+    async def _forget(self, session_id: str) -> None:
+        await self._store.checkpointer.adelete_thread(session_id)
+
+    # -- sessions -------------------------------------------------------------------------------
+
+    async def get_session(self, session_id: str, user_id: str = "") -> SessionView:
+        """Return what is stored of a session.
+
+        Raises:
+            UnknownSessionError: There is no such session, or it is another user's.
+        """
+        session = await self._store.session(session_id, user_id)
+        messages = await self._store.messages(session_id, user_id)
+        last = _data_of_last(messages)
+        unfinished = await self._unfinished(session_id, _number(messages))
+        response = last.get("response")
+        return SessionView(
+            session=session,
+            messages=messages,
+            conversation_summary=last.get("conversation_summary") or "",
+            active_documents=last.get("active_documents") or [],
+            current_response=responses.validate_python(response) if response else None,
+            unfinished=unfinished.user_input if unfinished else "",
+        )
+
+    async def start_session(self, user_id: str = "", session_id: str | None = None) -> Session:
+        """Return a new session, or the one of that id.
+
+        Raises:
+            UnknownSessionError: It is another user's.
+            ConfigError: The id is none.
+        """
+        return await self._store.start(user_id, session_id)
+
+    async def sessions(self, user_id: str = "") -> Sequence[Session]:
+        """Return the sessions of a user, the newest first."""
+        return await self._store.sessions(user_id)
+
+    async def delete_session(self, session_id: str, user_id: str = "") -> None:
+        """Delete a session: messages, state, uploads and its file. Logs are kept.
+
+        Raises:
+            UnknownSessionError: There is no such session, or it is another user's.
+        """
+        await self._store.delete(session_id, user_id)
+        await self._library.forget(session_id)
+        session_file(self._sessions, session_id).unlink(missing_ok=True)
+
+    # -- documents ------------------------------------------------------------------------------
+
+    async def documents(self, session_id: str = "") -> Sequence[Document]:
+        """Return the shipped documents, and those that were uploaded in a session."""
+        return await self._library.documents(session_id)
+
+    async def retrieve_documents(
+        self, query: str, *, session_id: str = "", k: int = 3
+    ) -> Sequence[Snippet]:
+        """Return the passages that answer a query best, with ids and titles of their documents.
+
+        Args:
+            query: Words or a question.
+            session_id: The session whose uploads are searched too.
+            k: How many.
+        """
+        return await self._library.retrieve(query, scope=session_id, k=k)
+
+    async def upload(self, path: Path | str, session_id: str, user_id: str = "") -> Document:
+        """Add a file to the documents of a session; no other session sees it.
+
+        Raises:
+            UnknownSessionError: There is no such session, or it is another user's.
+            UploadError: The file cannot be read, or is beyond a limit.
+        """
+        await self._store.session(session_id, user_id)
+        document = await asyncio.to_thread(read_upload, Path(path), scope=session_id)
+        await self._library.add(document)
+        self._log.info("upload", session_id, document=document.id, characters=len(document.text))
+        return document
+
+
+def _checked(text: str) -> str:
+    text = well_formed(text).replace("\x00", " ").strip()
+    if not text:
+        raise ConfigError("the message is empty")
+    if len(text) > LONGEST_MESSAGE:
+        raise ConfigError(
+            f"the message has {len(text)} characters, at most {LONGEST_MESSAGE} are read; upload "
+            "longer texts as a file"
+        )
+    return text
+
+
+def _config(session_id: str) -> Any:
+    return {"configurable": {"thread_id": session_id}}
+
+
+def _number(messages: Sequence[Message]) -> int:
+    """Return the number of the turn that comes after these messages."""
+    return sum(one.role is Role.USER for one in messages) + 1
+
+
+def _data_of_last(messages: Sequence[Message]) -> Mapping[str, Any]:
+    return messages[-1].data if messages else {}
+
+
+def _stored(state: AgentState) -> dict[str, Any]:
+    """Return what is stored with an answer, from which the next turn starts."""
+    return {
+        "intent": state.intent.model_dump(mode="json") if state.intent else None,
+        "response": state.current_response,
+        "actions_taken": state.actions_taken,
+        "tools_used": state.tools_used,
+        "conversation_summary": state.conversation_summary,
+        "active_documents": state.active_documents,
+    }
+
+
+def _message_as_json(message: Message) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "role": message.role.value,
+        "text": message.text,
+        "at": message.at.isoformat(),
+    }
+    return {**told, "data": dict(message.data)} if message.data else told

@@ -1,0 +1,151 @@
+"""What a line of the dialogue does: a message to the assistant, or a command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from demos.document_assistant.assistant import DocumentAssistant, Reply
+from demos.document_assistant.shown import (
+    clean,
+    documents_as_text,
+    messages_as_text,
+    reply_as_text,
+    sessions_as_text,
+    wrapped,
+)
+from infra.errors import ConfigError
+from infra.files.did_you_mean import did_you_mean
+
+HELP = """Ask about the documents, have one summarized, or have something calculated.
+  /docs            the documents, with those that you uploaded
+  /upload PATH     add a PDF, Word, Excel, text, Markdown or CSV file to this session
+  /history         what has been said in this session
+  /sessions        your sessions; the one with * is this one
+  /retry           finish the question that was not answered
+  /reset           begin a new session; this one is kept
+  /quit            end; so does Ctrl-D
+Ctrl-C stops an answer. Twice, or where you type, it ends the program."""
+
+
+class Screen(Protocol):
+    """Where it is printed."""
+
+    def result(self, text: str) -> None:
+        """Print what was asked for."""
+
+    def step(self, text: str) -> None:
+        """Print what is being done."""
+
+
+class LeaveError(Exception):
+    """The user wants to end the dialogue."""
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """One user's dialogue with the assistant, in one session at a time."""
+
+    assistant: DocumentAssistant
+    screen: Screen
+    session_id: str
+    user_id: str
+    monotonic: Callable[[], float]
+
+    async def take(self, line: str) -> None:
+        """Do what a line says.
+
+        Raises:
+            LeaveError: It is `/quit`.
+            BenchError: It cannot be done; the message says why.
+        """
+        line = line.strip()
+        if not line:
+            return
+        if not line.startswith("/"):
+            await self._turn(
+                self.assistant.process_message(
+                    line, self.session_id, self.user_id, on_step=self._step
+                )
+            )
+            return
+        name, _, rest = line.partition(" ")
+        command = _COMMANDS.get(name.lower())
+        if command is None:
+            meant = did_you_mean(name, _COMMANDS) or "; /help shows those there are"
+            raise ConfigError(f"there is no command {clean(name)}{meant}")
+        await command(self, rest.strip())
+
+    async def finish_unfinished(self) -> None:
+        """Finish a turn that was begun before the program ended, if there is one."""
+        view = await self.assistant.get_session(self.session_id, self.user_id)
+        if view.unfinished:
+            self.screen.result(wrapped(f"Your last question was not answered: {view.unfinished}"))
+            await self._retry("")
+
+    async def drop_unfinished(self) -> None:
+        """Forget a turn that the user has stopped."""
+        await self.assistant.drop(self.session_id, self.user_id)
+
+    async def _turn(self, asked: Awaitable[Reply | None]) -> None:
+        started = self.monotonic()
+        reply = await asked
+        if reply is None:
+            self.screen.result("There is no question that was not answered.")
+            return
+        titles = {one.id: one.title for one in await self.assistant.documents(self.session_id)}
+        self.screen.result(reply_as_text(reply, titles, self.monotonic() - started) + "\n")
+
+    def _step(self, text: str) -> None:
+        self.screen.step(clean(text))
+
+    async def _help(self, _: str) -> None:
+        self.screen.result(HELP)
+
+    async def _docs(self, _: str) -> None:
+        self.screen.result(documents_as_text(await self.assistant.documents(self.session_id)))
+
+    async def _upload(self, rest: str) -> None:
+        if not rest:
+            raise ConfigError("/upload needs the path of a file, such as: /upload report.pdf")
+        document = await self.assistant.upload(_path_of(rest), self.session_id, self.user_id)
+        self.screen.result(
+            clean(f"Added {document.id} - {document.title}, {len(document.text)} characters")
+        )
+
+    async def _history(self, _: str) -> None:
+        view = await self.assistant.get_session(self.session_id, self.user_id)
+        self.screen.result(messages_as_text(view.messages))
+
+    async def _sessions(self, _: str) -> None:
+        found = await self.assistant.sessions(self.user_id)
+        self.screen.result(sessions_as_text(found, self.session_id))
+
+    async def _retry(self, _: str) -> None:
+        await self._turn(self.assistant.resume(self.session_id, self.user_id, on_step=self._step))
+
+    async def _reset(self, _: str) -> None:
+        session = await self.assistant.start_session(self.user_id)
+        self.session_id = session.id
+        self.screen.result(f"New session {session.id}")
+
+    async def _quit(self, _: str) -> None:
+        raise LeaveError
+
+
+def _path_of(written: str) -> Path:
+    return Path(written.strip("'\"")).expanduser()
+
+
+_COMMANDS: Mapping[str, Callable[[Dialogue, str], Awaitable[None]]] = {
+    "/help": Dialogue._help,  # noqa: SLF001 - of this module
+    "/docs": Dialogue._docs,  # noqa: SLF001
+    "/upload": Dialogue._upload,  # noqa: SLF001
+    "/history": Dialogue._history,  # noqa: SLF001
+    "/sessions": Dialogue._sessions,  # noqa: SLF001
+    "/retry": Dialogue._retry,  # noqa: SLF001
+    "/reset": Dialogue._reset,  # noqa: SLF001
+    "/quit": Dialogue._quit,  # noqa: SLF001
+}

@@ -1,0 +1,57 @@
+"""The numbers in a text, by which a calculation is checked against what it is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+
+_NUMBER = re.compile(
+    r"(?<![\w.,])"
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"(?:\s?(?P<percent>%|percent\b|per\s?cent\b)|\s?(?P<unit>k|thousand|m|million|bn|billion)\b)?",
+    re.IGNORECASE,
+)
+_SPACED = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?:\.\d+)?(?![\d,])")
+_UNITS = {
+    "k": 1_000,
+    "thousand": 1_000,
+    "m": 1_000_000,
+    "million": 1_000_000,
+    "bn": 1_000_000_000,
+    "billion": 1_000_000_000,
+}
+_EVERYWHERE = frozenset(map(Decimal, (0, 1, 2, 4, 7, 12, 24, 30, 52, 60, 100, 365)))
+"""Numbers that a formula brings with it: halves, quarters, per cent, and units of time."""
+
+
+def figures(text: str) -> set[Decimal]:
+    """Return the numbers of a text: `4,200` is 4200, `12%` is 12 and 0.12, `2 million` both too."""
+    found = set[Decimal]()
+    for match in _NUMBER.finditer(text):
+        number = Decimal(match["number"].replace(",", ""))
+        found.add(number)
+        if match["percent"]:
+            found.add(number / 100)
+        if match["unit"]:
+            found.add(number * _UNITS[match["unit"].lower()])
+    for match in _SPACED.finditer(text):
+        found.add(Decimal(re.sub(r"\s", "", match[0])))
+    return found
+
+
+def unfounded(expression: str, texts: Iterable[str]) -> list[str]:
+    """Return the numbers of an expression that no text has.
+
+    A few are taken from anywhere: those that formulas bring with them, such as 100 and 12, and the
+    count of the other numbers, by which a mean is divided.
+    """
+    known = _EVERYWHERE.union(*map(figures, texts))
+    written = [match["number"].replace(",", "") for match in _NUMBER.finditer(expression)]
+    count = Decimal(len(written) - 1)
+    return [one for one in written if (value := Decimal(one)) not in known and value != count]
+
+
+def only_figures_of(text: str, others: Iterable[str]) -> bool:
+    """Return whether each number in a text is also in one of the others."""
+    return figures(text) <= set[Decimal]().union(*map(figures, others))

@@ -1,0 +1,51 @@
+"""The graph of a turn.
+
+classify_intent -> qa_agent | summarization_agent | calculation_agent -> update_memory
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from demos.document_assistant.nodes import (
+    AGENTS,
+    CALCULATION,
+    CLASSIFY,
+    QA,
+    REMEMBER,
+    SUMMARIZATION,
+    calculation_agent,
+    chosen_step,
+    classify_intent,
+    qa_agent,
+    summarization_agent,
+    update_memory,
+)
+from demos.document_assistant.state import AgentState, Services
+
+
+def make_graph(
+    checkpointer: BaseCheckpointSaver[Any] | None,
+) -> CompiledStateGraph[AgentState, Services, AgentState, AgentState]:
+    """Return the graph, ready to run.
+
+    Args:
+        checkpointer: Keeps the state after each node; None: nothing is kept.
+    """
+    graph = StateGraph(AgentState, context_schema=Services)
+    graph.add_node(CLASSIFY, classify_intent)
+    graph.add_node(QA, qa_agent)
+    graph.add_node(SUMMARIZATION, summarization_agent)
+    graph.add_node(CALCULATION, calculation_agent)
+    graph.add_node(REMEMBER, update_memory)
+
+    graph.add_edge(START, CLASSIFY)
+    graph.add_conditional_edges(CLASSIFY, chosen_step, sorted(set(AGENTS.values())))
+    for agent in (QA, SUMMARIZATION, CALCULATION):
+        graph.add_edge(agent, REMEMBER)
+    graph.add_edge(REMEMBER, END)
+    return graph.compile(checkpointer)

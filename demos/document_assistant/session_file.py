@@ -1,0 +1,61 @@
+"""`sessions/<id>.json`: a session as it stands after its last turn, for people and programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from demos.document_assistant.state import AgentState
+from demos.toolkit.guard import valid_id
+from demos.toolkit.sessions import Session
+from infra.errors import StorageError
+from infra.files.whole_file import whole_file
+
+SCHEMA_VERSION = 1
+
+
+def session_file(folder: Path, session_id: str) -> Path:
+    """Return the file of a session.
+
+    Raises:
+        ConfigError: The id is none.
+    """
+    return folder / f"{valid_id(session_id, 'a session')}.json"
+
+
+def write_session(
+    folder: Path, session: Session, messages: Sequence[dict[str, Any]], state: AgentState
+) -> None:
+    """Write a session, in the place of what was written of it before.
+
+    Args:
+        folder: Where the files are; made if it is not there.
+        session: Which.
+        messages: All of it, those of this turn included, as JSON.
+        state: At the end of its last turn.
+
+    Raises:
+        StorageError: The file cannot be written. An earlier one is kept.
+    """
+    path = session_file(folder, session.id)
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "session_id": session.id,
+        "user_id": session.user_id,
+        "started": session.started.isoformat(),
+        "turns": state.turn,
+        "intent": state.intent.model_dump(mode="json") if state.intent else None,
+        "actions_taken": state.actions_taken,
+        "tools_used": state.tools_used,
+        "current_response": state.current_response,
+        "conversation_summary": state.conversation_summary,
+        "active_documents": state.active_documents,
+        "messages": list(messages),
+    }
+    try:
+        with whole_file(path) as file:
+            file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error

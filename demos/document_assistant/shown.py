@@ -1,0 +1,94 @@
+"""What the dialogue prints: documents, sessions, messages and replies, as lines of plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
+
+from demos.document_assistant.assistant import Reply
+from demos.document_assistant.library import Document
+from demos.document_assistant.schemas import NoAnswer, Response
+from demos.toolkit.sessions import Message, Role, Session
+from infra.files.text import printable
+
+_WIDTH = 96
+_FROM_MEDIUM, _FROM_HIGH = 0.4, 0.75
+
+
+def clean(text: str) -> str:
+    """Return text that changes nothing on a terminal but its letters: no control characters."""
+    return "\n".join(printable(line).rstrip() for line in text.splitlines())
+
+
+def wrapped(text: str) -> str:
+    """Return clean text in lines that fit on a terminal."""
+    lines = clean(text).splitlines()
+    return "\n".join(
+        part for line in lines for part in wrap(line, _WIDTH, break_on_hyphens=False) or [""]
+    )
+
+
+def confidence_of(response: Response) -> str:
+    """Return how sure the model says that it is, as a word.
+
+    The number is a model's guess about itself, which two digits would make look measured.
+    """
+    if response.confidence >= _FROM_HIGH:
+        return "high"
+    return "medium" if response.confidence >= _FROM_MEDIUM else "low"
+
+
+def documents_as_text(documents: Sequence[Document]) -> str:
+    """Return a line for each document: id, kind, date, title."""
+    width = max((len(one.id) for one in documents), default=0)
+    return "\n".join(clean(_document(one, width)) for one in documents)
+
+
+def _document(document: Document, width: int) -> str:
+    date = document.date.isoformat() if document.date else ""
+    uploaded = "  (uploaded)" if document.scope else ""
+    return f"  {document.id:<{width}}  {document.kind:<11}  {date:<10}  {document.title}{uploaded}"
+
+
+def reply_as_text(reply: Reply, titles: Mapping[str, str], seconds: float) -> str:
+    """Return a reply with its sources and how sure the model is.
+
+    Args:
+        reply: What came.
+        titles: Document id -> title.
+        seconds: How long it took.
+    """
+    response = reply.response
+    lines = [wrapped(reply.text), ""]
+    if response.sources:
+        lines += [_source(one, titles) for one in response.sources]
+    else:
+        lines.append("  source: none - no document was found or read for this")
+    if not isinstance(response, NoAnswer):
+        lines.append(f"  the model's confidence: {confidence_of(response)}")
+    lines.append(f"  {reply.intent.intent_type}, {seconds:.1f} s")
+    return "\n".join(lines)
+
+
+def _source(document_id: str, titles: Mapping[str, str]) -> str:
+    title = titles.get(document_id)
+    return clean(f"  source: {document_id}" + (f" - {title}" if title else ""))
+
+
+def messages_as_text(messages: Iterable[Message]) -> str:
+    """Return a conversation."""
+    said = (
+        f"{'you' if one.role is Role.USER else 'assistant'}: {one.text.strip()}" for one in messages
+    )
+    return "\n".join(wrapped(one) for one in said) or "Nothing has been said in this session yet."
+
+
+def sessions_as_text(sessions: Iterable[Session], current: str) -> str:
+    """Return a line for each session; the current one is marked."""
+    return "\n".join(
+        clean(
+            f"{'*' if one.id == current else ' '} {one.id}  {one.updated:%Y-%m-%d %H:%M} UTC  "
+            f"{one.turns} {'turn' if one.turns == 1 else 'turns'}"
+        )
+        for one in sessions
+    )

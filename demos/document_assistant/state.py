@@ -1,0 +1,67 @@
+"""The state of a turn as the graph passes it from node to node, and what the nodes need besides."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, Field
+
+from demos.document_assistant.assistant_log import AssistantLog
+from demos.document_assistant.schemas import UserIntent
+
+OnStep = Callable[[str], None]
+"""Called with what is being done, in a few words, such as `searching documents: march`."""
+
+
+class MessageAnnotation(BaseModel):
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    intent_type: str = ""
+    """Of an assistant's message: what the message before it asked for."""
+
+
+class AgentState(BaseModel):
+    """One turn. Each turn starts with a state of its own, made from what is stored of the session.
+
+    So `actions_taken`, which nodes add to, holds the nodes of this turn and no other.
+    """
+
+    session_id: str
+    user_id: str | None = None
+    turn: int = 1
+    """Number of the turn in its session, from 1."""
+    user_input: str
+    messages: list[MessageAnnotation] = Field(default_factory=list)
+    """The last messages of the conversation; `update_memory` adds those of this turn."""
+    intent: UserIntent | None = None
+    next_step: str | None = None
+    """The node that answers."""
+    conversation_summary: str | None = None
+    active_documents: list[str] = Field(default_factory=list)
+    """Ids of the documents that the conversation has used, the latest last."""
+    current_response: dict[str, Any] | None = None
+    """The response as JSON; see `schemas.responses`."""
+    tools_used: list[str] = Field(default_factory=list)
+    """Names of the tools that were called in this turn, in their order."""
+    actions_taken: Annotated[list[str], operator.add] = Field(default_factory=list)
+    """Names of the nodes that have run in this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the nodes work with, which no checkpoint holds."""
+
+    model: BaseChatModel
+    tools: Sequence[BaseTool]
+    """Those of the session."""
+    log: AssistantLog
+    now: Callable[[], datetime]
+    on_step: OnStep

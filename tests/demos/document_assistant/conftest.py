@@ -1,0 +1,27 @@
+"""Assistants over the fake provider, and what they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demos.document_assistant.assistant import DocumentAssistant
+from infra.langchain_model import ChatModelAdapter
+from infra.llm_registry import ModelRegistry, ModelSpec
+
+Opens = Callable[..., AbstractAsyncContextManager[DocumentAssistant]]
+
+
+@pytest.fixture
+def opens(registry: ModelRegistry, openai_spec: ModelSpec, tmp_path: Path) -> Opens:
+    """Opens an assistant whose model is the fake provider."""
+
+    def open_assistant(**settings: Any) -> AbstractAsyncContextManager[DocumentAssistant]:
+        model = ChatModelAdapter(registry.model(openai_spec))
+        return DocumentAssistant.open(**{"folder": tmp_path, "model": model} | settings)
+
+    return open_assistant
