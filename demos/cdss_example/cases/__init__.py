@@ -1,0 +1,1 @@
+"""The cases of the demonstration, made up by us: no patient's."""

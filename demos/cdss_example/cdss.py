@@ -1,0 +1,280 @@
+"""The clinical decision support system: a case in, a recommendation out, EXAID beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import aclosing
+from itertools import count
+from typing import Any, TypedDict, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+
+from demos.cdss_example.config import EXAID_WAIT, SHORT, USUAL, Limits
+from demos.cdss_example.events import (
+    CaseBegan,
+    CaseEnded,
+    Event,
+    NodeBegan,
+    NodeEnded,
+    OnEvent,
+    Recommended,
+    Said,
+    Summarised,
+)
+from demos.cdss_example.graph.cdss_graph import build_cdss_graph
+from demos.cdss_example.graph.nodes import ORCHESTRATOR, SYNTHESIS
+from demos.cdss_example.graph.state import CdssState, asked_at_the_limit, new_state
+from demos.cdss_example.schema.clinical_case import ClinicalCase, read_case
+from exaid_core import EXAID, AgentSummary, ExaidConfig, HealthState
+from exaid_core.integrations.langchain import ExaidCallback
+from infra.chat import ChatModel
+from infra.config import LLMRole
+from infra.errors import BenchError
+from infra.llm_registry import get_llm
+
+__all__ = ["CDSS", "CaseResult"]
+
+_Result = TypeVar("_Result")
+
+
+class CaseResult(TypedDict):
+    """What `CDSS.process_case` returns."""
+
+    patient_id: str
+    """As the case has it; no model was told."""
+    case_summary: str
+    """The case as the agents read it."""
+    final_synthesis: str
+    """The recommendation as one text: all that `final_recommendation` holds, a line each."""
+    final_recommendation: dict[str, str]
+    """`urgency`, `assessment`, `action`, `evidence`, `uncertainty`, `safety_net`."""
+    running_summary: str
+    """The orchestrator's last."""
+    specialists_called: list[str]
+    """Each specialist that was asked, once, in order; those that failed are among them."""
+    agents_called: list[str]
+    """The node of each run, in order."""
+    iteration_count: int
+    """How many nodes have run, 6 at most."""
+    specialists_failed: dict[str, str]
+    """Specialist -> why it gave no opinion the last time that it failed."""
+    stopped_by_limit: bool
+    """Whether the orchestrator wanted to ask once more when no node run was left."""
+    agent_summaries: list[AgentSummary]
+    """EXAID's, for display only."""
+    exaid: str
+    """`ok`, `off`, or what is the matter with the summaries."""
+
+
+class CDSS:
+    """Orchestrator, laboratory, cardiology and synthesis on LangGraph; EXAID listens.
+
+    EXAID never steers a case: the recommendation is the same, and there as soon, without it. One
+    object takes several cases at the same time; they share nothing but the models.
+
+    Args:
+        model: What all agents think with; None: `get_llm(LLMRole.MAS)`.
+        exaid: Whether summaries are written.
+        buffer_llm: EXAID's model that decides; None: that of its role, or `model` if that is given.
+        summarizer_llm: EXAID's model that writes; likewise.
+        exaid_config: Its settings.
+        exaid_wait: Seconds that the end of a case waits for the last summaries.
+        limits: How long what the agents write may be; None: as the model can bear it.
+        on_event: Told of all that happens.
+
+    Raises:
+        ConfigError: There is no key for a model that the environment asks for.
+        ValueError: `exaid_wait` is negative.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel | None = None,
+        *,
+        exaid: bool = True,
+        buffer_llm: ChatModel | None = None,
+        summarizer_llm: ChatModel | None = None,
+        exaid_config: ExaidConfig | None = None,
+        exaid_wait: float = EXAID_WAIT,
+        limits: Limits | None = None,
+        on_event: OnEvent = lambda event: None,
+    ) -> None:
+        if not exaid_wait >= 0:
+            raise ValueError(f"exaid_wait is {exaid_wait} but must be at least 0 seconds")
+        shared: dict[str, ChatModel] = {}
+        team = model or _of_role(LLMRole.MAS, shared)
+        self._models = None
+        if exaid:
+            self._models = (
+                buffer_llm or model or _of_role(LLMRole.BUFFER_AGENT, shared),
+                summarizer_llm or model or _of_role(LLMRole.SUMMARIZER, shared),
+            )
+        self._exaid_config = exaid_config
+        self._exaid_wait = exaid_wait
+        if limits is None:
+            limits = SHORT if getattr(team, "is_small", False) else USUAL
+        self.graph = build_cdss_graph(team, limits)
+        """The compiled graph of LangGraph."""
+        self._tell = on_event
+        self._numbers = count(1)
+        self._summaries: list[AgentSummary] = []
+
+    async def process_case(
+        self, case: ClinicalCase | Mapping[str, object] | str, use_streaming: bool = True
+    ) -> CaseResult:
+        """Take a case to its recommendation.
+
+        Args:
+            case: The case, its fields by name, or its text.
+            use_streaming: Whether specialists' texts are told while they are written; the result
+                is the same.
+
+        Raises:
+            ConfigError: It is no case, or a model cannot be used.
+            EndpointDown: A model can only fail.
+            ProviderError: The orchestrator or the synthesis had no reply. A specialist that fails
+                is in `specialists_failed`, and the case goes on.
+            StructuredOutputError: Likewise, none of the form that was asked for.
+        """
+        return await _cancelled_once(self._work_on(read_case(case), use_streaming=use_streaming))
+
+    async def _work_on(self, known: ClinicalCase, *, use_streaming: bool) -> CaseResult:
+        case_id, text = f"case-{next(self._numbers)}", known.as_text()
+        self._tell(CaseBegan(case_id, text))
+        summaries: list[AgentSummary] = []
+        exaid = self._listener(case_id, summaries)
+        try:
+            state = await self._run(text, case_id, exaid, use_streaming=use_streaming)
+            recommendation = state["recommendation"]
+            assert recommendation is not None, "the graph ends with the synthesis"
+            at_the_limit = asked_at_the_limit(state)
+            self._tell(
+                Recommended(recommendation.as_text(), recommendation.by_field(), at_the_limit)
+            )
+            trouble = "off" if exaid is None else await self._finish(exaid)
+        except BenchError as error:
+            self._tell(CaseEnded(failure=str(error)))
+            raise
+        finally:
+            if exaid is not None:
+                await exaid.stop()
+        self._tell(CaseEnded(exaid=trouble))
+        decision = state["decision"]
+        assert decision is not None, "the orchestrator is the first to run"
+        path = state["path"]
+        asked = [node for node in path if node not in (ORCHESTRATOR, SYNTHESIS)]
+        return CaseResult(
+            patient_id=known.patient_id,
+            case_summary=text,
+            final_synthesis=recommendation.as_text(),
+            final_recommendation=recommendation.by_field(),
+            running_summary=decision.running_summary,
+            specialists_called=list(dict.fromkeys(asked)),
+            agents_called=list(path),
+            iteration_count=len(path),
+            specialists_failed={o.node: o.failure for o in state["opinions"] if o.failure},
+            stopped_by_limit=bool(at_the_limit),
+            agent_summaries=summaries,
+            exaid=trouble or "ok",
+        )
+
+    def get_all_summaries(self) -> list[AgentSummary]:
+        """Return the summaries of all cases since the last `reset`, oldest first."""
+        return list(self._summaries)
+
+    def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
+        """Return those of what one agent said.
+
+        Args:
+            agent_id: The name of its node, such as `cardiology`.
+        """
+        return [summary for summary in self._summaries if agent_id in summary.agents]
+
+    def reset(self) -> None:
+        """Forget all summaries; those of a case under way are still in its result."""
+        self._summaries = []
+
+    def _listener(self, case_id: str, summaries: list[AgentSummary]) -> EXAID | None:
+        """Return the EXAID of one case, so that two patients are never in one prompt."""
+        if self._models is None:
+            return None
+        buffer_llm, summarizer_llm = self._models
+        kept = self._summaries
+
+        def take(summary: AgentSummary) -> None:
+            summaries.append(summary)
+            kept.append(summary)
+            self._tell(Summarised(summary))
+
+        return EXAID(
+            buffer_llm=buffer_llm,
+            summarizer_llm=summarizer_llm,
+            config=self._exaid_config,
+            case_id=case_id,
+            on_summary=take,
+        )
+
+    async def _run(
+        self, text: str, case_id: str, exaid: EXAID | None, *, use_streaming: bool
+    ) -> CdssState:
+        """Run the graph, and tell what happens; return the state at its end."""
+        config = RunnableConfig(
+            callbacks=[] if exaid is None else [ExaidCallback(exaid)],
+            metadata={"case_id": case_id, "role": LLMRole.MAS.value},
+        )
+        state = new_state(text, use_streaming=use_streaming)
+        modes = ["custom", "values"]
+        async with aclosing(self.graph.astream(state, config, stream_mode=modes)) as stream:  # type: ignore[type-var, arg-type] # it is a generator
+            async for mode, news in stream:
+                if mode == "values":
+                    state = cast(CdssState, news)
+                else:
+                    assert isinstance(news, NodeBegan | Said | NodeEnded), "the nodes write these"
+                    event: Event = news
+                    self._tell(event)
+        return state
+
+    async def _finish(self, exaid: EXAID) -> str:
+        """Wait for the last summaries, but not for long; return what is the matter, if anything."""
+        try:
+            await exaid.close(self._exaid_wait)
+        except Exception as error:  # noqa: BLE001 - an observer takes no recommendation away
+            return f"EXAID itself failed: {type(error).__name__}"
+        health = exaid.health
+        if health.state is not HealthState.OK and health.last_failure is not None:
+            failure = health.last_failure
+            # An error that is not ours may quote what was said.
+            is_ours = failure.error is None or isinstance(failure.error, BenchError)
+            what = failure.message if is_ours else type(failure.error).__name__
+            return f"{health.state}: {what}"
+        left = exaid.tail_loss()
+        return f"{left:.0%} of what was said has no summary" if left else ""
+
+
+def _of_role(role: LLMRole, shared: dict[str, ChatModel]) -> ChatModel:
+    """Return the model of a role; roles with the same model share it, and a local one's server."""
+    model = get_llm(role)
+    return shared.setdefault(str(getattr(model, "name", role)), model)
+
+
+async def _cancelled_once(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Await work that is cancelled once at most, and has ended when this ends.
+
+    Who is cancelled while it waits for the end of what it has cancelled leaves that behind: so does
+    LangGraph with its nodes, and EXAID with its calls.
+    """
+    task = asyncio.create_task(work)
+    is_cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            if not is_cancelled:
+                task.cancel()
+            is_cancelled = True
+    if is_cancelled:
+        if not task.cancelled():
+            task.exception()  # looked at: nobody is left to be told of it
+        raise asyncio.CancelledError
+    return task.result()

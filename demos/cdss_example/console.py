@@ -1,0 +1,129 @@
+"""A case in the terminal: which node runs, what it says, and EXAID's summaries in boxes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+from demos.cdss_example.events import (
+    CaseBegan,
+    CaseEnded,
+    Event,
+    NodeBegan,
+    NodeEnded,
+    Recommended,
+    Said,
+    Summarised,
+)
+from exaid_core import AgentNames, AgentSummary, render_summary
+from infra.files.text import printable
+
+NAMES = AgentNames(
+    {
+        "orchestrator": "Orchestrator",
+        "cardiology": "CardiologyAgent",
+        "laboratory": "LaboratoryAgent",
+        "synthesis": "SynthesisAgent",
+    }
+)
+BOX = """\
+┌─ Agents: $agents
+├─ Action: $action
+├─ Reasoning: $reasoning
+├─ Findings: $findings
+├─ Uncertainty: $uncertainty_confidence
+├─ Flags: $flags
+└─ Next Steps: $next_steps"""
+
+_NARROWEST, _WIDEST = 30, 100  # columns
+_INDENT = "   "
+_IN_FIELDS = "synthesis"
+"""The node whose words are the recommendation, which is printed as that."""
+
+
+class Console:
+    """Prints what happens, in whole lines, so that no box is torn out of a sentence.
+
+    Args:
+        write: Prints a line.
+        columns: Width of the terminal.
+    """
+
+    def __init__(self, write: Callable[[str], None], columns: int) -> None:
+        self._write = write
+        self._width = min(max(columns - 1, _NARROWEST), _WIDEST)
+        self._line = ""
+
+    def show(self, event: Event) -> None:
+        """Print an event."""
+        match event:
+            case CaseBegan(_, text):
+                self._rule("═ Case")
+                self._block(text)
+            case NodeBegan(number, node):
+                self._rule(f"─ {number} {NAMES.name_of(node)}")
+            case Said(_, node, text):
+                if node != _IN_FIELDS:
+                    self._stream(text)
+            case NodeEnded(_, node, failure):
+                self._end_line()
+                if failure:
+                    self._block(f"{node} failed, and the case goes on without it: {failure}")
+            case Summarised(summary):
+                self._box(summary)
+            case Recommended(text, _, at_the_limit):
+                self._rule("═ Recommendation, for a physician to check")
+                self._block(text)
+                if at_the_limit:
+                    self._block(
+                        f"Stopped by the limit of steps: the orchestrator wanted {at_the_limit} "
+                        "once more."
+                    )
+            case CaseEnded(failure, exaid):
+                self._end_line()
+                if failure:
+                    self._block(f"failed: {failure}")
+                if exaid not in ("", "off"):
+                    self._block(f"EXAID: {exaid}")
+
+    def note(self, text: str) -> None:
+        """Print a line of the program's own."""
+        for line in textwrap.wrap(printable(text), self._width):
+            self._write(line)
+
+    def _rule(self, title: str) -> None:
+        self._write("\n" + f"{title} ".ljust(self._width, title[0]))
+
+    def _block(self, text: str) -> None:
+        for line in text.split("\n"):
+            indent = _INDENT + "  " * line.startswith("- ")
+            for part in self._wrapped(line, indent) or [""]:
+                self._write(part)
+
+    def _wrapped(self, text: str, indent: str) -> list[str]:
+        return textwrap.wrap(
+            printable(text), self._width, initial_indent=_INDENT, subsequent_indent=indent
+        )
+
+    def _stream(self, text: str) -> None:
+        """Take a piece of a text, and print the lines that are full."""
+        *whole, self._line = (self._line + text).split("\n")
+        for line in whole:
+            self._block(line)
+        *full, rest = self._wrapped(self._line, _INDENT) or [""]
+        if full:
+            for line in full:
+                self._write(line)
+            # A space at the end, which `wrap` has dropped, stands between this word and the next.
+            self._line = rest.strip() + " " * self._line.endswith((" ", "\t"))
+
+    def _end_line(self) -> None:
+        if self._line.strip():
+            self._block(self._line)
+        self._line = ""
+
+    def _box(self, summary: AgentSummary) -> None:
+        for line in render_summary(summary, BOX, NAMES).split("\n"):
+            edge = "   " if line.startswith("└") else "│  "
+            for part in textwrap.wrap(printable(line), self._width, subsequent_indent=edge):
+                self._write(part)

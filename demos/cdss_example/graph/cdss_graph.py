@@ -1,0 +1,54 @@
+"""The graph: orchestrator -> laboratory | cardiology -> orchestrator … -> synthesis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from demos.cdss_example.agents import (
+    CardiologyAgent,
+    LaboratoryAgent,
+    OrchestratorAgent,
+    SynthesisAgent,
+)
+from demos.cdss_example.config import Limits
+from demos.cdss_example.graph.edges import next_node
+from demos.cdss_example.graph.nodes import (
+    ORCHESTRATOR,
+    SYNTHESIS,
+    OrchestratorNode,
+    SpecialistNode,
+    SynthesisNode,
+)
+from demos.cdss_example.graph.state import CdssState
+from infra.chat import ChatModel
+from infra.langchain_model import ChatModelAdapter
+
+
+def build_cdss_graph(model: ChatModel, limits: Limits) -> CompiledStateGraph[CdssState, Any]:
+    """Return the graph. It keeps nothing of a case, so that it serves many at the same time.
+
+    EXAID is no part of it: who wants to hear what is said gives a callback with the run.
+
+    Args:
+        model: What all agents think with.
+        limits: How long what they write may be.
+    """
+    is_local = bool(getattr(model, "is_local", False))
+    adapter = ChatModelAdapter(model)
+    specialists = (LaboratoryAgent(adapter, limits), CardiologyAgent(adapter, limits))
+    graph = StateGraph(CdssState)
+    orchestrator = OrchestratorAgent(adapter, limits, is_local=is_local)
+    graph.add_node(ORCHESTRATOR, OrchestratorNode(orchestrator))
+    graph.add_edge(START, ORCHESTRATOR)
+    for specialist in specialists:
+        graph.add_node(specialist.name, SpecialistNode(specialist))
+        graph.add_edge(specialist.name, ORCHESTRATOR)
+    synthesis = SynthesisAgent(adapter, limits, is_local=is_local)
+    graph.add_node(SYNTHESIS, SynthesisNode(synthesis))
+    graph.add_edge(SYNTHESIS, END)
+    ways = [*(specialist.name for specialist in specialists), SYNTHESIS]
+    graph.add_conditional_edges(ORCHESTRATOR, next_node, ways)
+    return graph.compile()

@@ -1,0 +1,258 @@
+"""A clinical case as a clinician writes it down, and its text for the agents."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from infra.errors import ConfigError
+from infra.files.did_you_mean import did_you_mean
+from infra.files.json_text import load_json
+from infra.files.text import well_formed
+
+OLDEST = 130
+"""Years that nobody has lived."""
+LONGEST_CASE = 20_000
+"""Characters of a case's text: more would not leave room for what the agents say."""
+
+_NOT_DONE = "not available"
+
+
+def _clean(text: object) -> object:
+    """Return a text without control characters and characters that turn the direction of text."""
+    if not isinstance(text, str):
+        return text
+    kept = (" " if _is_control(letter) else letter for letter in well_formed(text))
+    return "".join(kept).strip()
+
+
+def _is_control(letter: str) -> bool:
+    return letter != "\n" and unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")
+
+
+Text = Annotated[StrictStr, BeforeValidator(_clean)]
+Finite = Annotated[StrictFloat, Field(allow_inf_nan=False)]
+Value = StrictBool | StrictInt | Finite | Text | None
+"""What was measured; None: it was not."""
+
+
+class Measurement(BaseModel):
+    """A value with what belongs to it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: Value
+    unit: Text = ""
+    reference: Text = ""
+    """The range that the laboratory calls normal."""
+    flag: Text = ""
+    """What the laboratory says of it, such as `H` or `critical`."""
+
+    def __str__(self) -> str:
+        """Return the value, its unit, and what is said of it."""
+        said = " ".join(filter(None, (_shown(self.value), self.unit)))
+        notes = [f"reference {self.reference}"] if self.reference else []
+        notes += [self.flag] if self.flag else []
+        return f"{said} ({', '.join(notes)})" if notes else said
+
+
+class NamedMeasurement(Measurement):
+    """A measurement in a list."""
+
+    name: Text
+
+    def __str__(self) -> str:
+        """Return the name, and the rest after it."""
+        return f"{self.name} {super().__str__()}"
+
+
+Notes = Text | Annotated[Sequence[Text], AfterValidator(tuple)]
+"""A text, or a list of texts."""
+Measured = (
+    Mapping[Text, Measurement | Value]
+    | Annotated[Sequence[NamedMeasurement | Text], AfterValidator(tuple)]
+    | Text
+)
+"""Names with values, a list, or a text."""
+
+
+class ClinicalCase(BaseModel):
+    """What is known of a patient; every part may be missing, but not all of them.
+
+    Values are taken as they are: zero, `False` and negative values are values, and a unit is only
+    said where it was given.
+
+    Raises:
+        pydantic.ValidationError: A field does not exist or does not fit, or nothing is said at all.
+            `read_case` tells the same in one line.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    patient_id: Text = ""
+    """Whose case it is. No model is told of it."""
+    age: StrictInt | Finite | Text | None = None
+    """Years from 0, or a text such as `3 weeks`."""
+    sex: Text = ""
+    chief_complaint: Text = ""
+    history_of_present_illness: Text = ""
+    past_medical_history: Notes = ()
+    medications: Notes = ()
+    allergies: Notes = ()
+    vital_signs: Measured = ()
+    """Name to value: a number, a text such as `96 %`, or `{"value": 96, "unit": "%"}`."""
+    lab_results: Measured = ()
+    """Likewise."""
+    imaging_results: Notes = ()
+    physical_exam: Notes = ()
+    free_text: Text = ""
+    """Whatever else there is, or all of it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_known_fields(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        for name in data:
+            if name not in cls.model_fields:
+                meant = did_you_mean(str(name), cls.model_fields)
+                raise ValueError(f"a clinical case has no field '{name}'{meant}")
+        return data
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ClinicalCase:
+        age = self.age
+        if isinstance(age, int | float) and not 0 <= age <= OLDEST:
+            raise ValueError(f"age is {age} but must be from 0 to {OLDEST} years, or a text")
+        if not any(_lines_of(getattr(self, name)) for name in _PARTS):
+            raise ValueError(
+                "the case says nothing: give a chief_complaint, a history or a free_text"
+            )
+        if len(self.as_text()) > LONGEST_CASE:
+            raise ValueError(
+                f"the case has {len(self.as_text()):,} characters; the most are {LONGEST_CASE:,}"
+            )
+        return self
+
+    def as_text(self) -> str:
+        """Return the case as the agents read it, the same for the same case; without the id."""
+        lines = []
+        who = [f"{_shown(self.age)} years" if isinstance(self.age, int | float) else self.age]
+        who.append(self.sex)
+        if patient := ", ".join(part for part in who if part):
+            lines.append(f"Patient: {patient}")
+        for name, label in _PARTS.items():
+            said = _lines_of(getattr(self, name))
+            if len(said) == 1 and "\n" not in said[0]:
+                lines.append(f"{label}: {said[0]}")
+            elif said:
+                lines += [f"{label}:", *(f"- {line}" for line in said)]
+        return "\n".join(lines)
+
+
+_FINDINGS = ("imaging_results", "physical_exam")
+_PARTS = {
+    "chief_complaint": "Chief complaint",
+    "history_of_present_illness": "History of present illness",
+    "past_medical_history": "Past medical history",
+    "medications": "Medications",
+    "allergies": "Allergies",
+    "vital_signs": "Vital signs",
+    "physical_exam": "Physical examination",
+    "lab_results": "Laboratory results",
+    "imaging_results": "Imaging",
+    "free_text": "Notes",
+}
+"""Field -> its label, in the order in which a clinician tells a case."""
+
+
+def read_case(data: object, where: str = "the case") -> ClinicalCase:
+    """Return a case made of a mapping, a plain text, or a case.
+
+    Args:
+        data: The fields by name, the text of the case, or a `ClinicalCase`.
+        where: What an error calls it.
+
+    Raises:
+        ConfigError: It is no case; one line that says which field, and why.
+    """
+    if isinstance(data, ClinicalCase):
+        return data
+    if isinstance(data, str):
+        data = {"free_text": data}
+    if not isinstance(data, Mapping):
+        raise ConfigError(
+            f"{where} must be a ClinicalCase, a text or an object with the fields of a case, "
+            f"not {type(data).__name__}"
+        )
+    try:
+        return ClinicalCase.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_problem(error)}") from None
+
+
+def case_of_json(raw: bytes, where: str) -> ClinicalCase:
+    """Return the case in the text of a JSON file.
+
+    Args:
+        raw: The text, in UTF-8.
+        where: Name of the file.
+
+    Raises:
+        ConfigError: It is not JSON, or no case.
+    """
+    return read_case(load_json(raw, where), where)
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return message
+    field = str(first["loc"][0])
+    if field in ("vital_signs", "lab_results"):
+        forms = 'a text, or names with values such as 96, "96 %" or {"value": 96, "unit": "%"}'
+        return f"{field} must be {forms}"
+    if field in ("past_medical_history", "medications", "allergies", *_FINDINGS):
+        return f"{field} must be a text or a list of texts"
+    if field == "age":
+        return "age must be a number of years, or a text such as '3 weeks'"
+    return f"{field} must be a text"
+
+
+def _lines_of(part: Notes | Measured) -> list[str]:
+    return [line for line in _lines(part) if line]
+
+
+def _lines(part: Notes | Measured) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, Mapping):
+        for name, value in part.items():
+            shown = str(value) if isinstance(value, Measurement) else _shown(value)
+            yield f"{name.replace('_', ' ')} {shown}"
+    else:
+        yield from map(str, part)
+
+
+def _shown(value: Value) -> str:
+    if value is None or value == "":
+        return _NOT_DONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

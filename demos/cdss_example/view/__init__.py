@@ -1,0 +1,1 @@
+"""The page that shows a case while it is worked on."""

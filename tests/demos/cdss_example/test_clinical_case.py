@@ -1,0 +1,137 @@
+"""A clinical case as clinicians write it: what stays, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from demos.cdss_example.schema.clinical_case import (
+    LONGEST_CASE,
+    ClinicalCase,
+    Measurement,
+    NamedMeasurement,
+    case_of_json,
+    read_case,
+)
+from infra.errors import ConfigError
+
+
+def test_every_vital_sign_and_unit_is_in_the_text() -> None:
+    case = ClinicalCase(
+        age=0,
+        sex="female",
+        vital_signs={
+            "heart_rate": Measurement(value=0, unit="/min"),
+            "temperature": 36.0,
+            "base excess": -4.1,
+            "oxygen": "96 %",
+            "pacemaker": False,
+            "lactate": None,
+        },
+        lab_results=[
+            NamedMeasurement(name="troponin", value=86, unit="ng/L", reference="< 14", flag="H"),
+            "urine: nitrite positive",
+        ],
+    )
+    assert case.as_text().splitlines() == [
+        "Patient: 0 years, female",
+        "Vital signs:",
+        "- heart rate 0 /min",
+        "- temperature 36.0",
+        "- base excess -4.1",
+        "- oxygen 96 %",
+        "- pacemaker no",
+        "- lactate not available",
+        "Laboratory results:",
+        "- troponin 86 ng/L (reference < 14, H)",
+        "- urine: nitrite positive",
+    ]
+
+
+def test_text_or_list() -> None:
+    case = read_case(
+        {
+            "age": "3 weeks",
+            "allergies": "none",
+            "medications": ["a", "b"],
+            "vital_signs": "RR 120/80",
+        }
+    )
+    assert case.as_text() == (
+        "Patient: 3 weeks\nMedications:\n- a\n- b\nAllergies: none\nVital signs: RR 120/80"
+    )
+
+
+def test_a_plain_text_is_a_case_and_a_case_is_one() -> None:
+    case = read_case("A man of 58 has chest pain.")
+    assert case.as_text() == "Notes: A man of 58 has chest pain."
+    assert read_case(case) is case
+
+
+def test_nobody_is_told_who_the_patient_is() -> None:
+    case = ClinicalCase(patient_id="PAT-001", chief_complaint="cough")
+    assert "PAT-001" not in case.as_text()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"vital_sings": {}}, "the case: a clinical case has no field 'vital_sings'; did you mean"),
+        ({}, "the case says nothing: give a chief_complaint"),
+        ({"age": 4, "vital_signs": {}, "free_text": " "}, "the case says nothing"),
+        ({"age": -1, "free_text": "x"}, "age is -1 but must be from 0 to 130 years, or a text"),
+        ({"age": True, "free_text": "x"}, "age must be a number of years, or a text"),
+        ({"age": float("nan"), "free_text": "x"}, "age"),
+        ({"free_text": 7}, "free_text must be a text"),
+        ({"allergies": {"a": 1}}, "allergies must be a text or a list of texts"),
+        ({"lab_results": {"x": float("inf")}}, "lab_results must be a text, or names with values"),
+        (
+            {"lab_results": {"x": {"value": 1, "units": "g"}}},
+            "lab_results must be a text, or names",
+        ),
+        ({"free_text": "x" * (LONGEST_CASE + 1)}, "characters; the most are 20,000"),
+        (["x"], "the case must be a ClinicalCase, a text or an object with the fields of a case"),
+        ("", "the case says nothing"),
+    ],
+)
+def test_what_is_no_case_is_refused_in_one_line(data: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_case(data)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_constructor_says_it_too() -> None:
+    with pytest.raises(ValidationError, match="no field 'sexx'; did you mean 'sex'"):
+        ClinicalCase(sexx="M")  # type: ignore[call-arg]
+
+
+def test_a_file() -> None:
+    raw = json.dumps({"chief_complaint": "cough"}).encode()
+    assert case_of_json(raw, "a.json").chief_complaint == "cough"
+    with pytest.raises(ConfigError, match=r"a\.json is not JSON"):
+        case_of_json(b"{", "a.json")
+    with pytest.raises(ConfigError, match=r"a\.json must be a ClinicalCase"):
+        case_of_json(b"[]", "a.json")
+
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.dictionaries(st.text("abcdefg", min_size=1), NUMBERS, min_size=1))
+def test_no_value_is_lost(values: dict[str, float]) -> None:
+    text = read_case({"vital_signs": values}).as_text()
+    assert all(f"{name} {value}" in text for name, value in values.items())
+
+
+@given(st.text())
+def test_text_has_no_characters_that_steer_a_screen(text: str) -> None:
+    shown = read_case({"chief_complaint": "x", "free_text": text}).as_text()
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    shown.encode()
