@@ -3,8 +3,11 @@
     python -m benchmarks.assistant
 
 Each dialogue asks the three questions of the example conversations in a session of its own, all in
-one process over one database. Timed are the first sign (the first step that is told) and the
-answer. Each answer must be the one that the same dialogue gets alone: no state is shared.
+one process over one database. Timed are the first sign (that the message is read), the first step
+of an agent (its search, after the model has sorted the message) and the answer. Each answer must be
+the one that the same dialogue gets alone: no state is shared. The fake model replies after a fixed
+time, so what several wait longer than one is the processor's time: all dialogues are in one
+process, and begin in the same moment.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.harness import (
+    Result,
     judged,
     make_parser,
     p95,
@@ -38,7 +42,6 @@ from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
 from tests.fake_provider import FakeProvider
 from tests.support.document_model import document_model
 
-FIRST_SIGN_AIM, ANSWER_AIM = 2.0, 2.0
 QUESTIONS = (
     "In the March financial statement, what is the total operating expense for product line A?",
     "Summarize the main risks discussed in the uploaded compliance report.",
@@ -53,7 +56,9 @@ class Timed:
 
     text: str
     first_sign: float
-    """Seconds to the first step that is told."""
+    """Seconds until it is told that the message is read."""
+    first_step: float
+    """Seconds to the first call of a tool."""
     answer: float
     """Seconds to the answer."""
 
@@ -92,7 +97,7 @@ async def dialogue(assistant: DocumentAssistant, name: str) -> list[Timed]:
 
         reply = await assistant.process_message(question, name, on_step=on_step)
         ended = time.perf_counter()
-        turns.append(Timed(reply.text, steps[0] - started, ended - started))
+        turns.append(Timed(reply.text, *(at - started for at in (*steps[:2], ended))))
     return turns
 
 
@@ -137,6 +142,7 @@ def _show(alone: Sequence[Sequence[Timed]], together: Sequence[Sequence[Timed]])
     rows = []
     for name, dialogues in (("1", alone), (str(len(together)), together)):
         signs = [turn.first_sign * 1000 for turns in dialogues for turn in turns]
+        steps = [turn.first_step for turns in dialogues for turn in turns]
         answers = [turn.answer for turns in dialogues for turn in turns]
         rows.append(
             {
@@ -144,8 +150,10 @@ def _show(alone: Sequence[Sequence[Timed]], together: Sequence[Sequence[Timed]])
                 "turns": len(answers),
                 "first sign, ms, median": f"{median(signs):.1f}",
                 "p95": f"{p95(signs):.1f}",
+                "first step, s, median": f"{median(steps):.2f}",
+                "p95 ": f"{p95(steps):.2f}",
                 "answer, s, median": f"{median(answers):.2f}",
-                "p95 ": f"{p95(answers):.2f}",
+                "p95  ": f"{p95(answers):.2f}",
             }
         )
     show_table("Time of a turn", rows)
@@ -162,8 +170,9 @@ def _show(alone: Sequence[Sequence[Timed]], together: Sequence[Sequence[Timed]])
     show_results(
         f"{len(together)} dialogues at once beside one",
         [
-            judged("first sign: p95 / p95 of one", ratio("first_sign"), FIRST_SIGN_AIM),
-            judged("answer: p95 / p95 of one", ratio("answer"), ANSWER_AIM),
+            Result("first sign: p95 / p95 of one", f"{ratio('first_sign'):.1f}"),
+            Result("first step: p95 / p95 of one", f"{ratio('first_step'):.1f}"),
+            Result("answer: p95 / p95 of one", f"{ratio('answer'):.1f}"),
             judged("dialogues with another answer", differ, 0, digits=0),
         ],
     )

@@ -183,6 +183,7 @@ class DocumentAssistant:
             StorageError: The turn could not be stored.
         """
         text = _checked(text)
+        on_step("reading your message")
         session = await self._store.start(user_id, session_id)
         async with self._store.turn(session.id, user_id) as turn:
             state = await self._first_state(session, turn, text)
@@ -240,8 +241,6 @@ class DocumentAssistant:
         )
         config = _config(session.id)
         end = await self._graph.ainvoke(None, config, context=services, durability="sync")
-        if end is None:  # all nodes had run, and only storing was left
-            end = (await self._graph.aget_state(config)).values
         state = AgentState.model_validate(end)
         response = responses.validate_python(state.current_response)
         assert state.intent is not None, "classify_intent has run"

@@ -18,7 +18,8 @@ DIGITS = 15
 _DEEPEST = 40  # parentheses within parentheses
 _MOST_DIGITS = 30  # of a number, and of a result before its decimal point
 _TOKEN = re.compile(
-    r" *(?:(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?![\d.,])|(?P<sign>[-+*/()%]))",
+    r" *(?:(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?![\d.,])"
+    r"|(?P<sign>[-+*/()%]|of\b))",
     re.ASCII,
 )
 _ALLOWED = "numbers, + - * / ( ) and %"
@@ -31,8 +32,9 @@ class CalculationError(ValueError):
 def calculate(expression: str) -> Decimal:
     """Return the value of an expression.
 
-    Numbers may have a decimal point and commas between thousands (`4,200.50`). `12%` is 0.12. A
-    result with an end is exact; any other has `DIGITS` significant digits.
+    Numbers may have a decimal point and commas between thousands (`4,200.50`). `12%` is 0.12
+    wherever it stands, so `100 + 10%` is 100.1, and `12% of 4200` is 504. A result with an end is
+    exact; any other has `DIGITS` significant digits.
 
     Args:
         expression: Numbers, `+ - * / ( )` and `%`, at most `LONGEST` characters in one line.
@@ -40,7 +42,18 @@ def calculate(expression: str) -> Decimal:
     Raises:
         CalculationError: It is anything else, divides by zero, or is too large.
     """
-    return _as_decimal(_Parser(expression).value())
+    return calculated(expression)[0]
+
+
+def calculated(expression: str) -> tuple[Decimal, bool]:
+    """Return the value of an expression, and whether it is rounded; see `calculate`.
+
+    Raises:
+        CalculationError: It is none, divides by zero, or is too large.
+    """
+    exact = _Parser(expression).value()
+    value = _as_decimal(exact)
+    return value, value != exact
 
 
 def shown(value: Decimal) -> str:
@@ -67,8 +80,8 @@ def _as_decimal(value: Fraction) -> Decimal:
 class _Parser:
     """Reads an expression from left to right.
 
-    sum = product {(+|-) product}; product = factor {(*|/) factor};
-    factor = {+|-} (number | "(" sum ")") [%]
+    sum = product {(+|-) product}; product = factor {(*|/|of) factor};
+    factor = {+|-} (number | "(" sum ")") [%]; "of" only comes behind a "%"
     """
 
     def __init__(self, expression: str) -> None:
@@ -103,8 +116,10 @@ class _Parser:
 
     def _product(self) -> Fraction:
         value = self._factor()
-        while self._peek() in ("*", "/"):
-            if self._take() == "*":
+        while self._peek() in ("*", "/", "of"):
+            if self._peek() == "of" and self._tokens[self._next - 1] != "%":
+                raise CalculationError("'of' only comes behind a per cent, such as 12% of 4200")
+            if self._take() in ("*", "of"):
                 value *= self._factor()
             elif (divisor := self._factor()) == 0:
                 raise CalculationError("division by zero has no result")
@@ -133,7 +148,7 @@ class _Parser:
             if self._take() != ")":
                 raise CalculationError("a parenthesis is not closed")
             return value
-        if not token or token in "+-*/%)":
+        if not token or token in ("+", "-", "*", "/", "%", ")", "of"):
             raise CalculationError(
                 f"a number is missing {f'before {token!r}' if token else 'at the end'}"
             )

@@ -8,11 +8,13 @@ from decimal import Decimal
 
 _NUMBER = re.compile(
     r"(?<![\w.,])"
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"(?P<number>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
     r"(?:\s?(?P<percent>%|percent\b|per\s?cent\b)|\s?(?P<unit>k|thousand|m|million|bn|billion)\b)?",
     re.IGNORECASE,
 )
-_SPACED = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?:\.\d+)?(?![\d,])")
+_SPACED = re.compile(
+    r"(?<![\w.,])[0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+(?:\.[0-9]+)?(?![0-9,])"
+)
 _UNITS = {
     "k": 1_000,
     "thousand": 1_000,

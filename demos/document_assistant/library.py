@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,15 @@ from typing import Any
 import yaml
 from sqlalchemy import Column, MetaData, Row, String, Table, Text, delete, insert, select
 
-from demos.toolkit.database import Database
+from demos.document_assistant.pieces import pieces_of
+from demos.toolkit.database import Database, LockTakenError
 from demos.toolkit.retrieval import HybridRetriever, Passage
+from infra.errors import ConfigError
+
+MOST_UPLOADS = 50
+"""Uploads of a session."""
+MOST_CHARACTERS = 5_000_000
+"""Of all uploads of a session together."""
 
 _SHIPPED = Path(__file__).parent / "documents"
 _TABLES = MetaData()
@@ -32,6 +41,8 @@ _UPLOADS = Table(
     Column("currency", String(8), nullable=False),
 )
 _PASSAGE = 900  # characters, about: a section, or a part of a long one
+_HITS = 100  # passages that are looked at: one long upload must not hide all other documents
+_PATIENCE = 60.0  # seconds, for another process that indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,12 @@ class Document:
     scope: str = ""
     """The session of an upload; empty: shipped, for all."""
 
+    @property
+    def version(self) -> str:
+        """Tells its text and title from those of earlier documents of its id."""
+        said = "\0".join((self.id, self.title, self.text))
+        return f"{self.id}@{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
@@ -62,7 +79,12 @@ class Snippet:
 
 
 class Library:
-    """The shipped documents, and uploads, which only their session sees. Made by `open`."""
+    """The shipped documents, and uploads, which only their session sees. Made by `open`.
+
+    Passages are found by versions of documents, and those of a version that is not there now count
+    for nothing: an upload is there as a whole or not at all, however its adding ends, and after an
+    update of this package nobody finds what a shipped document said before.
+    """
 
     def __init__(self, database: Database, retriever: HybridRetriever) -> None:
         self._database = database
@@ -73,11 +95,13 @@ class Library:
         """Return the library of a database; the shipped documents are indexed once.
 
         Raises:
-            ConfigError: The database cannot be used.
+            ConfigError: The database cannot be used, or another process indexes all the time.
         """
         await database.make(_TABLES)
-        await retriever.add([part for one in shipped().values() for part in _passages(one)])
-        return cls(database, retriever)
+        library = cls(database, retriever)
+        async with library._alone("shipped documents"):
+            await retriever.add([part for one in shipped().values() for part in _passages(one)])
+        return library
 
     async def documents(self, scope: str = "") -> list[Document]:
         """Return the shipped documents, then those of a scope."""
@@ -85,14 +109,33 @@ class Library:
 
     async def document(self, id: str, scope: str = "") -> Document | None:
         """Return a document; None if there is none of that id, or only in another scope."""
-        return {one.id: one for one in await self.documents(scope)}.get(id)
+        if id in shipped():
+            return shipped()[id]
+        return next(iter(await self._uploads(scope, id)), None)
 
     async def add(self, document: Document) -> None:
         """Add an upload; it takes the place of an earlier one of its id.
 
         Raises:
+            ConfigError: The session has too many uploads already.
             StorageError: It cannot be stored.
+            ValueError: It has no scope, or the id of a shipped document.
         """
+        if not document.scope or document.id in shipped():
+            raise ValueError(f"{document.id} is no upload")
+        async with self._alone(f"uploads of {document.scope}"):
+            await self._add(document)
+
+    async def _add(self, document: Document) -> None:
+        uploads = {one.id: one for one in await self._uploads(document.scope)}
+        earlier = uploads.pop(document.id, None)
+        if len(uploads) >= MOST_UPLOADS:
+            raise ConfigError(f"a session has at most {MOST_UPLOADS} uploads; start another one")
+        if sum(len(one.text) for one in (*uploads.values(), document)) > MOST_CHARACTERS:
+            raise ConfigError(
+                f"the uploads of a session have at most {MOST_CHARACTERS:,} characters together; "
+                "start another one"
+            )
         row = {
             "scope": document.scope,
             "id": document.id,
@@ -104,18 +147,20 @@ class Library:
             "currency": document.currency,
         }
         same = (_UPLOADS.c.scope == document.scope) & (_UPLOADS.c.id == document.id)
-        async with self._database.begin() as connection:
+        await self._retriever.add([*_passages(document)])
+        async with self._database.begin() as connection:  # from here on it is there
             await connection.execute(delete(_UPLOADS).where(same))
             await connection.execute(insert(_UPLOADS).values(row))
-        await self._retriever.remove(document.id, scope=document.scope)
-        await self._retriever.add([*_passages(document)])
+        if earlier and earlier.version != document.version:
+            await self._retriever.remove(earlier.version, scope=document.scope)
 
     async def forget(self, scope: str) -> None:
         """Remove all uploads of a session."""
-        for one in await self._uploads(scope):
-            await self._retriever.remove(one.id, scope=scope)
-        async with self._database.begin() as connection:
-            await connection.execute(delete(_UPLOADS).where(_UPLOADS.c.scope == scope))
+        async with self._alone(f"uploads of {scope}"):
+            for one in await self._uploads(scope):
+                await self._retriever.remove(one.version, scope=scope)
+            async with self._database.begin() as connection:
+                await connection.execute(delete(_UPLOADS).where(_UPLOADS.c.scope == scope))
 
     async def retrieve(self, query: str, *, scope: str = "", k: int = 3) -> list[Snippet]:
         """Return the best passage of each of the documents that a query is about, best first.
@@ -125,19 +170,34 @@ class Library:
             scope: Of uploads that are looked at, too.
             k: How many documents at most.
         """
-        hits = await self._retriever.search(query, k=4 * k, scopes={"", scope})
+        hits = await self._retriever.search(query, k=_HITS, scopes={"", scope})
+        there = {(one.scope, one.version): one for one in await self.documents(scope)}
         best: dict[str, Snippet] = {}
         for hit in hits:
-            found = hit.passage
-            best.setdefault(found.document, Snippet(found.document, found.title, found.text))
+            document = there.get((hit.passage.scope, hit.passage.document))
+            if document:
+                found = Snippet(document.id, document.title, hit.passage.text)
+                best.setdefault(document.id, found)
         return [*best.values()][:k]
 
-    async def _uploads(self, scope: str) -> Sequence[Document]:
+    async def _uploads(self, scope: str, id: str | None = None) -> Sequence[Document]:
         if not scope:
             return ()
         query = select(_UPLOADS).where(_UPLOADS.c.scope == scope).order_by(_UPLOADS.c.id)
         async with self._database.read() as connection:
-            return [_upload(row) for row in await connection.execute(query)]
+            rows = await connection.execute(
+                query if id is None else query.where(_UPLOADS.c.id == id)
+            )
+            return [_upload(row) for row in rows]
+
+    @asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """Be the only one of all tasks and processes that changes something."""
+        try:
+            async with self._database.lock(name, patience=_PATIENCE):
+                yield
+        except LockTakenError:
+            raise ConfigError("another process adds documents all the time; try again") from None
 
 
 @cache
@@ -175,8 +235,8 @@ def _upload(row: Row[Any]) -> Document:
 
 def _passages(document: Document) -> Iterator[Passage]:
     for number, part in enumerate(_parts(document.text), start=1):
-        id_ = f"{document.id}#{number}"
-        yield Passage(id_, document.id, part, document.title, document.scope)
+        id_ = f"{document.version}#{number}"
+        yield Passage(id_, document.version, part, document.title, document.scope)
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -188,9 +248,9 @@ def _parts(text: str) -> Iterator[str]:
             yield part.strip()
             part = ""
         part += f"{block}\n\n"
-        while len(part) > 2 * _PASSAGE:  # a paragraph may be a whole book
-            yield part[:_PASSAGE].strip()
-            part = part[_PASSAGE:]
+        if len(part) > 2 * _PASSAGE:  # a paragraph may be a whole book
+            *whole, part = pieces_of(part, _PASSAGE)
+            yield from filter(None, (piece.strip() for piece in whole))
     if part.strip():
         yield part.strip()
 
@@ -200,9 +260,12 @@ def _parts(text: str) -> Iterator[str]:
 _CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "₫": "VND"}
 _CODE = r"USD|EUR|GBP|CHF|VND"
 _MONEY = re.compile(
-    rf"(?P<sign>[$€£₫]|\b(?:{_CODE})\b)?\s?(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    rf"(?![\d,]*\d)\s?(?P<code>[€£₫]|(?:{_CODE})\b)?"
+    rf"(?<![-−0-9.,])(?P<sign>[$€£₫]|\b(?:{_CODE})\b)?\s?"
+    r"(?<![-−0-9.,])(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9][0-9]?)?)(?![,.]?[0-9])"
+    rf"\s?(?P<code>[€£₫]|(?:{_CODE})\b)?"
 )
+_HAS_MONEY = re.compile(rf"[$€£₫]|\b(?:{_CODE})\b")
+_LONGEST_LINE = 400  # characters behind a total; more is no line of a bill
 _TOTAL = re.compile(
     r"\b(?:grand total|total|amount due|balance due|total due|sum claimed)\b(?P<rest>.*)",
     re.IGNORECASE,
@@ -214,18 +277,18 @@ def amount_of(text: str) -> tuple[Decimal | None, str]:
     """Return the total that a document states, and its currency.
 
     It is the last amount with a currency behind the last `total`, `amount due` or `balance due` in
-    a line. A document without such a line has none: nothing is added up.
+    a line. A document without such a line has none: nothing is added up. Nor has one where that
+    amount can be read in two ways (`1.234 EUR`, `1.234,50 EUR`) or is below zero.
     """
     for line in reversed(text.split("\n")):
-        if match := _TOTAL.search(line):
-            found = [one for one in _MONEY.finditer(match["rest"]) if one["sign"] or one["code"]]
-            if found:
-                mark = found[-1]["sign"] or found[-1]["code"]
-                try:
-                    number = Decimal(found[-1]["number"].replace(",", ""))
-                except InvalidOperation:
-                    continue
-                return number, _CURRENCIES.get(mark, mark)
+        match = _TOTAL.search(line)
+        rest = match["rest"][:_LONGEST_LINE] if match else ""
+        if _HAS_MONEY.search(rest) and any(character.isdecimal() for character in rest):
+            found = [one for one in _MONEY.finditer(rest) if one["sign"] or one["code"]]
+            if not found:
+                break
+            mark = found[-1]["sign"] or found[-1]["code"]
+            return Decimal(found[-1]["number"].replace(",", "")), _CURRENCIES.get(mark, mark)
     return None, ""
 
 

@@ -72,7 +72,6 @@ Update = dict[str, Any]
 async def classify_intent(state: AgentState, runtime: Runtime[Services]) -> Update:
     """Find out what the user wants. No text of a document is in the prompt."""
     services = runtime.context
-    services.on_step("reading your message")
     prompt = get_intent_classification_prompt().format_messages(
         user_input=state.user_input, conversation_history=_asked_before(state.messages)
     )

@@ -43,12 +43,25 @@ def main() -> None:
 
 
 def _read(content: io.BytesIO, order: dict[str, Any]) -> str:
+    most = order["characters"]
     if order["kind"] == ".pdf":
-        return _pdf(content, order["pages"])
+        return _joined("\n\n", _pages(content, order["pages"]), most)
     _check_archive(content, order)
     if order["kind"] == ".docx":
-        return "\n\n".join(_blocks(content))
-    return "\n".join(_rows(content, order["cells"]))
+        return _joined("\n\n", _blocks(content), most)
+    return _joined("\n", _rows(content, order["cells"]), most)
+
+
+def _joined(between: str, parts: Iterator[str], most: int) -> str:
+    """Return the parts as one text, which the other process can hold."""
+    text: list[str] = []
+    count = 0
+    for part in parts:
+        text.append(part)
+        count += len(part) + len(between)
+        if count > most:
+            raise _RefusedError(f"has more than {most:,} characters")
+    return between.join(text)
 
 
 def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
@@ -66,14 +79,17 @@ def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
                 raise _RefusedError(f"has a part packed more than {order['ratio']} to 1")
             if part.flag_bits & 1:
                 raise _RefusedError("has a password; save it without one")
-            if part.filename.endswith((".xml", ".rels")) and b"<!DOCTYPE" in archive.read(part):
+            # Without the zeros UTF-16 reads as ASCII.
+            if part.filename.endswith((".xml", ".rels")) and b"<!DOCTYPE" in archive.read(
+                part
+            ).replace(b"\0", b""):
                 raise _RefusedError(
                     "has an XML part with declarations of its own, which is not read"
                 )
     content.seek(0)
 
 
-def _pdf(content: io.BytesIO, most: int) -> str:
+def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
     import pypdf
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
@@ -87,7 +103,8 @@ def _pdf(content: io.BytesIO, most: int) -> str:
         raise _RefusedError("has a password; save it without one") from None
     if pages > most:
         raise _RefusedError(f"has {pages} pages; at most {most} are read")
-    return "\n\n".join(page.extract_text() for page in reader.pages)
+    for page in reader.pages:
+        yield page.extract_text()
 
 
 def _blocks(content: io.BytesIO) -> Iterator[str]:
@@ -112,15 +129,19 @@ def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
     content.seek(0)
     formulas = openpyxl.load_workbook(content, read_only=True)
     count = 0
-    for name in values.sheetnames:
-        yield f"\n# {name}\n"
-        both = zip(values[name].iter_rows(), formulas[name].iter_rows(), strict=True)
-        for row, written in both:
+    # Sheets of cells only; those that are a chart have none.
+    for sheet, its_formulas in zip(values.worksheets, formulas.worksheets, strict=True):
+        for one in (sheet, its_formulas):
+            one.reset_dimensions()  # what a file says of its size may be wrong, or a whole sheet
+        yield f"\n# {sheet.title}\n"
+        for row, written in zip(sheet.iter_rows(), its_formulas.iter_rows(), strict=True):
             cells = [_cell(one.value, two.value) for one, two in zip(row, written, strict=True)]
-            count += len(cells)
+            count += sum(map(bool, cells))
             if count > most:
                 raise _RefusedError(f"has more than {most:,} cells")
-            if any(cells):
+            while cells and not cells[-1]:
+                cells.pop()
+            if cells:
                 yield " | ".join(cells)
 
 

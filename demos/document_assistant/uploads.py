@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import hashlib
 import json
 import os
 import re
@@ -11,6 +14,7 @@ import sys
 import unicodedata
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from demos.document_assistant.library import Document, amount_of, kind_of, shipped
 from demos.toolkit.guard import seen
@@ -53,10 +57,19 @@ class Limits:
 
 
 def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
+    """Read a file as a document, see `read_upload_async`, which a program with an event loop calls.
+
+    Raises:
+        UploadError: It cannot be read, or is beyond a limit.
+    """
+    return asyncio.run(read_upload_async(path, limits=limits, scope=scope))
+
+
+async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
     """Read a file as a document.
 
     What parses it runs in a process of its own, with a limit of time and memory: a file that is
-    made to break a parser ends that process and nothing else.
+    made to break a parser ends that process and nothing else. A cancellation ends it, too.
 
     Args:
         path: A PDF, Word document, spreadsheet, or text.
@@ -67,17 +80,18 @@ def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Docu
         UploadError: It cannot be read, or is beyond a limit.
     """
     limits = limits or Limits()
-    name = seen(path.name)[:80]
-    content = _content(path, name, limits)
+    name = _one_line(path.name)[:80]
     kind = path.suffix.casefold()
+    content = await asyncio.to_thread(_content, path, name, limits)
     if kind in _TEXT:
         text = _decoded(content, name)
     else:
-        if content.startswith(_OLE):
-            raise UploadError(f"{name} has a password or an old format; save it without, as {kind}")
-        if not content.startswith(_STARTS[kind]):
-            raise UploadError(f"{name} is no {kind} file, whatever its name says")
-        text = _parsed(content, kind, name, limits)
+        text = await _parsed(content, kind, name, limits)
+    return await asyncio.to_thread(_document, path, name, text, limits, scope)
+
+
+def _document(path: Path, name: str, text: str, limits: Limits, scope: str) -> Document:
+    kind = path.suffix.casefold()
     text = seen(well_formed(text)).strip()
     if not text:
         image = "; a scanned page needs text recognition first" if kind == ".pdf" else ""
@@ -100,7 +114,8 @@ def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Docu
 
 
 def _content(path: Path, name: str, limits: Limits) -> bytes:
-    if path.suffix.casefold() not in KINDS:
+    kind = path.suffix.casefold()
+    if kind not in KINDS:
         raise UploadError(f"{name} is none of {', '.join(KINDS)}")
     try:
         # A pipe with nobody at its other end would otherwise keep us waiting.
@@ -111,7 +126,7 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
         with os.fdopen(opened, "rb") as file:
             content = file.read(limits.megabytes * 1_000_000 + 1)
     except FileNotFoundError:
-        raise UploadError(f"there is no file {seen(str(path))[:200]}") from None
+        raise UploadError(f"there is no file {_one_line(str(path))[:200]}") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name has a NUL"
         raise UploadError(f"{name} cannot be read: {why}") from error
@@ -119,6 +134,10 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
         raise UploadError(f"{name} is larger than {limits.megabytes} MB")
     if not content:
         raise UploadError(f"{name} is empty")
+    if content.startswith(_OLE):
+        raise UploadError(f"{name} has a password or an old format; save it without, as {kind}")
+    if not content.startswith(_STARTS.get(kind, b"")):
+        raise UploadError(f"{name} is no {kind} file, whatever its name says")
     return content
 
 
@@ -138,32 +157,53 @@ def _decoded(content: bytes, name: str) -> str:
     raise UploadError(f"{name} is no text, whatever its name says")
 
 
-def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
+async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
     order = json.dumps({"kind": kind, **asdict(limits)}).encode()
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", _READER),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=_ROOT,
+    )
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", _READER],
-            input=order + b"\n" + content,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=_ROOT,
-            timeout=limits.seconds,
-        )
-    except subprocess.TimeoutExpired:
+        async with asyncio.timeout(limits.seconds):
+            said, _ = await child.communicate(order + b"\n" + content)
+    except TimeoutError:
         raise UploadError(f"{name} takes longer than {limits.seconds} s to read") from None
+    finally:
+        await asyncio.shield(_ended(child))
     try:
-        answer = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(said)
     except ValueError:
         raise UploadError(
             f"{name} cannot be read: it needs too much memory, or is broken"
         ) from None
     if "refused" in answer:
-        raise UploadError(f"{name} {answer['refused']}")
+        raise UploadError(f"{name} {_one_line(str(answer['refused']))}")
     return str(answer["text"])
 
 
+async def _ended(child: asyncio.subprocess.Process) -> None:
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+
+
+def _one_line(text: str) -> str:
+    """Return a name of the file system, which may hold anything, as it may be shown."""
+    return " ".join(seen(text).split())
+
+
 def _id_of(path: Path) -> str:
-    """Return an id made of a file's name, and of no shipped document's."""
-    plain = unicodedata.normalize("NFKD", path.stem).encode("ascii", "ignore").decode()
-    id_ = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:56] or "upload"
-    return f"{id_}_upload" if id_ in shipped() else id_
+    """Return an id made of a file's name, and of no shipped document's.
+
+    Two names have two ids: where letters of a name are left out, a digest of it stands for them.
+    """
+    plain = unicodedata.normalize("NFKD", path.name).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:52].strip("_") or "upload"
+    if words != f"{path.stem}_{path.suffix[1:]}":
+        digest = hashlib.sha256(path.name.encode(errors="surrogateescape")).hexdigest()
+        words = f"{words}_{digest[:6]}"
+    return f"up_{words}" if words in shipped() else words

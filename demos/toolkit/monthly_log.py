@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -10,9 +13,15 @@ import filelock
 
 from infra.errors import StorageError
 
+_MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}T)")
+
 
 class MonthlyLog:
     """Appends lines to a file; at a new month the earlier lines go to `NAME.YYYY-MM.log`.
+
+    Each line is there as a whole or not at all, also on a full disk and beside one that a killed
+    process left unfinished. A file of an earlier month is never replaced: where one is there
+    already, after a clock was set back, the next is `NAME.YYYY-MM.2.log`.
 
     Args:
         file: The file; its folder is made.
@@ -30,18 +39,41 @@ class MonthlyLog:
         Raises:
             StorageError: It cannot be written: what an audit does not hold must not happen.
         """
-        at = self._now()
-        told = f"{at:%Y-%m-%dT%H:%M:%SZ} {line}\n"
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._lock, self._file.open("a+", encoding="utf-8") as log:
-                log.seek(0)
-                month = log.read(len("YYYY-MM"))
-                if month and month != f"{at:%Y-%m}":
-                    self._file.rename(self._file.with_name(f"{self._file.stem}.{month}.log"))
-                    self._file.write_text(told, encoding="utf-8")
-                else:
-                    log.write(told)
-        except (OSError, filelock.Timeout) as error:
-            why = getattr(error, "strerror", None) or "another process keeps it"
+            with self._lock:
+                at = self._now()  # not before: another one may have begun a month while we waited
+                self._begin_month(f"{at:%Y-%m}")
+                self._append(f"{at:%Y-%m-%dT%H:%M:%SZ} {line}\n".encode(errors="backslashreplace"))
+        except OSError as error:
+            why = error.strerror or "another process keeps it"
             raise StorageError(f"{self._file} cannot be written: {why}") from error
+
+    def _begin_month(self, month: str) -> None:
+        try:
+            with self._file.open(encoding="utf-8", errors="replace") as log:
+                earlier = next(filter(None, (_MONTH.match(line) for line in log)), None)
+        except FileNotFoundError:
+            return
+        if earlier is None or earlier[0] == month:
+            return
+        kept = self._file.with_name(f"{self._file.stem}.{earlier[0]}{self._file.suffix}")
+        number = 1
+        while kept.exists():
+            number += 1
+            kept = kept.with_name(f"{self._file.stem}.{earlier[0]}.{number}{self._file.suffix}")
+        self._file.rename(kept)
+
+    def _append(self, line: bytes) -> None:
+        with self._file.open("ab+", buffering=0) as log:
+            end = log.seek(0, os.SEEK_END)
+            if end:
+                log.seek(end - 1)
+                if log.read(1) != b"\n":
+                    line = b"\n" + line
+            try:
+                if log.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                log.truncate(end)
+                raise

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
+from tests.support.environment import bare_environment
 
 SPEAKER = """
 import asyncio, sys
@@ -29,15 +29,15 @@ asyncio.run(main(*sys.argv[1:]))
 
 def environment(provider: FakeProvider, **more: str) -> dict[str, str]:
     """Return the variables of a program whose models are the fake provider."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return {
-        **kept,
-        "PYTHONPATH": str(REPOSITORY),
-        "OPENAI_API_KEY": "test-key",
-        "OPENAI_BASE_URL": provider.openai_base_url,
-        "LANG": "C.UTF-8",
-        **more,
-    }
+    return bare_environment(
+        **{
+            "PYTHONPATH": str(REPOSITORY),
+            "OPENAI_API_KEY": "test-key",
+            "OPENAI_BASE_URL": provider.openai_base_url,
+            "LANG": "C.UTF-8",
+            **more,
+        }
+    )
 
 
 def speaker(

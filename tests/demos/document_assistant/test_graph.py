@@ -125,6 +125,19 @@ async def test_the_loop_of_an_agent_is_bounded(opens: Opens, provider: FakeProvi
     assert answer.text == "Blue."
 
 
+async def test_an_agent_that_never_hands_in_a_draft_ends_the_turn(
+    opens: Opens, provider: FakeProvider
+) -> None:
+    """A draft that has not the form does not count as one."""
+    sort_as(provider, "qa")
+    empty = {"name": "AnswerDraft", "args": {"answer": "", "confidence": 1}}
+    provider.when(None, calls(empty))
+    async with opens() as assistant:
+        answer = await assistant.process_message("Which colour?")
+    assert isinstance(answer.response, NoAnswer)
+    assert len(provider.calls) <= 2 + 2 * MOST_ROUNDS
+
+
 async def test_a_model_without_a_usable_answer_ends_the_turn(
     opens: Opens, provider: FakeProvider
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Callable
 from decimal import Decimal
@@ -67,9 +68,8 @@ def archive_of(path: Path, **parts: bytes) -> Path:
 
 def test_a_pdf(tmp_path: Path) -> None:
     read = read_upload(pdf_of(tmp_path / "March bill.pdf", 2), scope="s1")
-    assert (read.id, read.title, read.kind, read.scope) == (
-        *("March_bill", "March bill.pdf", "invoice", "s1"),
-    )
+    assert re.fullmatch("March_bill_pdf_[0-9a-f]{6}", read.id)
+    assert (read.title, read.kind, read.scope) == ("March bill.pdf", "invoice", "s1")
     assert (read.amount, read.currency) == (Decimal("1250.00"), "EUR")
     assert "Gauze, 40 boxes" in read.text
     assert "page 2" in read.text
@@ -112,18 +112,35 @@ def test_control_characters_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "id_"),
     [
-        ("../x.txt", "x"),
-        ("Überweisung März.txt", "Uberweisung_Marz"),
-        ("报告.txt", "upload"),
-        ("doc_claim_7731.txt", "doc_claim_7731_upload"),
-        ("a" * 100 + ".txt", "a" * 56),
+        ("../x.txt", "x_txt"),
+        ("Überweisung März.txt", "Uberweisung_Marz_txt_[0-9a-f]{6}"),
+        ("报告.txt", "txt_[0-9a-f]{6}"),
+        ("doc_claim_7731.txt", "doc_claim_7731_txt"),
+        ("a" * 100 + ".txt", "a{52}_[0-9a-f]{6}"),
     ],
 )
 def test_ids(tmp_path: Path, name: str, id_: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / name).write_text("text")
-    assert read_upload(folder / name, scope="s1").id == id_
+    assert re.fullmatch(id_, read_upload(folder / name, scope="s1").id)
+
+
+def test_two_names_have_two_ids(tmp_path: Path) -> None:
+    names = [
+        "a b.txt",
+        "a_b.txt",
+        "a-b.txt",
+        "a.b.txt",
+        "a_b.md",
+        "é.txt",
+        "e.txt",
+        "报.txt",
+        "告.txt",
+    ]
+    for name in names:
+        (tmp_path / name).write_text("text")
+    assert len({read_upload(tmp_path / name, scope="s1").id for name in names}) == len(names)
 
 
 def _write(content: bytes, path: Path) -> None:
