@@ -31,8 +31,8 @@ def test_the_help_in_the_docs_is_that_of_the_programs() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_flag_that_a_page_names_exists(page: Path) -> None:
     known = set(re.findall(r"--[a-z][a-z_-]+", make_parser().format_help()))
-    folders = ("benchmarks", "evals/cli", "demos/cdss_example", "demos/document_assistant")
-    programs = [file for name in folders for file in (REPOSITORY / name).glob("*.py")]
+    folders = ("benchmarks", "evals/cli", "demos")
+    programs = [file for name in folders for file in (REPOSITORY / name).rglob("*.py")]
     for program in (PAGE, *programs):
         known |= set(re.findall(r"--[a-z][a-z-]+", program.read_text(encoding="utf-8")))
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page.read_text(encoding="utf-8")))
