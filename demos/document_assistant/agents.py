@@ -47,7 +47,7 @@ class Drafted:
     uses: Sequence[ToolUse]
     """Calls of tools, in their order."""
     problem: str
-    """Why the calculation of the draft cannot be reported; empty if it can, or there is none."""
+    """Why the draft cannot be reported; empty if it can."""
 
 
 async def ask_agent(
@@ -57,13 +57,13 @@ async def ask_agent(
     draft: type[BaseModel],
     *,
     name: str,
+    required: str,
     on_step: OnStep,
 ) -> Drafted:
     """Let a model call tools until it hands in a draft.
 
-    An agent that has the calculator must use it. A draft before that, or one whose calculation has
-    numbers that are neither the user's nor a document's, is sent back once, and the next reply is a
-    call of the calculator.
+    A draft before the required tool was used is sent back once, and so is one whose calculation has
+    numbers that are neither the user's nor a document's; the next reply is a call of that tool.
 
     Args:
         model: The chat model.
@@ -71,13 +71,14 @@ async def ask_agent(
         messages: The prompt, the system's message first.
         draft: The form of the draft.
         name: Of the agent.
+        required: The tool that has to be used, `document_search` or the calculator; empty: none.
         on_step: See `OnStep`.
 
     Raises:
         NoUsableAnswerError: It handed in no draft that has the form.
     """
     system, *conversation = messages
-    rounds = _Rounds(on_step, next((tool for tool in tools if tool.name == CALCULATOR), None))
+    rounds = _Rounds(on_step, next((tool for tool in tools if tool.name == required), None))
     agent: Any = create_agent(
         model,
         list(tools),
@@ -106,17 +107,17 @@ def _uses_in(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 
 class _Rounds(AgentMiddleware[Any, Any, Any]):
-    """Bounds the loop of an agent, tells its steps, and sends back a draft that is not calculated.
+    """Bounds the loop of an agent, tells its steps, and sends back a draft without its tool.
 
     Args:
         on_step: See `OnStep`.
-        calculator: The tool that has to be used; None if the agent has it not.
+        required: The tool that has to be used, if there is one.
     """
 
-    def __init__(self, on_step: OnStep, calculator: BaseTool | None) -> None:
+    def __init__(self, on_step: OnStep, required: BaseTool | None) -> None:
         super().__init__()
         self._on_step = on_step
-        self._calculator = calculator
+        self._required = required
 
     async def awrap_model_call(
         self,
@@ -134,7 +135,7 @@ class _Rounds(AgentMiddleware[Any, Any, Any]):
             return response
         problem = self.problem_of(request.messages)
         if problem and not is_last and not _was_sent_back(request.messages):
-            return await self._calculated(request, handler, problem)
+            return await self._sent_back(request, handler, problem)
         written = response.structured_response.model_dump(mode="json")
         return ModelResponse(response.result, written)  # what a checkpoint can hold
 
@@ -154,10 +155,14 @@ class _Rounds(AgentMiddleware[Any, Any, Any]):
         return result
 
     def problem_of(self, messages: Sequence[BaseMessage]) -> str:
-        """Return what is wrong with the last calculation, in a sentence; empty if nothing is."""
-        if self._calculator is None:
+        """Return what a draft stands on no ground for, in a sentence; empty if it has one."""
+        if self._required is None:
             return ""
-        last = last_calculation(_uses_in(messages))
+        uses = _uses_in(messages)
+        if self._required.name != CALCULATOR:
+            has_looked = any(use.name != CALCULATOR for use in uses)
+            return "" if has_looked else "No document was looked at."
+        last = last_calculation(uses)
         if last is None:
             return "No calculation was made."
         made_up = unfounded(last.expression, _given_to(messages))
@@ -168,20 +173,22 @@ class _Rounds(AgentMiddleware[Any, Any, Any]):
             )
         return ""
 
-    async def _calculated(
+    async def _sent_back(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
         problem: str,
     ) -> ModelResponse[Any]:
+        assert self._required is not None, "without it there is no problem"
+        name = self._required.name
         nudge = HumanMessage(
-            PROMPTS.render("use_the_calculator", problem=problem), additional_kwargs=_SENT_BACK
+            PROMPTS.render(f"use_{name}", problem=problem), additional_kwargs=_SENT_BACK
         )
         response = await handler(
             request.override(
                 messages=[*request.messages, nudge],
-                tools=[tool for tool in (self._calculator,) if tool is not None],
-                tool_choice=CALCULATOR,
+                tools=[self._required],
+                tool_choice=name,
                 response_format=None,
             )
         )

@@ -151,8 +151,8 @@ async def calculation_agent(state: AgentState, runtime: Runtime[Services]) -> Up
     def calculation(drafted: Drafted, known: Mapping[str, Any]) -> Response:
         draft = CalculationDraft.model_validate(drafted.draft)
         last = last_calculation(drafted.uses)
-        if drafted.problem or last is None or last.value is None:
-            raise NoUsableAnswerError(drafted.problem or "No calculation was made.")
+        assert last is not None, "without a calculation there is a problem"
+        assert last.value is not None, "and of one without a result, too"
         steps = [
             Calculation(expression=use.expression, result=use.value)
             for use in drafted.uses
@@ -189,9 +189,17 @@ async def _answered(
     response: Response
     try:
         drafted = await ask_agent(
-            services.model, tools, messages, form, name=node, on_step=services.on_step
+            services.model,
+            tools,
+            messages,
+            form,
+            name=node,
+            required=_required(node, intent),
+            on_step=services.on_step,
         )
         uses = drafted.uses
+        if drafted.problem:
+            raise NoUsableAnswerError(drafted.problem)
         response = make(drafted, {"sources": sources_of(uses), "timestamp": services.now()})
     except NoUsableAnswerError as error:
         services.log.warning(node, state.session_id, problem=Said(error))
@@ -211,6 +219,13 @@ async def _answered(
         ],
         "actions_taken": [node],
     }
+
+
+def _required(node: str, intent: str) -> str:
+    """Return the tool that an answer cannot do without; small talk needs none."""
+    if node == CALCULATION:
+        return _CALCULATE
+    return "" if intent == IntentType.UNKNOWN else _SEARCH
 
 
 def _conversation(state: AgentState) -> list[BaseMessage]:

@@ -214,14 +214,28 @@ class Terminal:
         os.write(self.screen, text.encode())
 
     def wait_for(self, text: str) -> None:
+        """Wait until the screen shows a text, behind what was waited for before."""
         until = time.monotonic() + _PATIENCE
         while text not in self.text:
             assert time.monotonic() < until, self.text
-            if select.select([self.screen], [], [], 0.2)[0]:
-                try:
-                    self.text += os.read(self.screen, 65_536).decode(errors="replace")
-                except OSError:  # the program has ended
-                    assert text in self.text, self.text
+            assert self._read() or text in self.text, self.text
+        self.text = self.text.partition(text)[2]
+
+    def status(self) -> int:
+        """Wait for the end; give the exit status. The screen is read, or the program waits."""
+        until = time.monotonic() + _PATIENCE
+        while self._read():
+            assert time.monotonic() < until, self.text
+        return self.process.wait(_PATIENCE)
+
+    def _read(self) -> bool:
+        """Read what there is; tell whether there may be more."""
+        if select.select([self.screen], [], [], 0.2)[0]:
+            try:
+                self.text += os.read(self.screen, 65_536).decode(errors="replace")
+            except OSError:  # the program has ended
+                return False
+        return True
 
     def close(self) -> None:
         self.process.kill()
@@ -241,18 +255,19 @@ def terminal(provider: FakeProvider, tmp_path: Path) -> Iterator[Terminal]:
 def test_a_terminal_shows_a_prompt_and_ends_by_ctrl_d(terminal: Terminal) -> None:
     terminal.type("/histroy\b\b\b\b\bstory\n")
     terminal.wait_for("Nothing has been said")
+    terminal.wait_for("> ")  # before that the end would be the terminal's, and lost
     terminal.type("\x04")
-    assert terminal.process.wait(_PATIENCE) == 0
+    assert terminal.status() == 0
 
 
 def test_ctrl_c_at_the_prompt_ends_with_130(terminal: Terminal) -> None:
     os.killpg(terminal.process.pid, signal.SIGINT)
-    assert terminal.process.wait(_PATIENCE) == 130
+    assert terminal.status() == 130
 
 
 def test_sigterm_at_the_prompt_ends_with_143(terminal: Terminal) -> None:
     terminal.process.terminate()
-    assert terminal.process.wait(_PATIENCE) == 143
+    assert terminal.status() == 143
 
 
 # -- the model on this machine --------------------------------------------------------------------
