@@ -175,7 +175,8 @@ class Library:
         # All together; then again without uploads, of which a long one may fill a whole search.
         for scopes in ({"", scope}, {""}):
             for hit in await self._retriever.search(query, k=_HITS, scopes=scopes):
-                document = there.get((hit.passage.scope, hit.passage.document))
+                version = hit.passage.id.rpartition("#")[0]
+                document = there.get((hit.passage.scope, version))
                 if document:
                     found = Snippet(document.id, document.title, hit.passage.text)
                     best.setdefault(document.id, found)
@@ -239,7 +240,9 @@ def _upload(row: Row[Any]) -> Document:
 def _passages(document: Document) -> Iterator[Passage]:
     for number, part in enumerate(_parts(document.text), start=1):
         id_ = f"{document.version}#{number}"
-        yield Passage(id_, document.version, part, document.title, document.scope)
+        # Versions of an upload are removed one by one; a shipped document has one at a time.
+        indexed_as = document.version if document.scope else document.id
+        yield Passage(id_, indexed_as, part, document.title, document.scope)
 
 
 def _parts(text: str) -> Iterator[str]:
