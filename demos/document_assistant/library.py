@@ -41,7 +41,7 @@ _UPLOADS = Table(
     Column("currency", String(8), nullable=False),
 )
 _PASSAGE = 900  # characters, about: a section, or a part of a long one
-_HITS = 100  # passages that are looked at: one long upload must not hide all other documents
+_HITS = 100  # passages that are looked at
 _PATIENCE = 60.0  # seconds, for another process that indexes
 
 
@@ -170,14 +170,18 @@ class Library:
             scope: Of uploads that are looked at, too.
             k: How many documents at most.
         """
-        hits = await self._retriever.search(query, k=_HITS, scopes={"", scope})
         there = {(one.scope, one.version): one for one in await self.documents(scope)}
         best: dict[str, Snippet] = {}
-        for hit in hits:
-            document = there.get((hit.passage.scope, hit.passage.document))
-            if document:
-                found = Snippet(document.id, document.title, hit.passage.text)
-                best.setdefault(document.id, found)
+        # All together; then again without uploads, of which a long one may fill a whole search.
+        for scopes in ({"", scope}, {""}):
+            for hit in await self._retriever.search(query, k=_HITS, scopes=scopes):
+                version = hit.passage.id.rpartition("#")[0]
+                document = there.get((hit.passage.scope, version))
+                if document:
+                    found = Snippet(document.id, document.title, hit.passage.text)
+                    best.setdefault(document.id, found)
+            if len(best) >= k or not scope:
+                break
         return [*best.values()][:k]
 
     async def _uploads(self, scope: str, id: str | None = None) -> Sequence[Document]:
@@ -236,7 +240,9 @@ def _upload(row: Row[Any]) -> Document:
 def _passages(document: Document) -> Iterator[Passage]:
     for number, part in enumerate(_parts(document.text), start=1):
         id_ = f"{document.version}#{number}"
-        yield Passage(id_, document.version, part, document.title, document.scope)
+        # Versions of an upload are removed one by one; a shipped document has one at a time.
+        indexed_as = document.version if document.scope else document.id
+        yield Passage(id_, indexed_as, part, document.title, document.scope)
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from typing import Any, Literal
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.v1 import ValidationError as OldValidationError
 
-from demos.document_assistant.calculator import CalculationError, calculate, shown
+from demos.document_assistant.calculator import CalculationError, calculated, shown
 from demos.document_assistant.library import Document, Library
+from demos.document_assistant.pieces import pieces_of
 from demos.document_assistant.tool_log import ToolLogger
-from demos.toolkit.guard import untrusted
+from demos.toolkit.guard import seen, untrusted, without_instructions
+from infra.errors import StorageError
 from infra.files.did_you_mean import did_you_mean
 
 PAGE = 4_000
-"""Characters of a document that are read at once."""
+"""Characters of a document that are read at once, at most."""
 
 _FOUND = 5  # documents of a search
+_SNIPPET = 1_000  # characters of a passage that was found; few are longer
+_TITLE = 100  # characters
 _NEAR = Decimal("0.1")  # approximate: within a tenth
+_NUMBER = re.compile(r"-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,30})(?:\.[0-9]{1,30})?")
 
 Comparison = Literal["over", "under", "between", "exact", "approximate"]
+
+
+def _as_text(value: object) -> object:
+    return "" if value is None else value  # what many models give for nothing
+
+
+def _as_choice(value: object) -> object:
+    return (value.strip().casefold() or None) if isinstance(value, str) else value
+
+
+_Text = Annotated[str, BeforeValidator(_as_text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +61,37 @@ class ToolUse:
 
 
 class SearchInput(BaseModel):
-    """What to look for; give at least one of keyword, kind and comparison."""
+    """What to look for; give at least one of keyword, kind, comparison and currency."""
 
-    keyword: str = Field("", description="words to look for, such as: operating expense March")
-    kind: str = Field("", description="invoice, claim, contract, report, policy, spreadsheet, …")
-    comparison: Comparison | None = Field(None, description="compares the total of documents")
-    amount: str = Field("", description="the number to compare with, such as: 5000")
-    upper_amount: str = Field("", description="for between: the larger number")
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    keyword: _Text = Field("", description="words to look for, such as: operating expense March")
+    kind: _Text = Field("", description="invoice, claim, contract, report, policy, spreadsheet, …")
+    comparison: Annotated[Comparison | None, BeforeValidator(_as_choice)] = Field(
+        None, description="compares the total of documents; approximate: within a tenth"
+    )
+    amount: _Text = Field("", description="the number to compare with, such as: 5000")
+    upper_amount: _Text = Field("", description="for between: the larger number")
+    currency: _Text = Field("", description="only totals in it, such as: EUR; none is converted")
 
 
 class ReadInput(BaseModel):
     """Which document to read."""
 
     document_id: str = Field(description="the id of the document, from document_search")
-    page: int = Field(1, ge=1, description="long documents have several pages; the first is 1")
+    page: int = Field(1, description="long documents have several pages; the first is 1")
 
 
 class StatisticsInput(BaseModel):
     """Which documents to count."""
 
-    kind: str = Field("", description="only documents of this kind; empty: all")
+    kind: _Text = Field("", description="only documents of this kind; empty: all")
 
 
 class CalculatorInput(BaseModel):
     """What to calculate."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
     expression: str = Field(description="numbers, + - * / ( ) and %, such as: 4200 - 0.12*4200")
 
@@ -104,6 +129,7 @@ def tools_of(library: Library, log: ToolLogger, *, scope: str) -> list[BaseTool]
             description=description,
             args_schema=form,
             response_format="content_and_artifact",
+            handle_validation_error=_refusing(name, form, log, scope),
         )
         for name, function, form, description in made
     ]
@@ -123,6 +149,22 @@ def _bound(
     return call
 
 
+def _refusing(
+    name: str, form: type[BaseModel], log: ToolLogger, scope: str
+) -> Callable[[ValidationError | OldValidationError], str]:
+    """Return what answers a call whose arguments have not the form."""
+
+    def refuse(error: ValidationError | OldValidationError) -> str:
+        wrong = error.errors()
+        said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong)
+        text = f"error: {said}; {name} takes {', '.join(form.model_fields)}"
+        given = [one.get("input") for one in wrong]
+        log.log(name, json.dumps(given, ensure_ascii=False, default=repr), text, session=scope)
+        return text
+
+    return refuse
+
+
 async def _logged(
     name: str,
     function: Callable[[Any, Library, str], Coroutine[Any, Any, _Output]],
@@ -139,6 +181,12 @@ async def _logged(
         output = await function(asked, library, scope)
     except _UseError as error:
         output = _Output(f"error: {error}")
+    except BaseException as error:  # cancelled, or the database is gone
+        try:
+            log.log(name, input_, f"failed: {type(error).__name__}: {error}", session=scope)
+        except StorageError as unlogged:
+            error.add_note(str(unlogged))  # the first one is what the caller waits for
+        raise
     log.log(name, input_, output.text, session=scope)
     use = ToolUse(name, input_, output.documents, output.expression, output.value)
     return output.text, use
@@ -146,14 +194,15 @@ async def _logged(
 
 async def _search(asked: SearchInput, library: Library, scope: str) -> _Output:
     fits = _comparison(asked)
-    if not (asked.keyword.strip() or asked.kind or asked.comparison):
-        raise _UseError("give a keyword, a kind or a comparison")
+    currency = asked.currency.strip().upper()
+    if not (asked.keyword.strip() or asked.kind.strip() or asked.comparison or currency):
+        raise _UseError("give a keyword, a kind, a comparison or a currency")
     documents = {one.id: one for one in await library.documents(scope)}
-    _check_kind(asked.kind, documents.values())
+    kind = _kind_of(asked.kind, documents.values())
     allowed = {
         id_: one
         for id_, one in documents.items()
-        if (not asked.kind or one.kind == asked.kind.casefold()) and fits(one)
+        if kind in ("", one.kind) and currency in ("", one.currency) and fits(one)
     }
     if asked.keyword.strip():
         snippets = await library.retrieve(asked.keyword, scope=scope, k=len(documents))
@@ -161,7 +210,7 @@ async def _search(asked: SearchInput, library: Library, scope: str) -> _Output:
     else:
         found = [(id_, one.text) for id_, one in allowed.items()]
     lines = [
-        f"{_head(documents[id_])}\n{untrusted(text, id_, limit=700)}"
+        f"{_head(documents[id_])}\n{untrusted(text, id_, limit=_SNIPPET)}"
         for id_, text in found[:_FOUND]
     ]
     if len(found) > _FOUND:
@@ -192,34 +241,32 @@ def _comparison(asked: SearchInput) -> Callable[[Document], bool]:
 
 
 def _number(name: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text.strip().lstrip("$€£").replace(",", ""))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
+    number = text.strip().lstrip("$€£").strip()
+    if not _NUMBER.fullmatch(number):
         raise _UseError(f"{name} is {text[:40]!r}; give a number such as 5000")
-    return number
+    return Decimal(number.replace(",", ""))
 
 
 async def _read(asked: ReadInput, library: Library, scope: str) -> _Output:
-    document = await library.document(asked.document_id, scope)
+    document = await library.document(asked.document_id.strip(), scope)
     if document is None:
         ids = [one.id for one in await library.documents(scope)]
         guess = did_you_mean(asked.document_id, ids)
         raise _UseError(f"there is no document {asked.document_id[:80]!r}{guess}; search first")
-    pages = max(1, -(-len(document.text) // PAGE))
-    if asked.page > pages:
-        raise _UseError(f"{document.id} has {pages} page{'s' * (pages > 1)}")
-    text = document.text[(asked.page - 1) * PAGE : asked.page * PAGE]
-    more = f"\n(page {asked.page} of {pages})" if pages > 1 else ""
-    said = f"{_head(document)}\n{untrusted(text, document.id, limit=PAGE)}{more}"
+    pages = [*pieces_of(document.text, PAGE)]
+    if not 1 <= asked.page <= len(pages):
+        raise _UseError(f"{document.id} has {len(pages)} page{'s' * (len(pages) > 1)}")
+    # Notes in place of what addresses a model may be longer than that was, and nothing gets lost.
+    text = untrusted(pages[asked.page - 1], document.id, limit=10 * PAGE)
+    more = f"\n(page {asked.page} of {len(pages)})" if len(pages) > 1 else ""
+    said = f"{_head(document)}\n{text}{more}"
     return _Output(said, (document.id,))
 
 
 async def _count(asked: StatisticsInput, library: Library, scope: str) -> _Output:
     documents = await library.documents(scope)
-    _check_kind(asked.kind, documents)
-    chosen = [one for one in documents if not asked.kind or one.kind == asked.kind.casefold()]
+    kind = _kind_of(asked.kind, documents)
+    chosen = [one for one in documents if kind in ("", one.kind)]
     kinds = Counter(one.kind for one in chosen)
     lines = [f"{len(chosen)} documents: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}"]
     totals: dict[str, list[Decimal]] = defaultdict(list)
@@ -239,20 +286,27 @@ async def _count(asked: StatisticsInput, library: Library, scope: str) -> _Outpu
 
 async def _calculate(asked: CalculatorInput, library: Library, scope: str) -> _Output:
     try:
-        value = calculate(asked.expression)
+        value, is_rounded = calculated(asked.expression)
     except CalculationError as error:
         raise _UseError(str(error)) from error
-    return _Output(f"Result: {shown(value)}", expression=asked.expression.strip(), value=value)
+    text = f"Result: {shown(value)}{' (rounded)' * is_rounded}"
+    return _Output(text, expression=asked.expression.strip(), value=value)
 
 
-def _check_kind(kind: str, documents: Sequence[Document] | Any) -> None:
+def _kind_of(text: str, documents: Iterable[Document]) -> str:
+    """Return the kind that is meant, `invoice` by `Invoices` too; empty if none is asked for."""
     kinds = sorted({one.kind for one in documents})
-    if kind and kind.casefold() not in kinds:
-        raise _UseError(f"there is no kind {kind[:40]!r}; there are: {', '.join(kinds)}")
+    kind = text.strip().casefold()
+    for meant in (kind, kind.removesuffix("s"), f"{kind.removesuffix('ies')}y"):
+        if meant in ("", *kinds):
+            return meant
+    raise _UseError(f"there is no kind {text[:40]!r}; there are: {', '.join(kinds)}")
 
 
 def _head(document: Document) -> str:
-    parts = [document.id, document.title, document.kind, str(document.date or "no date")]
+    # The title of an upload is a stranger's as well: the name of a file.
+    title, _ = without_instructions(" ".join(seen(document.title).split())[:_TITLE])
+    parts = [document.id, title, document.kind, str(document.date or "no date")]
     if document.amount is not None:
         parts.append(f"total {shown(document.amount)} {document.currency}".rstrip())
     return " | ".join(parts)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
+_MOST_PARTS = 5_000  # of an archive
 _LIBRARIES = {".pdf": "pypdf", ".docx": "docx", ".xlsx": "openpyxl"}
 
 
@@ -72,7 +73,11 @@ def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
     with zipfile.ZipFile(content) as archive:
         parts = archive.infolist()
         most = order["unpacked_megabytes"] * 1_000_000
-        if len(parts) > 5_000 or sum(part.file_size for part in parts) > most:
+        if len(parts) > _MOST_PARTS:
+            raise _RefusedError(
+                f"is made of {len(parts):,} parts; at most {_MOST_PARTS:,} are read"
+            )
+        if sum(part.file_size for part in parts) > most:
             raise _RefusedError(f"unpacks to more than {order['unpacked_megabytes']} MB")
         for part in parts:
             if part.file_size > 1_000_000 + order["ratio"] * part.compress_size:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
 from collections.abc import AsyncIterator
 from datetime import date
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from demos.document_assistant.calculator import calculate
 from demos.document_assistant.library import Document, Library, shipped
+from demos.document_assistant.pieces import pieces_of
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever
+from infra.errors import ConfigError
+from tests.support.cancelling import cancel_sometime
 
 
 @pytest.fixture
@@ -92,3 +99,82 @@ async def test_a_long_document_is_found_in_each_part(library: Library) -> None:
     for number in (0, 1500, 2999):
         (found,) = await library.retrieve(f"w{number}", scope="s1")
         assert len(found.text) <= 2000
+
+
+async def test_many_may_open_it_at_once(address: str) -> None:
+    async def found() -> str:
+        database = Database(address)
+        async with HybridRetriever(database, "documents") as retriever:
+            library = await Library.open(database, retriever)
+            (first, *_) = await library.retrieve("cleaning contract")
+        await database.close()
+        return first.document_id
+
+    assert set(await asyncio.gather(*(found() for _ in range(5)))) == {"doc_contract_cleaning"}
+
+
+async def test_many_uploads_at_once(library: Library) -> None:
+    uploads = [upload(f"Gauze {n % 2}", "s1", f"bill{n % 4}") for n in range(12)]
+    await asyncio.gather(*map(library.add, uploads))
+    listed = [one for one in await library.documents("s1") if one.scope]
+    assert [one.id for one in listed] == ["bill0", "bill1", "bill2", "bill3"]
+    found = await library.retrieve("gauze", scope="s1", k=9)
+    assert {(one.document_id, one.text) for one in found} == {(one.id, one.text) for one in listed}
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_an_upload_is_there_as_a_whole_or_not_at_all(library: Library, seed: int) -> None:
+    chance = random.Random(seed)
+    for number in range(6):
+        new = upload(f"Form number{number}.", "s1")
+        await cancel_sometime(library.add(new), chance, steps=40)
+        listed = await library.document("bill", "s1")
+        found = await library.retrieve("form number", scope="s1", k=1)
+        assert [one.text for one in found] == ([listed.text] if listed else [])
+    await library.add(upload("The last form.", "s1"))
+    (found_last,) = await library.retrieve("form", scope="s1", k=1)
+    assert found_last.text == "The last form."
+    await library.forget("s1")
+    assert await library.retrieve("form number", scope="s1", k=1) == []
+
+
+async def test_one_long_upload_does_not_hide_the_others(library: Library) -> None:
+    await library.add(upload("Cleaning contract price.\n\n" + "Cleaning. " * 20_000, "s1"))
+    found = await library.retrieve("price of the cleaning contract", scope="s1", k=3)
+    assert "doc_contract_cleaning" in {one.document_id for one in found}
+
+
+async def test_how_much_a_session_may_upload(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("demos.document_assistant.library.MOST_CHARACTERS", 5_000)
+    half = "x" * 2_500
+    await library.add(upload(half, "s1", "one"))
+    await library.add(upload(half, "s1", "one"))
+    await library.add(upload(half, "s1", "two"))
+    with pytest.raises(ConfigError, match="at most 5,000 characters together"):
+        await library.add(upload("x", "s1", "three"))
+    await library.add(upload("x", "s2", "one"))
+    monkeypatch.setattr("demos.document_assistant.library.MOST_UPLOADS", 1)
+    await library.add(upload("y", "s2", "one"))
+    with pytest.raises(ConfigError, match="a session has at most 1 uploads"):
+        await library.add(upload("x", "s2", "two"))
+
+
+@pytest.mark.parametrize(("id_", "scope"), [("bill", ""), ("doc_claim_7731", "s1")])
+async def test_what_is_no_upload(library: Library, id_: str, scope: str) -> None:
+    with pytest.raises(ValueError, match="is no upload"):
+        await library.add(upload("x", scope, id_))
+
+
+@given(st.text("ab .\n", max_size=300), st.integers(4, 40))
+def test_pieces_are_the_text(text: str, most: int) -> None:
+    pieces = list(pieces_of(text, most))
+    assert "".join(pieces) == text
+    assert all(len(piece) <= most for piece in pieces)
+
+
+def test_a_number_is_in_one_piece() -> None:
+    numbers = [f"{n},{n}" for n in range(100, 999)]
+    pieces = pieces_of(" ".join(numbers), 50)
+    assert [number for piece in pieces for number in piece.split()] == numbers

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
+import resource
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import filelock
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from demos.document_assistant.tool_log import ToolLogger
 from infra.errors import StorageError
+from tests.conftest import REPOSITORY
 
 LINE = re.compile(r"(\S+) INFO tool:(\w+) session=(\S+) input=(.*) output=(.*)")
 
@@ -83,3 +89,80 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "logs").touch()
     with pytest.raises(StorageError, match=r"logs.tools\.log cannot be written: "):
         logger(tmp_path / "logs" / "tools.log").log("calculator", "1", "1")
+
+
+def test_a_month_that_is_kept_is_never_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "tools.log"
+    times = ("2026-10-30T00:00:00", "2026-11-01T00:00:00", "2026-10-31T23:59:59")
+    log = logger(file, *times, "2026-11-01T00:00:01", "2026-11-01T00:00:02")
+    for number in range(5):
+        log.log("calculator", f"call {number}", "")
+    files = sorted(tmp_path.glob("tools*.log"))
+    assert [one.name for one in files] == [
+        *("tools.2026-10.2.log", "tools.2026-10.log", "tools.2026-11.log", "tools.log"),
+    ]
+    written = "".join(one.read_text() for one in files)
+    assert sorted(re.findall("call [0-9]", written)) == [f"call {number}" for number in range(5)]
+    assert all(len({line[:7] for line in one.read_text().splitlines()}) == 1 for one in files)
+
+
+def test_the_time_is_that_of_writing(tmp_path: Path) -> None:
+    """A line that waited for another process while a month began is one of the new month."""
+    file = tmp_path / "tools.log"
+    lock = filelock.FileLock(tmp_path / ".tools.log.lock")
+    taken: list[bool] = []
+
+    def now() -> datetime:
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            taken.append(True)
+        return at("2026-11-23T10:12:25")
+
+    ToolLogger(file, now=now).log("calculator", "1", "1")
+    assert taken == [True]
+
+
+def test_a_line_that_a_killed_process_left_unfinished(tmp_path: Path) -> None:
+    file = tmp_path / "tools.log"
+    file.write_text("2026-11-23T10:1")
+    logger(file).log("calculator", "1", "2")
+    logger(file, "2026-12-01T00:00:00").log("calculator", "3", "4")
+    kept = (tmp_path / "tools.2026-11.log").read_text().splitlines()
+    assert kept[0] == "2026-11-23T10:1"
+    assert LINE.fullmatch(kept[1])
+    assert len(file.read_text().splitlines()) == 1
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "tools.log"
+    logger(file).log("calculator", "1", "2")
+    before = file.read_text()
+    earlier = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+    try:
+        with pytest.raises(StorageError, match=r"tools\.log cannot be written: "):
+            logger(file).log("calculator", "1", "2")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, earlier)
+    assert file.read_text() == before
+    logger(file).log("calculator", "1", "2")
+    assert file.read_text() == before * 2
+
+
+def test_several_processes_write_whole_lines(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from datetime import UTC, datetime\n"
+        "from demos.document_assistant.tool_log import ToolLogger\n"
+        "log = ToolLogger(Path(sys.argv[1]), now=lambda: datetime.now(UTC))\n"
+        "for number in range(100): log.log('calculator', 'x' * 500, str(number))"
+    )
+    file = tmp_path / "tools.log"
+    command = [sys.executable, "-c", program, str(file)]
+    running = [subprocess.Popen(command, cwd=REPOSITORY) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    lines = file.read_text().splitlines()
+    assert len(lines) == 300
+    assert all(LINE.fullmatch(line) for line in lines)
