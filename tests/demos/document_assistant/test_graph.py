@@ -168,6 +168,33 @@ async def test_a_calculation_without_the_calculator_is_asked_for_once_more(
     assert sum(asked_again(call) for call in provider.calls) == 2
 
 
+def told_to_look(request: SeenRequest) -> bool:
+    return "Call document_search now" in request.text
+
+
+async def test_an_answer_without_a_look_is_sent_back(opens: Opens, provider: FakeProvider) -> None:
+    sort_as(provider, "qa")
+    looks = {"name": "document_search", "args": {"keyword": "visiting hours"}}
+    provider.when(has_results, calls(ANSWER))
+    provider.when(told_to_look, calls(looks))
+    provider.when(None, calls(ANSWER))
+    async with opens() as assistant:
+        answer = await assistant.process_message("Which colour?")
+    assert isinstance(answer.response, AnswerResponse)
+    assert list(answer.tools_used) == ["document_search"]
+    assert "doc_policy_visitors" in answer.response.sources
+    assert answer.response.confidence == 0.7
+
+
+async def test_small_talk_needs_no_document(opens: Opens, provider: FakeProvider) -> None:
+    sort_as(provider, "unknown")
+    provider.when(None, calls(ANSWER))
+    async with opens() as assistant:
+        answer = await assistant.process_message("Thank you!")
+    assert list(answer.tools_used) == []
+    assert len(provider.calls) == 2, "its intent, and a reply"
+
+
 async def test_no_calculation_no_number(opens: Opens, provider: FakeProvider) -> None:
     """The model insists on a wrong expression, and hands in a draft each time."""
     sort_as(provider, "calculation")
