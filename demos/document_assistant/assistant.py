@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from demos.document_assistant.session_file import session_file, write_session
 from demos.document_assistant.state import AgentState, MessageAnnotation, OnStep, Services
 from demos.document_assistant.tool_log import ToolLogger
 from demos.document_assistant.tools import tools_of
-from demos.document_assistant.uploads import read_upload
+from demos.document_assistant.uploads import read_upload_async
 from demos.toolkit.database import Database
 from demos.toolkit.embeddings import Embedder
 from demos.toolkit.retrieval import HybridRetriever
@@ -361,7 +360,7 @@ class DocumentAssistant:
             UploadError: The file cannot be read, or is beyond a limit.
         """
         await self._store.session(session_id, user_id)
-        document = await asyncio.to_thread(read_upload, Path(path), scope=session_id)
+        document = await read_upload_async(Path(path), scope=session_id)
         await self._library.add(document)
         self._log.info("upload", session_id, document=document.id, characters=len(document.text))
         return document

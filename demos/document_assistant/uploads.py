@@ -12,12 +12,15 @@ import stat
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from demos.document_assistant.library import Document, amount_of, kind_of, shipped
+from demos.toolkit.database import SETTING
 from demos.toolkit.guard import seen
+from infra.config import KEY_NAMES, read_variables
 from infra.errors import ConfigError
 from infra.files.text import well_formed
 
@@ -157,6 +160,11 @@ def _decoded(content: bytes, name: str) -> str:
     raise UploadError(f"{name} is no text, whatever its name says")
 
 
+def _without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    secret = {SETTING, *(name for names in KEY_NAMES.values() for name in names)}
+    return {name: value for name, value in variables.items() if name not in secret}
+
+
 async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
     order = json.dumps({"kind": kind, **asdict(limits)}).encode()
     child = await asyncio.create_subprocess_exec(
@@ -165,6 +173,7 @@ async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=_ROOT,
+        env=_without_secrets(read_variables()),
     )
     try:
         async with asyncio.timeout(limits.seconds):

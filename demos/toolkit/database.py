@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 
 import filelock
-from sqlalchemy import URL, MetaData, event, make_url, text
+from sqlalchemy import URL, ExceptionContext, MetaData, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -74,6 +74,7 @@ class Database:
             else:
                 self._engine = create_async_engine(self.url, pool_size=_CONNECTIONS)
                 event.listen(self._engine.sync_engine, "connect", _set_up_sqlite)
+                event.listen(self._engine.sync_engine, "handle_error", _keep_connection)
         return self._engine
 
     @asynccontextmanager
@@ -236,6 +237,16 @@ def _set_up_sqlite(connection: sqlite3.Connection, record: object) -> None:
     for setting in ("journal_mode = WAL", f"busy_timeout = {_BUSY}", "foreign_keys = ON"):
         cursor.execute(f"PRAGMA {setting}")
     cursor.close()
+
+
+def _keep_connection(context: ExceptionContext) -> None:
+    """Have a connection whose use was cancelled rolled back, and not thrown away.
+
+    Its thread finishes the statement first. Thrown away with a cursor that somebody still holds, it
+    would keep the lock on the file until that is collected.
+    """
+    if isinstance(context.original_exception, asyncio.CancelledError):
+        context.is_disconnect = False
 
 
 def _digest(name: str) -> bytes:

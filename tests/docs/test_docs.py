@@ -31,7 +31,7 @@ def test_the_help_in_the_docs_is_that_of_the_programs() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_flag_that_a_page_names_exists(page: Path) -> None:
     known = set(re.findall(r"--[a-z][a-z_-]+", make_parser().format_help()))
-    folders = ("benchmarks", "evals/cli", "demos")
+    folders = ("benchmarks", "evals/cli", "demos", "scripts")
     programs = [file for name in folders for file in (REPOSITORY / name).rglob("*.py")]
     for program in (PAGE, *programs):
         known |= set(re.findall(r"--[a-z][a-z-]+", program.read_text(encoding="utf-8")))
