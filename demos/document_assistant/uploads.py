@@ -23,6 +23,7 @@ from demos.toolkit.guard import seen
 from infra.config import KEY_NAMES, read_variables
 from infra.errors import ConfigError
 from infra.files.text import well_formed
+from infra.finishing import finished
 
 KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 
@@ -181,7 +182,7 @@ async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
     except TimeoutError:
         raise UploadError(f"{name} takes longer than {limits.seconds} s to read") from None
     finally:
-        await asyncio.shield(_ended(child))
+        await finished(_ended(child))
     try:
         answer: dict[str, Any] = json.loads(said)
     except ValueError:

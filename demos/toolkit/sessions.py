@@ -10,7 +10,13 @@ from enum import StrEnum
 from typing import Any
 
 import aiosqlite
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+)
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -37,6 +43,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from demos.toolkit.database import Database, LockTakenError
 from demos.toolkit.guard import new_id, valid_id
 from infra.errors import ConfigError
+from infra.finishing import finished
 
 _TABLES = MetaData()
 _SESSIONS = Table(
@@ -131,6 +138,35 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class _SqliteCheckpoints(AsyncSqliteSaver):
+    """LangGraph's, whose writes come to their end also when they are cancelled.
+
+    All sessions share its one connection: a transaction that is left in the middle would lock the
+    file for everybody.
+    """
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await finished(super().aput(config, checkpoint, metadata, new_versions))
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await finished(super().aput_writes(config, writes, task_id, task_path))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await finished(super().adelete_thread(thread_id))
+
+
 class SessionStore:
     """Conversations and the checkpoints of their graphs, in one database.
 
@@ -183,7 +219,7 @@ class SessionStore:
             else:
                 connection = await stack.enter_async_context(aiosqlite.connect(database.path))
                 await connection.execute("PRAGMA busy_timeout = 30000")
-                checkpointer = AsyncSqliteSaver(connection, serde=serde)
+                checkpointer = _SqliteCheckpoints(connection, serde=serde)
             async with database.lock("checkpoints", patience=60):
                 await checkpointer.setup()
             yield cls(database, checkpointer, now)

@@ -20,6 +20,7 @@ from exaid_core.trace.events import EventKind, TraceEvent
 from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.errors import ConfigError, LimitExceeded
+from infra.finishing import finished
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Event, Observer, Summarised
 from mdagents.records.folder import case_files
@@ -142,13 +143,8 @@ class CaseObservers:
         if len(self._events) <= _MOST_AT_ONCE:
             self._try(self._write_trace)
             return
-        # A thread pays off for large files only. Even when cancelled it is awaited.
-        writing = asyncio.ensure_future(asyncio.to_thread(self._try, self._write_trace))
-        try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            await asyncio.wait([writing])
-            raise
+        # A thread pays off for large files only.
+        await finished(asyncio.to_thread(self._try, self._write_trace))
 
     def is_kept_from_finishing(self) -> bool:
         """Return whether EXAID has text left that a limit of the run keeps it from."""

@@ -8,12 +8,14 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import END, START, StateGraph
 
 from demos.toolkit.database import Database
@@ -274,6 +276,31 @@ async def test_cancelled_at_any_moment(database: Database) -> None:
         assert (await store.session(session.id)).turns == len(messages) / 2, "none is half there"
     assert cancelled > 5
     assert said > 0, "some came before the cancellation"
+
+
+async def test_checkpoints_that_are_cancelled_lock_nothing(
+    store: SessionStore, address: str
+) -> None:
+    saver = store.checkpointer
+    chance = random.Random(23)
+    cancelled = 0
+    other = Database(address)
+    for number in range(90):
+        config: RunnableConfig = {
+            "configurable": {"thread_id": f"t{number}", "checkpoint_ns": "", "checkpoint_id": "c"}
+        }
+        writes = [("a", 1), ("b", "two")]
+        writing: tuple[Coroutine[Any, Any, Any], ...] = (
+            saver.aput(config, empty_checkpoint(), {}, {}),
+            saver.aput_writes(config, writes, "task"),
+            saver.adelete_thread(f"t{number - 1}"),
+        )
+        for each in writing:
+            cancelled += await cancel_sometime(each, chance, 8)
+        async with asyncio.timeout(5), other.begin() as connection:
+            await connection.exec_driver_sql("UPDATE sessions SET turns = 0")
+    await other.close()
+    assert cancelled > 30
 
 
 async def test_two_that_open_a_new_database_at_once(address: str) -> None:
