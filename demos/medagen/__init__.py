@@ -1,0 +1,1 @@
+"""Medagen: triage of complaints in Vietnamese and English. Not a medical device."""
