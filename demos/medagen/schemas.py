@@ -9,6 +9,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
+_ID = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+
+
 class Level(StrEnum):
     """How soon somebody needs care, the least urgent first."""
 
@@ -75,7 +78,7 @@ class PatientInfo(BaseModel):
 
     age: float | None = Field(None, ge=0, le=130)
     """Years; 0.25 for a baby of three months."""
-    is_pregnant: bool | None = Field(None, alias="pregnant", validation_alias="pregnant")
+    pregnant: bool | None = None
     chronic_conditions: tuple[str, ...] = ()
     """In words, of either language."""
 
@@ -151,8 +154,8 @@ class TriageRequest(BaseModel):
     text: str = Field("", max_length=4_000)
     image_url: str | None = Field(None, max_length=2_000)
     """`https://…`"""
-    user_id: str = Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
-    session_id: str | None = Field(None, pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+    user_id: str = Field(pattern=_ID)
+    session_id: str | None = Field(None, pattern=_ID)
     """None: a new conversation."""
 
 
