@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-
 _ID = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
 
@@ -55,19 +54,19 @@ class VitalSigns(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    temperature_celsius: float | None = Field(None, ge=20, le=46)
+    temperature_celsius: float | None = Field(default=None, ge=20, le=46)
     """°C."""
-    heart_rate: float | None = Field(None, ge=0, le=350)
+    heart_rate: float | None = Field(default=None, ge=0, le=350)
     """Beats a minute."""
-    respiratory_rate: float | None = Field(None, ge=0, le=150)
+    respiratory_rate: float | None = Field(default=None, ge=0, le=150)
     """Breaths a minute."""
-    oxygen_saturation: float | None = Field(None, ge=0, le=100)
+    oxygen_saturation: float | None = Field(default=None, ge=0, le=100)
     """Per cent."""
-    systolic_bp: float | None = Field(None, ge=0, le=350)
+    systolic_bp: float | None = Field(default=None, ge=0, le=350)
     """mmHg."""
-    diastolic_bp: float | None = Field(None, ge=0, le=250)
+    diastolic_bp: float | None = Field(default=None, ge=0, le=250)
     """mmHg."""
-    glucose_mmol_l: float | None = Field(None, ge=0, le=100)
+    glucose_mmol_l: float | None = Field(default=None, ge=0, le=100)
     """mmol/L."""
 
 
@@ -76,7 +75,7 @@ class PatientInfo(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    age: float | None = Field(None, ge=0, le=130)
+    age: float | None = Field(default=None, ge=0, le=130)
     """Years; 0.25 for a baby of three months."""
     pregnant: bool | None = None
     chronic_conditions: tuple[str, ...] = ()
@@ -88,10 +87,10 @@ class TriageInput(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    symptoms: tuple[Annotated[str, Field(max_length=4_000)], ...] = Field((), max_length=50)
+    symptoms: tuple[Annotated[str, Field(max_length=4_000)], ...] = Field(default=(), max_length=50)
     """Complaints in words of either language, or ids of flags such as `chest_pain`."""
     symptom_severity: Severity | None = None
-    duration_days: float | None = Field(None, ge=0, le=40_000)
+    duration_days: float | None = Field(default=None, ge=0, le=40_000)
     vital_signs: VitalSigns = VitalSigns()
     patient_info: PatientInfo = PatientInfo()
 
@@ -140,7 +139,7 @@ class CvFindings(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    predictions: tuple[Prediction, ...] = Field((), max_length=20)
+    predictions: tuple[Prediction, ...] = Field(default=(), max_length=20)
     """The most probable first."""
     error: str | None = None
     """Why there are none."""
@@ -151,11 +150,11 @@ class TriageRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str = Field("", max_length=4_000)
-    image_url: str | None = Field(None, max_length=2_000)
+    text: str = Field(default="", max_length=4_000)
+    image_url: str | None = Field(default=None, max_length=2_000)
     """`https://…`"""
     user_id: str = Field(pattern=_ID)
-    session_id: str | None = Field(None, pattern=_ID)
+    session_id: str | None = Field(default=None, pattern=_ID)
     """None: a new conversation."""
 
 

@@ -1,0 +1,327 @@
+"""The rules of triage: what is said and measured -> a level, and why.
+
+They are data (rules.yaml); this reads them and tells which hold. Nothing that is known lowers a
+level, and what no rule knows is seen by somebody: only what is clearly mild is self-care.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from demos.medagen.denial import standing
+from demos.medagen.lexicon import Found, Lexicon
+from demos.medagen.measurements import measured
+from demos.medagen.schemas import (
+    Fired,
+    Language,
+    Level,
+    RulesResult,
+    Severity,
+    TriageInput,
+    VitalSigns,
+    highest,
+)
+from demos.medagen.words import split
+
+_FILE = Path(__file__).with_name("rules.yaml")
+_UNLESS = "unless "
+_UNITS = {
+    "temperature": ("temperature_celsius", "°C"),
+    "systolic": ("systolic_bp", "mmHg"),
+    "pulse": ("heart_rate", "/min"),
+    "breaths": ("respiratory_rate", "/min"),
+    "oxygen": ("oxygen_saturation", "%"),
+    "glucose": ("glucose_mmol_l", "mmol/L"),
+}
+_NAMES = {
+    "temperature": {"en": "temperature", "vi": "nhiệt độ"},
+    "systolic": {"en": "blood pressure", "vi": "huyết áp"},
+    "pulse": {"en": "pulse", "vi": "mạch"},
+    "breaths": {"en": "breathing", "vi": "nhịp thở"},
+    "oxygen": {"en": "oxygen saturation", "vi": "độ bão hòa oxy"},
+    "glucose": {"en": "blood sugar", "vi": "đường huyết"},
+}
+_NOTHING_KNOWN = {
+    "en": "No rule knows what is said; somebody should look at it.",
+    "vi": "Không có quy tắc nào nhận ra triệu chứng này; nên đi khám.",
+}
+_EXPLAINED = 3
+"""Rules that the reasoning tells of."""
+
+
+class _Phrases(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    en: tuple[str, ...] = ()
+    vi: tuple[str, ...] = ()
+
+
+class Rule(BaseModel):
+    """A rule, as it stands in rules.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    flag: str = ""
+    """Of several rules that warn of one thing; empty: the id."""
+    level: Level
+    source: str
+    en: tuple[str, ...] = ()
+    vi: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    with_: tuple[str, ...] = Field(default=(), alias="with")
+    and_: tuple[str, ...] = Field(default=(), alias="and")
+    if_: Mapping[str, Any] = Field(default={}, alias="if")
+    says: Mapping[Language, str]
+    example: Mapping[Language, str]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    words: Mapping[str, str]
+    complaints: Mapping[str, _Phrases]
+    conditions: Mapping[str, _Phrases]
+    rules: tuple[Rule, ...]
+    real_words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of somebody."""
+
+    age: float | None
+    is_pregnant: bool
+    days: float | None
+    vital_signs: VitalSigns
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Rules, complaints and conditions whose phrases stand in a message -> the words."""
+
+
+class Rules:
+    """The rules of a file.
+
+    Args:
+        text: YAML as that of rules.yaml.
+    """
+
+    def __init__(self, text: str) -> None:
+        read = _File.model_validate(yaml.safe_load(text))
+        self.rules = read.rules
+        self._conditions = frozenset(read.conditions)
+        concepts: dict[str, list[str]] = {}
+        for name, phrases in [*read.complaints.items(), *read.conditions.items()]:
+            concepts[name] = [*phrases.en, *phrases.vi]
+        for rule in read.rules:
+            if rule.en or rule.vi:
+                concepts[rule.id] = [*rule.en, *rule.vi]
+            if rule.unless:
+                concepts[_UNLESS + rule.id] = list(rule.unless)
+        words = {f"{{{name}}}": alternatives for name, alternatives in read.words.items()}
+        self._lexicon = Lexicon(
+            {name: [_filled(one, words) for one in all_] for name, all_ in concepts.items()},
+            real_words=read.real_words.split(),
+        )
+        self._check_names(set(concepts))
+
+    def _check_names(self, names: set[str]) -> None:
+        for rule in self.rules:
+            unknown = {*rule.with_, *rule.and_, *rule.if_.get("chronic", ())} - names
+            unknown -= {other.id for other in self.rules}
+            if unknown:
+                raise ValueError(f"rule {rule.id} names {', '.join(unknown)}, which is not there")
+
+    def evaluate(self, given: TriageInput, language: Language) -> RulesResult:
+        """Return what the rules say of complaints and facts.
+
+        Args:
+            given: The complaints, in words of either language, and what is known besides.
+            language: What the reasoning is in.
+        """
+        found = measured(given.symptoms)
+        info = given.patient_info
+        vital_signs = found.vital_signs.model_copy(
+            update=given.vital_signs.model_dump(exclude_none=True)
+        )
+        known = _Known(
+            age=info.age if info.age is not None else found.age,
+            is_pregnant=bool(info.pregnant) or found.is_pregnant,
+            days=_longest(given.duration_days, found.duration_days),
+            vital_signs=vital_signs,
+            said=self._said(given.symptoms, info.chronic_conditions),
+        )
+        return self._judged(known, given.symptom_severity, language)
+
+    def screen(self, messages: Sequence[str], language: Language) -> RulesResult:
+        """Return what the rules say of all that somebody has written in a conversation.
+
+        Args:
+            messages: In their order.
+            language: What the reasoning is in.
+        """
+        found = measured(messages)
+        known = _Known(
+            found.age,
+            found.is_pregnant,
+            found.duration_days,
+            found.vital_signs,
+            self._said(messages, ()),
+        )
+        return self._judged(known, None, language)
+
+    def _said(self, messages: Sequence[str], conditions: Sequence[str]) -> dict[str, str]:
+        said: dict[str, str] = {}
+        for text in messages:
+            words = split(text)
+            found = self._lexicon.find(words)
+            for one in standing(words, self._meant(found)):
+                said.setdefault(one.concept, " ".join(words.words[one.start : one.end]))
+        for text in conditions:  # a list of what somebody has: nothing in it is denied
+            for one in self._lexicon.find(split(text)):
+                if one.concept in self._conditions:
+                    said.setdefault(one.concept, text)
+        return said
+
+    @staticmethod
+    def _meant(found: Sequence[Found]) -> list[Found]:
+        """Leave out what is part of words that mean something else."""
+        other: dict[str, list[Found]] = {}
+        for one in found:
+            if one.concept.startswith(_UNLESS):
+                other.setdefault(one.concept.removeprefix(_UNLESS), []).append(one)
+        return [
+            one
+            for one in found
+            if not one.concept.startswith(_UNLESS)
+            and not any(
+                one.start < each.end and each.start < one.end for each in other.get(one.concept, ())
+            )
+        ]
+
+    def _judged(self, known: _Known, severity: Severity | None, language: Language) -> RulesResult:
+        held: dict[str, str] = {}
+        # A rule may name another one: those that stand below what they name come in a later round.
+        for _ in range(3):
+            for rule in self.rules:
+                if rule.id not in held and (because := _holds(rule, known, held, language)):
+                    held[rule.id] = because
+        fired = [
+            Fired(
+                rule=rule.id,
+                flag=rule.flag or rule.id,
+                level=rule.level,
+                because=held[rule.id],
+                source=rule.source,
+            )
+            for rule in self.rules
+            if rule.id in held
+        ]
+        if severity is Severity.SEVERE and "severe_symptoms" not in held:
+            severe = next(rule for rule in self.rules if rule.id == "severe_symptoms")
+            fired.append(
+                Fired(
+                    rule=severe.id,
+                    flag=severe.id,
+                    level=severe.level,
+                    because=severity.value,
+                    source=severe.source,
+                )
+            )
+        fired.sort(key=lambda one: -one.level.rank)
+        level = highest([one.level for one in fired] or [Level.ROUTINE])
+        if severity is Severity.MODERATE:
+            level = highest([level, Level.ROUTINE])
+        flags = [one.flag for one in fired if one.level.rank >= Level.URGENT.rank]
+        return RulesResult(
+            triage_level=level,
+            red_flags=tuple(dict.fromkeys(flags)),
+            fired=tuple(fired),
+            reasoning=self._reasoning(fired, language),
+        )
+
+    def _reasoning(self, fired: Sequence[Fired], language: Language) -> str:
+        says = {rule.id: rule.says[language] for rule in self.rules}
+        sentences = dict.fromkeys(says[one.rule] for one in fired if one.level is fired[0].level)
+        return " ".join(list(sentences)[:_EXPLAINED]) or _NOTHING_KNOWN[language.value]
+
+
+@cache
+def shipped_rules() -> Rules:
+    """Return the rules of Medagen."""
+    return Rules(_FILE.read_text(encoding="utf-8"))
+
+
+def _filled(phrase: str, words: Mapping[str, str]) -> str:
+    for name, alternatives in words.items():
+        phrase = phrase.replace(name, alternatives)
+    return phrase
+
+
+def _longest(*days: float | None) -> float | None:
+    return max((each for each in days if each is not None), default=None)
+
+
+def _holds(rule: Rule, known: _Known, held: Mapping[str, str], language: Language) -> str:
+    """Return what a rule holds for; empty: it does not."""
+    because: list[str] = []
+    if rule.en or rule.vi:
+        if rule.id not in known.said:
+            return ""
+        because.append(known.said[rule.id])
+    for names in (rule.with_, rule.and_):
+        words = next((said for said in _of(names, known, held, rule.id) if said), "")
+        if names and not words:
+            return ""
+        because.append(words)
+    facts = list(_facts(rule.if_, known, language))
+    if "" in facts:
+        return ""
+    return "; ".join(dict.fromkeys(filter(None, [*because, *facts])))
+
+
+def _of(names: Iterable[str], known: _Known, held: Mapping[str, str], own: str) -> Iterator[str]:
+    for name in names:
+        # A rule that needs more than its words counts only where it holds.
+        yield (
+            known.said.get(name, "") if name == own else held.get(name) or known.said.get(name, "")
+        )
+
+
+def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Iterator[str]:
+    """Yield a fact for each thing that a rule asks for, an empty one for what is not so."""
+    age = known.age
+    years = f"{age:.2g} {'tuổi' if language is Language.VIETNAMESE else 'years'}" if age else "0"
+    for name, value in asked.items():
+        if name == "age_below":
+            yield years if age is not None and age < value else ""
+        elif name == "age_from":
+            yield years if age is not None and age >= value else ""
+        elif name == "age_not_below":
+            yield " " if age is None else years if age >= value else ""
+        elif name == "pregnant":
+            word = "mang thai" if language is Language.VIETNAMESE else "pregnant"
+            yield word if known.is_pregnant else ""
+        elif name == "chronic":
+            yield next((known.said[each] for each in value if each in known.said), "")
+        elif name == "days_from":
+            days = known.days
+            unit = "ngày" if language is Language.VIETNAMESE else "days"
+            yield f"{days:.0f} {unit}" if days is not None and days >= value else ""
+        else:
+            yield _measurement(name, value, known.vital_signs, language)
+
+
+def _measurement(name: str, limit: float, signs: VitalSigns, language: Language) -> str:
+    kind, _, side = name.partition("_")
+    attribute, unit = _UNITS[kind]
+    value: float | None = getattr(signs, attribute)
+    if value is None or (value < limit if side == "from" else value >= limit):
+        return ""
+    return f"{_NAMES[kind][language.value]} {value:g} {unit}"

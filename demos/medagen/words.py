@@ -1,0 +1,78 @@
+"""Messages as words: lower case, with or without diacritics, in clauses, in a language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from demos.medagen.schemas import Language
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+|[.!?;:…\n(),/–—]")
+_APOSTROPHES = re.compile("['’‘ʼ`´]")
+_BREAKS = frozenset(".!?;:…\n()–—")
+_COMMON_VIETNAMESE = """
+toi minh em anh chi con chau ba me bo bi va khong ko hok cua cho may ngay nay hom qua gio roi thi la
+co duoc dc nhung nen voi tu luc rat dang da nguoi be vo chong ong dau sot ho non met kho tho ngua
+nong lanh nhieu it qua sao vay gi the nao mot hai ba bon nam
+"""
+_COMMON_ENGLISH = """
+the a an is are was my i im ive he she it his her have has had been and or for of in on with me you
+what when can cant this that just since about from at to do dont not no
+"""
+_VIETNAMESE = frozenset(_COMMON_VIETNAMESE.split())
+_ENGLISH = frozenset(_COMMON_ENGLISH.split())
+_MAY_BE_BOTH = _VIETNAMESE & _ENGLISH
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A message in pieces."""
+
+    words: Sequence[str]
+    """In lower case, and marks of punctuation that end or part clauses."""
+    folded: Sequence[str]
+    """Likewise without diacritics."""
+    language: Language
+    has_diacritics: bool
+    """Whether it is written with Vietnamese diacritics."""
+
+    def is_break(self, at: int) -> bool:
+        """Tell whether a clause ends at this place."""
+        return self.words[at] in _BREAKS
+
+
+@lru_cache(maxsize=20_000)
+def fold(word: str) -> str:
+    """Return a word without diacritics, `đ` as `d`."""
+    plain = unicodedata.normalize("NFD", word.replace("đ", "d").replace("Đ", "D"))
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+def split(text: str) -> Words:
+    """Return the words of a message."""
+    text = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower())
+    words = _TOKEN.findall(text.replace("_", " "))
+    folded = [fold(word) for word in words]
+    marked = sum(a != b for a, b in zip(words, folded, strict=True))
+    # An accent or two may stand in an English text: café.
+    has_diacritics = marked >= 2 or (marked > 0 and len(words) < 4)
+    return Words(words, folded, _language(folded, has_diacritics), has_diacritics)
+
+
+def _language(folded: Sequence[str], has_diacritics: bool) -> Language:
+    if has_diacritics:
+        return Language.VIETNAMESE
+    vietnamese = sum(word in _VIETNAMESE - _MAY_BE_BOTH for word in folded)
+    english = sum(word in _ENGLISH - _MAY_BE_BOTH for word in folded)
+    return Language.VIETNAMESE if vietnamese > english else Language.ENGLISH
+
+
+def language_of(texts: Sequence[str]) -> Language:
+    """Return what the last of the messages is written in that has words."""
+    for text in reversed(texts):
+        if any(letter.isalpha() for letter in text):
+            return split(text).language
+    return Language.ENGLISH
