@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -38,7 +38,11 @@ def guards(hosts: Sequence[str], token: str) -> list[Middleware]:
 
 
 class Guard:
-    """Asks for the token, and adds the headers that every answer has."""
+    """Asks for the token, and adds the headers that every answer has.
+
+    A socket that a browser opens must besides be of a page of this server: another site's page may
+    open one to any address, and the browser shows it the answers.
+    """
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -46,32 +50,50 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or have it answered."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
 
         async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        app: ASGIApp = self._app
-        if self._token:
-            # A browser sends a cookie to all ports: one view must not take that of another.
-            cookie = f"token-{request.url.port}"
-            in_address = request.query_params.get("token", "")
-            given = in_address or request.cookies.get(cookie, "")
-            if not secrets.compare_digest(given.encode(), self._token.encode()):
-                app = Response("give the token that was printed with the address", 401)
-            elif in_address and "text/html" in request.headers.get("accept", ""):
-                app = _without_token(request, cookie)
+        app = self._answer_to(HTTPConnection(scope))
         await app(scope, receive, send_with_headers)
 
+    def _answer_to(self, request: HTTPConnection) -> ASGIApp:
+        is_socket = request.scope["type"] == "websocket"
+        if is_socket and not _is_from_own_page(request):
+            return Response("a socket can be opened by a page of this server only", 403)
+        if not self._token:
+            return self._app
+        # A browser sends a cookie to all ports: one view must not take that of another.
+        cookie = f"token-{request.url.port}"
+        in_address = request.query_params.get("token", "")
+        given = in_address or request.cookies.get(cookie, "")
+        if not secrets.compare_digest(given.encode(), self._token.encode()):
+            return Response("give the token that was printed with the address", 401)
+        if in_address and not is_socket and "text/html" in request.headers.get("accept", ""):
+            return _without_token(request, cookie)
+        return self._app
 
-def _without_token(request: Request, cookie: str) -> Response:
+
+def _is_from_own_page(request: HTTPConnection) -> bool:
+    """Tell whether no page of another site asks; programs that are no browser name no origin."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return True
+    try:
+        netloc = urlsplit(origin).netloc
+    except ValueError:
+        return False
+    return netloc.lower() == request.headers.get("host", "").lower()
+
+
+def _without_token(request: HTTPConnection, cookie: str) -> Response:
     """Keep the token in a cookie, and send the browser to the address without it.
 
     Not by a redirect: to a page that is reached from another site's link that would be one more

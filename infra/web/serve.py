@@ -11,6 +11,9 @@ from starlette.types import ASGIApp
 
 from infra.web.address import SERVER
 
+LONGEST_MESSAGE = 2**16
+"""Bytes of a message that comes over a socket; a longer one ends the connection."""
+
 
 def server_of(app: ASGIApp, to_end: int) -> uvicorn.Server:
     """Make the server of an app; it runs until SIGINT, SIGTERM or its `should_exit`.
@@ -27,6 +30,8 @@ def server_of(app: ASGIApp, to_end: int) -> uvicorn.Server:
         server_header=False,
         headers=[("server", SERVER)],
         proxy_headers=False,
+        ws_max_size=LONGEST_MESSAGE,
+        ws_per_message_deflate=False,  # it takes memory for each socket
         timeout_graceful_shutdown=to_end,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_fault)
