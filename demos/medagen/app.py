@@ -1,0 +1,179 @@
+"""The web app of Medagen: its routes, and how it says no."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, WebSocket
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+
+from demos.medagen.chat import FAILED, NO_CONVERSATION, Assistant, Chat, sentence_of
+from demos.medagen.conversation import Conversation
+from demos.medagen.limits import Admission, BodyLimit, LimitError, Limits
+from demos.medagen.report import Reports
+from demos.medagen.schemas import Language, RulesResult, TriageInput, TriageRequest, TriageResult
+from demos.medagen.wording import Wording, load_wording
+from demos.toolkit.sessions import SessionBusyError, UnknownSessionError
+from infra.errors import BenchError, ConfigError
+from infra.web.address import LOOPBACK
+from infra.web.guard import guards
+
+_POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "connect-src 'self'; style-src 'self'; script-src 'self'; require-trusted-types-for 'script'"
+)
+_FILES = {
+    "page.html": "text/html",
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "report.css": "text/css",
+}
+_ERRORS = (HTTPException, RequestValidationError, BenchError, Exception)
+_SENTENCES = {404: "there is no such page", 405: "this address takes another method"}
+
+UserId = Annotated[str, Query(max_length=64)]
+
+
+def make_app(
+    assistant: Assistant,
+    *,
+    hosts: Sequence[str] = LOOPBACK,
+    token: str = "",
+    limits: Limits | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> FastAPI:
+    """Make the app.
+
+    Args:
+        assistant: What answers.
+        hosts: That are answered: see `guards`.
+        token: That they must give; empty for none.
+        limits: What a client may ask.
+        monotonic: The clock of the rates, seconds.
+    """
+    limits = limits or Limits()
+    admission = Admission(limits, monotonic)
+    wording = load_wording()
+    app = FastAPI(
+        title="Medagen",
+        description="Triage in Vietnamese and English. Not a medical device.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # their scripts are another site's
+        redoc_url=None,
+        # Of what patients write nothing goes to a collector, whatever the environment says.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+        middleware=[*guards(hosts, token), Middleware(BodyLimit, most=limits.body)],
+        exception_handlers=dict.fromkeys(_ERRORS, _refused),
+    )
+    app.include_router(_page(wording))
+    app.include_router(_api(assistant, admission, Reports(wording)))
+
+    @app.websocket("/ws/chat")
+    async def chat(socket: WebSocket) -> None:
+        try:
+            with admission.socket():
+                await socket.accept()
+                await Chat(socket, assistant, admission, _host_of(socket)).run()
+        except LimitError as error:
+            await socket.send_denial_response(_limited(error))
+
+    return app
+
+
+def _api(assistant: Assistant, admission: Admission, reports: Reports) -> APIRouter:
+    async def check_client(request: Request) -> None:
+        admission.check_client(_host_of(request))
+
+    api = APIRouter(prefix="/api", dependencies=[Depends(check_client)])
+
+    @api.post("/health-check")
+    async def health_check(request: TriageRequest) -> TriageResult:
+        """Answer a message, without the steps on the way."""
+        admission.check_user(request.user_id)
+        with admission.turn():
+            return await assistant.triage(request)
+
+    @api.post("/triage/rules")
+    def rules(given: TriageInput, language: Language = Language.VIETNAMESE) -> RulesResult:
+        """Return what the rules say; no model is asked."""
+        return assistant.rules(given, language)
+
+    @api.get("/conversations/{session_id}")
+    async def conversation(session_id: str, user_id: UserId) -> Conversation:
+        """Return a conversation of this user."""
+        admission.check_user(user_id)
+        return await assistant.conversation(session_id, user_id)
+
+    @api.get("/reports/{session_id}", response_class=Response)
+    async def report(session_id: str, user_id: UserId) -> Response:
+        """Return a conversation of this user to be printed."""
+        admission.check_user(user_id)
+        html = reports.html_of(await assistant.conversation(session_id, user_id))
+        return Response(html, media_type="text/html", headers={"content-security-policy": _POLICY})
+
+    return api
+
+
+def _page(wording: Wording) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+    folder = files("demos.medagen").joinpath("page")
+    texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _FILES}
+
+    @router.get("/")
+    async def page() -> Response:
+        headers = {"content-security-policy": _POLICY}
+        return Response(texts["page.html"], media_type="text/html", headers=headers)
+
+    @router.get("/page/words.json")
+    async def words() -> JSONResponse:
+        return JSONResponse(wording.texts)
+
+    @router.get("/page/{name}")
+    async def file(name: str) -> Response:
+        if name not in texts:
+            raise HTTPException(404)
+        return Response(texts[name], media_type=_FILES[name])
+
+    @router.get("/healthz")
+    async def healthz() -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    return router
+
+
+def _host_of(request: HTTPConnection) -> str:
+    """Return the address of a client: that of the connection, since headers can say anything."""
+    return request.client.host if request.client else ""
+
+
+def _limited(error: LimitError) -> JSONResponse:
+    headers = {"retry-after": str(error.retry_after)}
+    return JSONResponse({"error": str(error)}, error.status, headers)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Say no: each time in the same form, one sentence."""
+    match error:
+        case HTTPException():
+            sentence = _SENTENCES.get(error.status_code, error.detail)
+            return JSONResponse({"error": sentence}, error.status_code, error.headers)
+        case RequestValidationError():
+            status, sentence = 422, sentence_of(error.errors())
+        case UnknownSessionError():
+            status, sentence = 404, NO_CONVERSATION
+        case SessionBusyError():
+            status, sentence = 409, str(error)
+        case ConfigError():
+            status, sentence = 422, str(error)
+        case LimitError():
+            return _limited(error)
+        case _:
+            status, sentence = 500, FAILED
+    return JSONResponse({"error": sentence}, status)

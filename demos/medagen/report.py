@@ -1,0 +1,56 @@
+"""A conversation as a page to print: levels over time, warning signs, advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from demos.medagen.conversation import Conversation
+from demos.medagen.schemas import Fired, Language, highest
+from demos.medagen.wording import Wording
+
+
+class Reports:
+    """Writes reports.
+
+    Args:
+        wording: The texts.
+    """
+
+    def __init__(self, wording: Wording) -> None:
+        self._wording = wording
+        self._template = Environment(
+            loader=PackageLoader("demos.medagen", "page"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        ).get_template("report.html")
+
+    def html_of(self, conversation: Conversation) -> str:
+        """Return the page, in the language of the last answer."""
+        answers = [(entry.at, entry.result) for entry in conversation.entries if entry.result]
+        results = [result for _, result in answers]
+        language = results[-1].language if results else Language.VIETNAMESE
+        return self._template.render(
+            text=partial(self._wording.text, language=language),
+            language=language,
+            conversation=conversation,
+            answers=answers,
+            level=highest(result.triage_level for result in results) if results else None,
+            flags=_once(flag for result in results for flag in result.red_flags),
+            rules=_latest(fired for result in results for fired in result.rules),
+            guidelines=_once(id_ for result in results for id_ in result.guidelines),
+        )
+
+
+def _once(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _latest(rules: Iterable[Fired]) -> list[Fired]:
+    """Return each rule once, the most urgent first."""
+    by_id = {fired.rule: fired for fired in rules}
+    return sorted(by_id.values(), key=lambda fired: -fired.level.rank)

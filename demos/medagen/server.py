@@ -1,0 +1,195 @@
+"""The program: `python -m demos.medagen.server` serves the chat and its API until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from infra.config import read_variables
+from infra.errors import ConfigError
+from infra.files.command_line import Parser
+from infra.files.printing import fails_in_one_line, print_line, print_result
+from infra.web.address import Place, add_address_flags, has_screen, listen, note_of
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from demos.medagen.chat import Assistant
+    from demos.medagen.limits import Limits
+
+    OpenAssistant = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Assistant]]
+
+_NO_DEVICE = "A demonstration, not a medical device: do not use it for patients."
+_TO_END = 2  # seconds that answers under way get at the end
+_MUST_END = 15.0  # seconds until the process ends, whatever it hangs in
+
+
+@fails_in_one_line
+def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) -> int:
+    """Serve until Ctrl-C.
+
+    Args:
+        argv: The command line without the program's name.
+        open_assistant: Gives what answers, of the environment; None: the one of Medagen.
+
+    Returns:
+        The exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
+    """
+    options = _parser().parse_args(argv)
+    try:  # imported here: neither help nor wrong use needs a server
+        from demos.medagen.limits import Limits
+
+        if open_assistant is None:
+            from demos.medagen import assistant
+
+            open_assistant = assistant.open_assistant
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{error}: pip install -r requirements-demos.txt") from error
+    rate, turns = _positive("--rate", options.rate), _positive("--turns", options.turns)
+    limits = Limits(per_minute=rate, burst=max(Limits.burst, rate // 3), turns=turns)
+    place = listen(options.view_host, options.view_port)
+    with place.socket:
+        program = _Program(place, limits, open_assistant, options)
+        asyncio.run(program.run())
+    return 0
+
+
+class _Program:
+    """One call of the program.
+
+    Args:
+        place: Where it listens.
+        limits: What clients may ask.
+        open_assistant: Gives what answers.
+        options: The command line.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        limits: Limits,
+        open_assistant: OpenAssistant,
+        options: argparse.Namespace,
+    ) -> None:
+        self._place = place
+        self._limits = limits
+        self._open_assistant = open_assistant
+        self._options = options
+        self._work: asyncio.Task[None] | None = None
+        self._server: uvicorn.Server | None = None
+        self._is_ending = False
+
+    async def run(self) -> None:
+        """Serve until a signal comes."""
+        self._work = asyncio.create_task(self._run())
+        self._listen_to_signals()
+        try:
+            await self._work
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+
+    async def _run(self) -> None:
+        from demos.medagen.app import make_app
+        from infra.web.serve import server_of
+
+        for name in ("uvicorn.error", "asyncio"):
+            logging.getLogger(name).addFilter(_without_messages)
+        async with self._open_assistant(read_variables()) as assistant:
+            place = self._place
+            app = make_app(assistant, hosts=place.hosts, token=place.token, limits=self._limits)
+            self._server = server = server_of(app, _TO_END)
+            serving = asyncio.create_task(server.serve(sockets=[place.socket]))
+            await asyncio.sleep(0)
+            self._listen_to_signals()  # the server has put its own in their place
+            self._show_address()
+            await serving
+            if left := server.server_state.tasks:  # cancelled: they still need the assistant
+                await asyncio.wait(left)
+
+    def _listen_to_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """End at the first signal, and at the second at once."""
+        if self._is_ending:
+            os._exit(128 + number)
+        self._is_ending = True
+        last = threading.Timer(_MUST_END, os._exit, [1])
+        last.daemon = True
+        last.start()
+        if self._server is not None:
+            self._server.should_exit = True
+        elif self._work is not None:
+            self._work.get_loop().call_soon_threadsafe(self._work.cancel)
+
+    def _show_address(self) -> None:
+        from infra.web.serve import open_browser
+
+        print_line(note_of(self._place, self._options.view_port))
+        url = self._place.url("/")
+        print_result(f"Medagen: {url} (Ctrl-C ends it). {_NO_DEVICE}")
+        is_seen = not self._options.no_open and has_screen(read_variables(), sys.platform)
+        # Other users can read the arguments of a browser's process.
+        if is_seen and not self._place.token:
+            open_browser(url)
+
+
+def _positive(flag: str, value: int) -> int:
+    if value < 1:
+        raise ConfigError(f"{flag} is {value} but must be at least 1")
+    return value
+
+
+def _without_messages(record: logging.LogRecord) -> bool:
+    """Keep of an error where it came from, and not its message: that may hold what a patient wrote.
+
+    A filter of loggers: the text that it makes is the one that all their handlers use.
+    """
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args = record.getMessage().partition("\n")[0], ()
+        record.exc_text = "\n".join(_places(record.exc_info[1]))
+    return True
+
+
+def _places(error: BaseException) -> list[str]:
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    cause = error.__cause__ or error.__context__
+    lines = _places(cause) if cause is not None else []
+    lines += ["".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__]
+    return lines + [line for one in inner for line in _places(one)]
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m demos.medagen.server",
+        description="Medagen: triage in Vietnamese and English, a chat page and an API. "
+        + _NO_DEVICE,
+        epilog="Exit status: 0 after Ctrl-C or SIGTERM, 2 wrong use. Models and keys as for "
+        "main.py: .env or the environment.",
+    )
+    add_address_flags(parser)
+    parser.add_argument("--rate", metavar="N", type=int, default=30,
+        help="requests a minute that a client, and a user, may make [%(default)s]")  # fmt: skip
+    parser.add_argument("--turns", metavar="N", type=int, default=200,
+        help="answers under way at once [%(default)s]")  # fmt: skip
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
