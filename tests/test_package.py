@@ -70,6 +70,7 @@ def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
     for ending in (
         "sample.jsonl",
         "sample_train.jsonl",
+        "triage_vignettes/test.jsonl",
         ".txt",
         ".html",
         ".css",

@@ -94,16 +94,19 @@ class Dataset:
 
 
 SAMPLE_NAME = "medqa-sample"
-"""Name of the data set that ships with the project."""
+"""Name of the sample that ships with the project."""
+
+TRIAGE_NAME = "triage_vignettes"
+"""Name of the messages of patients that ship with the project."""
 
 _SPLITS = ("test", "train")
 """Of a data set that is fetched, and of the sample."""
 
-_SAMPLE = "sample"
-"""`meta_info` of the questions that ship with the project."""
-
-_SHIPPED = Path(__file__).with_name("sample")
-"""Where these are; `data/medqa` of a clone points there."""
+_SHIPPED = {
+    SAMPLE_NAME: Path(__file__).with_name("sample"),
+    TRIAGE_NAME: Path(__file__).with_name("triage_vignettes"),
+}
+"""Where these are; `data/medqa` and `data/triage_vignettes` of a clone point there."""
 
 SAMPLE_NOTICE = (
     "these questions were written for this project in the style of MedQA. They are not MedQA and "
@@ -111,13 +114,22 @@ SAMPLE_NOTICE = (
     "`mdagents data download medqa` fetches the real test set."
 )
 
+TRIAGE_NOTICE = (
+    "these messages and their levels of urgency were written by this project's developers and not "
+    "reviewed by clinicians: use them to compare teams and programs, not for care."
+)
+
+_NOTICES = {"sample": SAMPLE_NOTICE, TRIAGE_NAME: TRIAGE_NOTICE}
+"""`meta_info` of the questions that ship with the project -> what to know about them."""
+
 
 def open_dataset(name: str, data_dir: Path, split: str = "test") -> Dataset:
     """Open a data set by the name of its folder, or a file by its path.
 
     Args:
         name: Folder under `data_dir`, such as `medqa` or `medagentsbench/medqa_hard`, in any case;
-            `medqa-sample`, which is always there; or a path that ends as one of `ENDINGS`.
+            `medqa-sample` or `triage_vignettes`, which are always there; or a path that ends as
+            one of `ENDINGS`.
         data_dir: Folder of the data sets.
         split: Name of the file in the folder, `.jsonl` or `.csv`.
 
@@ -134,8 +146,8 @@ def no_question(dataset: Dataset, ids: Sequence[str]) -> str:
 
 
 def is_shipped(dataset: Dataset) -> bool:
-    """Return whether a data set is the sample inside the installed package."""
-    return dataset.path.parent == _SHIPPED
+    """Return whether a data set is one inside the installed package."""
+    return dataset.path.parent in _SHIPPED.values()
 
 
 def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, Path]:
@@ -152,18 +164,20 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
         return label, path
     there = _folders(data_dir)
     if name not in there:
-        spellings = {known.lower(): known for known in (SAMPLE_NAME, *KNOWN, *sorted(there))}
+        spellings = {known.lower(): known for known in (*_SHIPPED, *KNOWN, *sorted(there))}
         name = spellings.get(name.lower(), name)
     for ending in _IN_FOLDERS:
         path = data_dir / name / f"{split}{ending}"
         if path.is_file():
             return (name if split == "test" else f"{name}-{split}"), path
+    if name == TRIAGE_NAME and split == "test":
+        return name, _SHIPPED[name] / "test.jsonl"
     file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
     # An installed package brings its sample along, for whoever has no data yet and names none.
     has_data = data_dir != DATA_DIR or (data_dir / "medqa" / "test.jsonl").is_file()
     folders = [data_dir / "medqa"] if name == "medqa" else []
     if name == SAMPLE_NAME or (name == "medqa" and not has_data):
-        folders.append(_SHIPPED)
+        folders.append(_SHIPPED[SAMPLE_NAME])
     for folder in folders:
         if (folder / file).is_file():
             return (SAMPLE_NAME if split == "test" else f"{SAMPLE_NAME}-{split}"), folder / file
@@ -191,7 +205,9 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
     folder = data_dir / name
     splits = there.get(name, [])
     if name == SAMPLE_NAME or (name == "medqa" and not splits and split not in _SPLITS):
-        folder, splits = _SHIPPED, list(_SPLITS)
+        folder, splits = _SHIPPED[SAMPLE_NAME], list(_SPLITS)
+    if name == TRIAGE_NAME and not splits:
+        folder, splits = _SHIPPED[name], ["test"]
     if folder.is_dir() or splits:
         return (
             f"data set '{name}' has no split '{split}' in {folder} "
@@ -202,7 +218,7 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
             f"data set '{name}' is not in {data_dir} yet; "
             f"fetch it with mdagents data download {name}"
         )
-    known = [*there, SAMPLE_NAME, *KNOWN]
+    known = [*there, *_SHIPPED, *KNOWN]
     endings, one_of_these = " or ".join(ENDINGS), "one of these, " if there else ""
     within = next((longer for longer in known if longer.endswith(f"/{name.lower()}")), "")
     return (
@@ -229,8 +245,9 @@ def _index(name: str, path: Path) -> Dataset:
         question = parse_question(
             record, place(path, number), number, counting.first if counting else None
         )
-        if record.get("meta_info") == _SAMPLE and SAMPLE_NOTICE not in notices:
-            notices.append(SAMPLE_NOTICE)
+        notice = _notice(record)
+        if notice and notice not in notices:
+            notices.append(notice)
         entries.append(IndexEntry(question.id, offset, number, _digest(line)))
     if not entries:
         raise ConfigError(f"{path} has no questions in it")
@@ -244,8 +261,12 @@ def _index(name: str, path: Path) -> Dataset:
     sha256 = whole.hexdigest()
     if keeps:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    notice = " ".join(notices)
-    return Dataset(name, path, sha256, tuple(entries), notice, counting, tuple(records))
+    return Dataset(name, path, sha256, tuple(entries), " ".join(notices), counting, tuple(records))
+
+
+def _notice(record: Mapping[str, Any]) -> str:
+    about = record.get("meta_info")
+    return _NOTICES.get(about, "") if isinstance(about, str) else ""
 
 
 def _record(line: bytes, path: Path, number: int) -> Any:

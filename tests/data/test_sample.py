@@ -63,9 +63,9 @@ def runs(text: str, length: int = COPIED_RUN) -> Iterator[Words]:
     return (tuple(words[start : start + length]) for start in range(len(words) - length + 1))
 
 
-def shared(some: Iterable[str], others: Iterable[str]) -> set[str]:
-    known = {run for text in others for run in runs(text)}
-    return {" ".join(run) for text in some for run in runs(text) if run in known}
+def shared(some: Iterable[str], others: Iterable[str], length: int = COPIED_RUN) -> set[str]:
+    known = {run for text in others for run in runs(text, length)}
+    return {" ".join(run) for text in some for run in runs(text, length) if run in known}
 
 
 def by_id(realidx: str) -> SampleRecord:

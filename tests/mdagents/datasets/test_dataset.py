@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra.errors import ConfigError
-from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.dataset import is_shipped, open_dataset
 from mdagents.datasets.question_records import LONGEST_TEXT
 from mdagents.datasets.questions import OptionOrder, present
 from tests.conftest import REPOSITORY, SHARED
@@ -207,10 +207,28 @@ def test_the_sample_has_a_name_of_its_own_everywhere(tmp_path: Path) -> None:
         assert open_dataset("MedQA-Sample", data_dir, "train").name == "medqa-sample-train"
 
 
+@pytest.mark.parametrize("data_dir", [REPOSITORY / "data", Path("none")], ids=["clone", "none"])
+def test_the_triage_vignettes_are_everywhere_and_say_what_they_are(data_dir: Path) -> None:
+    dataset = open_dataset("Triage_Vignettes", data_dir)
+    assert (dataset.name, len(dataset.index)) == ("triage_vignettes", 120)
+    assert "not reviewed by clinicians" in dataset.notice
+    assert is_shipped(dataset) == (data_dir == Path("none"))
+    with pytest.raises(ConfigError, match=r"has no split 'train' in .*\(there: test\)"):
+        open_dataset("triage_vignettes", data_dir, "train")
+
+
+def test_triage_vignettes_of_a_users_own_come_first(tmp_path: Path) -> None:
+    write(tmp_path / "triage_vignettes" / "test.jsonl", GOOD | {"meta_info": ["own"]})
+    dataset = open_dataset("triage_vignettes", tmp_path)
+    assert (len(dataset.index), dataset.notice) == (1, "")
+
+
 @pytest.mark.parametrize(
     ("name", "split", "message"),
     [
         ("medaq", "test", r"no data set 'medaq' in .*; did you mean 'medqa'\?$"),
+        ("triage", "test", r"no data set 'triage' in "),
+        ("triage_vignette", "test", r"; did you mean 'triage_vignettes'\?$"),
         ("mmlu_pro", "test", r"; did you mean 'mmlu-pro'\?$"),
         ("medqa_hard", "test", r"; did you mean 'medagentsbench/medqa_hard'\?$"),
         ("alfa", "test", r"\(there: alpha\).*; did you mean 'alpha'\?$"),
