@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.words import Words
 
-_REAL = "know now nor more done hash tuyệt"
 _FAR = 4
 """Words between a denial and what it denies."""
 _LONGEST_ITEM = 4
@@ -36,7 +35,7 @@ _LEXICON = Lexicon(
             "not only|just|sure|certain|better|improving|stopping|relieved|helping|able|right",
             "not well|good|ok|okay|normal|getting|going|sleeping|eating|drinking|feeling|stop",
             "not know|think|breathing|responding|peeing",
-            "dont|doesnt|didnt know|understand|think|want|stop|get|remember|help|work|improve|let",
+            "dont|doesnt|didnt know|understand|think|want|stop|remember|help|work|improve|let",
             "dont|doesnt|didnt feel|look|seem well|good|right|ok|okay|normal|great",
             "never felt|had|experienced|seen|been",
             "without warning|reason|cause|help|stopping",
@@ -60,17 +59,16 @@ _LEXICON = Lexicon(
             "childhood",
             "when i|he|she was young|little",
             "history of",
-            "tv|television|movie|film|series|documentary|novel|news|videogame",
+            "on tv|television",
+            "movie|film|series|documentary|novel|videogame",
             "năm ngoái|trước|xưa",
             "hồi|ngày nhỏ|bé|xưa|trẻ",
             "tiền sử",
             "từng bị|mắc",
-            "phim|tivi|truyện",
-            "ti vi",
+            "xem|trên|trong phim|tivi|truyện|báo",
         ],
     },
-    # Real words, a letter away from those above.
-    real_words=_REAL.split(),
+    reads_errors=False,
 )
 
 

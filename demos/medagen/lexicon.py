@@ -10,8 +10,9 @@ from itertools import chain, product
 from demos.medagen.words import Words, fold
 
 _GAP = "_"
+_AS_IT_STANDS = "="
 _LONGEST_GAP = 4  # words between two of a phrase
-_SHORTEST_ALONE = 7  # letters of a word that may be misspelt and is the whole phrase
+_SHORTEST_ALONE = 5  # letters of a word that may be misspelt and is the whole phrase
 _SHORTEST_ENGLISH = 5  # letters of one that may be misspelt in a phrase
 _SHORTEST_VIETNAMESE = 4
 
@@ -34,13 +35,24 @@ class _Phrase:
     concept: str
     parts: tuple[frozenset[str] | None, ...]
     """Words that may stand there; None: up to four others, or none."""
+    is_literal: bool
+    """Whether each letter and its marks must be as they are here."""
+
+    @property
+    def _most_mistakes(self) -> int:
+        # In Vietnamese most syllables are another one with a letter or a mark changed.
+        is_vietnamese = any(not word.isascii() for part in self.parts for word in part or ())
+        return 0 if self.is_literal or (is_vietnamese and None in self.parts) else 1
 
     def matches(
         self, words: Words, readings: Sequence[Mapping[str, int]], start: int, mistakes: int
     ) -> Iterator[Found]:
         """Yield where the phrase stands that begins at `start`, the shortest first."""
+        if self.is_literal and words.words[start] not in (self.parts[0] or ()):
+            return
         if len(self.parts) == 1:
-            if not mistakes or len(words.words[start]) >= _SHORTEST_ALONE:
+            is_long = len(words.words[start]) >= _SHORTEST_ALONE
+            if not mistakes or (is_long and self._most_mistakes):
                 yield Found(self.concept, start, start + 1)
             return
         for last, between in self._ends(words, readings, start + 1, 1, mistakes):
@@ -63,11 +75,13 @@ class _Phrase:
             for skipped in range(_LONGEST_GAP + 1):
                 for end, between in self._ends(words, readings, at + skipped, number + 1, mistakes):
                     yield end, (*range(at, at + skipped), *between)
-                if at + skipped >= len(readings) or words.is_break(at + skipped):
+                if at + skipped >= len(readings) or words.parts_clauses(at + skipped):
                     return
         elif at < len(readings):
             wrong = min((readings[at][word] for word in part if word in readings[at]), default=2)
-            if mistakes + wrong <= 1:
+            if self.is_literal and words.words[at] not in part:
+                wrong = 2
+            if mistakes + wrong <= self._most_mistakes:
                 yield from self._ends(words, readings, at + 1, number + 1, mistakes + wrong)
 
 
@@ -80,11 +94,17 @@ class Lexicon:
     Args:
         concepts: Name -> phrases.
         real_words: Words that are never taken for another one that is misspelt.
+        reads_errors: Whether a word may be misspelt at all.
     """
 
     def __init__(
-        self, concepts: Mapping[str, Sequence[str]], real_words: Iterable[str] = ()
+        self,
+        concepts: Mapping[str, Sequence[str]],
+        real_words: Iterable[str] = (),
+        *,
+        reads_errors: bool = True,
     ) -> None:
+        self._reads_errors = reads_errors
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         self._by_folded: dict[str, set[str]] = defaultdict(set)
         self._near: dict[str, set[str]] = defaultdict(set)
@@ -94,13 +114,15 @@ class Lexicon:
                 self._add(concept, phrase)
 
     def _add(self, concept: str, written: str) -> None:
+        is_literal = written.startswith(_AS_IT_STANDS)
+        written = written.removeprefix(_AS_IT_STANDS)
         parts = tuple(
             None if part == _GAP else frozenset(part.split("|")) for part in written.split()
         )
         first = parts[0] if parts else None
         if first is None or parts[-1] is None or "" in frozenset().union(*filter(None, parts)):
             raise ValueError(f"{concept}: {written!r} is no phrase")
-        phrase = _Phrase(concept, parts)
+        phrase = _Phrase(concept, parts, is_literal)
         for word in first:
             self._phrases[word].append(phrase)
         for part in filter(None, parts):
@@ -131,11 +153,13 @@ class Lexicon:
         for meant in self._by_folded.get(folded, ()):
             is_exact = meant == word or (not is_marked and not words.has_diacritics)
             read[meant] = 0 if is_exact else 1
+        if not self._reads_errors:
+            return {meant: 0 for meant, mistakes in read.items() if not mistakes}
         if word in self._real or read.get(word) == 0 or len(folded) < _SHORTEST_VIETNAMESE - 1:
             return read
         for near in _neighbours(folded):
             for meant in self._near.get(near, ()):
-                if meant not in read and _is_misspelt(meant, folded):
+                if meant not in read and is_misspelt(meant, folded):
                     read[meant] = 1
         return read
 
@@ -156,7 +180,7 @@ def _neighbours(word: str) -> set[str]:
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
-def _is_misspelt(meant: str, written: str) -> bool:
+def is_misspelt(meant: str, written: str) -> bool:
     """Tell whether a letter is missing, too many, wrong, or changed place with its neighbour."""
     shortest = _SHORTEST_ENGLISH if meant.isascii() else _SHORTEST_VIETNAMESE
     meant = fold(meant)

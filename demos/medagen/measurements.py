@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from demos.medagen.lexicon import is_misspelt
 from demos.medagen.schemas import VitalSigns
 from demos.medagen.words import fold
 
@@ -89,6 +90,13 @@ _PREGNANT = re.compile(
 _NOT_PREGNANT = re.compile(
     r"\b(?:not|isnt|never been|khong|chua|ko)\s+(?:co |dang |bi |mang |be )?(?:pregnant|mang thai|co bau|co thai|thai|bau)\b"
 )
+_WORD = re.compile(r"[a-z]{4,}")
+_SPELT = frozenset(
+    "pregnant pregnancy trimester pressure systolic temperature fever degrees pulse heart glucose "
+    "sugar saturation oxygen breathing respiratory minute month months weeks years thang tuoi "
+    "huyet duong nhiet phut".split()
+)
+_NO_MISTAKE = frozenset("mouth mouths never heard hear fears tears seeks sure huyen duoc".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +138,16 @@ def measured(texts: Sequence[str]) -> Measured:
 
 def _plain(text: str) -> str:
     text = unicodedata.normalize("NFC", text).lower().replace("₂", "2")
-    return "".join(fold(letter) if letter.isalpha() else letter for letter in text).translate(
-        {ord(mark): None for mark in "'’"}
-    )
+    plain = "".join(fold(letter) if letter.isalpha() else letter for letter in text)
+    return _WORD.sub(_as_meant, plain.translate({ord(mark): None for mark in "'’"}))
+
+
+def _as_meant(found: re.Match[str]) -> str:
+    """Return a word without a spelling error in it, if it is one that measurements need."""
+    word = found.group()
+    if word in _SPELT or word in _NO_MISTAKE:
+        return word
+    return next((meant for meant in sorted(_SPELT) if is_misspelt(meant, word)), word)
 
 
 def _number(text: str) -> float:

@@ -52,6 +52,8 @@ _NOTHING_KNOWN = {
     "en": "No rule knows what is said; somebody should look at it.",
     "vi": "Không có quy tắc nào nhận ra triệu chứng này; nên đi khám.",
 }
+_FEVER = 38.0
+"""°C; NHS, NICE NG143."""
 _EXPLAINED = 3
 """Rules that the reasoning tells of."""
 
@@ -206,7 +208,7 @@ class Rules:
         ]
 
     def _judged(self, known: _Known, severity: Severity | None, language: Language) -> RulesResult:
-        held: dict[str, str] = {}
+        held = _measured_fever(known, language)
         # A rule may name another one: those that stand below what they name come in a later round.
         for _ in range(3):
             for rule in self.rules:
@@ -292,6 +294,12 @@ def _of(names: Iterable[str], known: _Known, held: Mapping[str, str], own: str) 
         yield (
             known.said.get(name, "") if name == own else held.get(name) or known.said.get(name, "")
         )
+
+
+def _measured_fever(known: _Known, language: Language) -> dict[str, str]:
+    """Return that there is a fever, where it was measured."""
+    measured_one = _measurement("temperature_from", _FEVER, known.vital_signs, language)
+    return {"fever": measured_one} if measured_one else {}
 
 
 def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Iterator[str]:

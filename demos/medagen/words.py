@@ -39,6 +39,10 @@ class Words:
     has_diacritics: bool
     """Whether it is written with Vietnamese diacritics."""
 
+    def parts_clauses(self, at: int) -> bool:
+        """Tell whether a clause ends at this place, or an item of a list."""
+        return self.is_break(at) or self.words[at] == ","
+
     def is_break(self, at: int) -> bool:
         """Tell whether a clause ends at this place."""
         return self.words[at] in _BREAKS

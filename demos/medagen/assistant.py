@@ -1,0 +1,252 @@
+"""Medagen as a library: a message of a user's -> how soon they need care, and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from demos.medagen.advice import picture_sent
+from demos.medagen.conversation import Conversation, Entry
+from demos.medagen.cv_service import CvService
+from demos.medagen.fetch import fetch_image
+from demos.medagen.guidelines import Guidelines
+from demos.medagen.react import Draft, NoDraftError, react
+from demos.medagen.result import Evidence, told
+from demos.medagen.schemas import (
+    ActionStart,
+    Event,
+    FinalAnswer,
+    Language,
+    Level,
+    Observation,
+    RulesResult,
+    TriageInput,
+    TriageRequest,
+    TriageResult,
+)
+from demos.medagen.settings import Settings
+from demos.medagen.tools import TRIAGE_RULES, Services, Toolbox
+from demos.medagen.triage_rules import shipped_rules
+from demos.medagen.words import language_of
+from demos.toolkit.database import Database
+from demos.toolkit.embeddings import local_embedder
+from demos.toolkit.guard import seen, untrusted
+from demos.toolkit.sessions import Role, SessionStore
+from infra import LLMRole, get_llm
+from infra.errors import BenchError, ConfigError, StorageError
+from infra.files.text import well_formed
+from infra.langchain_model import ChatModelAdapter
+
+IMAGE = "[Image]"
+"""What is stored of a message that is a picture alone."""
+DEADLINE = 30.0
+"""Seconds for the model and its tools; the rules' answer stands when they are over."""
+
+_LOG = logging.getLogger(__name__)
+_REMEMBERED = 5  # earlier messages in the prompt
+_LANGUAGES = {Language.ENGLISH: "English", Language.VIETNAMESE: "Vietnamese"}
+_PROMPT = Path(__file__).with_name("prompt.txt")
+
+
+class MedagenAssistant:
+    """Triages messages of users.
+
+    The rules look at all that a user has written in a conversation before the model sees it, and
+    nothing lowers what they say. A model that fails, hangs or writes nonsense leaves their level,
+    `urgent` at least.
+
+    Args:
+        store: Where conversations are.
+        model: What reasons.
+        services: What its tools work with.
+        deadline: Seconds for the model and its tools.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        model: BaseChatModel,
+        services: Services,
+        *,
+        deadline: float = DEADLINE,
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._services = services
+        self._deadline = deadline
+        self._prompt = _PROMPT.read_text(encoding="utf-8")
+
+    def rules(self, given: TriageInput, language: Language) -> RulesResult:
+        """Return what the rules alone say."""
+        return self._services.rules.evaluate(given, language)
+
+    async def triage(
+        self, request: TriageRequest, on_event: Callable[[Event], None] = lambda _: None
+    ) -> TriageResult:
+        """Answer a message.
+
+        Args:
+            request: The message.
+            on_event: Told of each step; the first is what the rules say, the last the answer.
+
+        Raises:
+            ConfigError: The message is empty, or the database cannot be reached.
+            UnknownSessionError: There is no such session, or it is another user's.
+            SessionBusyError: Another turn of the session has taken too long.
+        """
+        text = seen(well_formed(request.text)).strip()
+        if not text and not request.image_url:
+            raise ConfigError("the message is empty: write what is wrong, or add a picture")
+        if request.session_id is None:
+            session = await self._store.start(request.user_id)
+        else:
+            session = await self._store.session(request.session_id, request.user_id)
+        result: TriageResult | None = None
+        try:
+            async with self._store.turn(session.id, request.user_id) as turn:
+                earlier = [(one.role, one.text) for one in turn.messages]
+                result = await self._triaged(session.id, text, request.image_url, earlier, on_event)
+                turn.say(Role.USER, text or IMAGE)
+                turn.say(Role.ASSISTANT, result.recommendation, result.model_dump(mode="json"))
+        except StorageError as error:
+            if result is None:
+                raise
+            # Whoever may be in danger is told so, also by one who cannot write it down.
+            _LOG.error("a conversation could not be stored: %s", error)
+        on_event(FinalAnswer(result=result))
+        return result
+
+    async def _triaged(
+        self,
+        session_id: str,
+        text: str,
+        image_url: str | None,
+        earlier: Sequence[tuple[Role, str]],
+        on_event: Callable[[Event], None],
+    ) -> TriageResult:
+        said = [one for role, one in earlier if role is Role.USER and one != IMAGE]
+        messages = [*said, text] if text else said
+        language = language_of(messages)
+        on_event(ActionStart(tool=TRIAGE_RULES, input={"symptoms": messages}))
+        rules = self._screened(messages, language)
+        on_event(Observation(tool=TRIAGE_RULES, output=rules.model_dump(mode="json")))
+        toolbox = Toolbox(self._services, language, image_url)
+        prompt = self._messages(earlier, text, rules, language, has_picture=bool(image_url))
+        draft: Draft | None = None
+        failure: str | None = None
+        try:
+            async with asyncio.timeout(self._deadline):
+                draft = await react(self._model, toolbox, prompt, on_event)
+        except TimeoutError:
+            failure = f"the model has not answered within {self._deadline:g} s"
+        except NoDraftError as error:
+            failure = str(error)
+        except BenchError as error:
+            _LOG.warning("the model could not be asked: %s", error)
+            failure = "the model could not be asked"
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user gets an answer
+            _LOG.exception("the model's part failed: %s", type(error).__name__)
+            failure = "the model's part failed"
+        evidence = Evidence(
+            rules=rules,
+            more_rules=tuple(toolbox.rules),
+            level=toolbox.level,
+            findings=toolbox.findings or None,
+            guidelines=tuple(toolbox.guidelines),
+            has_picture=bool(image_url),
+            message=text or picture_sent(language),
+        )
+        return told(draft, failure, evidence, language, session_id)
+
+    def _screened(self, messages: Sequence[str], language: Language) -> RulesResult:
+        try:
+            return self._services.rules.screen(messages, language)
+        except Exception:  # noqa: BLE001 - a fault of ours must not look like harmlessness
+            _LOG.exception("the rules failed")
+            return RulesResult(triage_level=Level.URGENT, red_flags=(), fired=(), reasoning="")
+
+    def _messages(
+        self,
+        earlier: Sequence[tuple[Role, str]],
+        text: str,
+        rules: RulesResult,
+        language: Language,
+        *,
+        has_picture: bool,
+    ) -> list[BaseMessage]:
+        lines = [f"{role.value}: {said}" for role, said in earlier[-_REMEMBERED:]]
+        history = "\n".join(lines) or "This is the first message of the conversation."
+        flags = ", ".join(rules.red_flags) or "none"
+        picture = "There is a picture.\n" if has_picture else ""
+        return [
+            SystemMessage(self._prompt.format(language=_LANGUAGES[language])),
+            HumanMessage(
+                f"Earlier messages:\n{untrusted(history, 'conversation')}\n\n"
+                f"New message:\n{untrusted(text or IMAGE, 'message')}\n{picture}\n"
+                f"The rules on the whole conversation: level {rules.triage_level.value}, "
+                f"red flags: {flags}. The result will not be below this level."
+            ),
+        ]
+
+    async def conversation(self, session_id: str, user_id: str) -> Conversation:
+        """Return what was said in a conversation.
+
+        Raises:
+            UnknownSessionError: There is no such session, or it is another user's.
+        """
+        session = await self._store.session(session_id, user_id)
+        messages = await self._store.messages(session_id, user_id)
+        return Conversation(
+            session_id=session.id,
+            started=session.started,
+            entries=tuple(
+                Entry(
+                    role=one.role,
+                    text=one.text,
+                    at=one.at,
+                    result=TriageResult.model_validate(one.data) if one.data else None,
+                )
+                for one in messages
+            ),
+        )
+
+
+@asynccontextmanager
+async def open_assistant(
+    variables: Mapping[str, str], model: BaseChatModel | None = None
+) -> AsyncIterator[MedagenAssistant]:
+    """Open the assistant that the environment describes; it is closed when the block ends.
+
+    Args:
+        variables: As `infra.config.read_variables` returns them; see `Settings`.
+        model: What reasons; None: that of `get_llm`.
+
+    Raises:
+        ConfigError: A setting is wrong, the database cannot be used, or there is no model.
+    """
+    settings = Settings.of(variables)
+    async with AsyncExitStack() as stack:
+        database: Database = settings.database
+        stack.push_async_callback(database.close)
+        store = await stack.enter_async_context(SessionStore.open(database))
+        guidelines = await stack.enter_async_context(Guidelines.open(database, local_embedder()))
+        cv = await stack.enter_async_context(CvService(settings.cv_service_url))
+        services = Services(
+            rules=shipped_rules(),
+            search=partial(_searched, guidelines),
+            fetch=fetch_image,
+            look=cv.look,
+        )
+        yield MedagenAssistant(
+            store,
+            model or ChatModelAdapter(get_llm(LLMRole.MAS)),
+            services,
+            deadline=settings.deadline,
+        )

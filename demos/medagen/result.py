@@ -1,0 +1,100 @@
+"""Makes what a user is told of what the rules, the pictures and the model say.
+
+The level is the highest of all. Of the model's words only those are told that pass the checks, are
+in the user's language, and were meant for no lower level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from demos.medagen.advice import advice, not_assessed
+from demos.medagen.checks import allowed, faults, is_in
+from demos.medagen.react import Draft
+from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageResult, highest
+from demos.toolkit.guard import seen
+
+_LONGEST_ITEM = 100  # characters of a flag or a condition in the model's words
+_MOST_ITEMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a message without the model's judgement."""
+
+    rules: RulesResult
+    """On the whole conversation."""
+    more_rules: Sequence[RulesResult]
+    """On what the model asked them."""
+    level: Level | None
+    """What pictures and the model's calls of the rules ask for at least."""
+    findings: Mapping[str, CvFindings] | None
+    guidelines: tuple[str, ...]
+    has_picture: bool
+    message: str
+    """As the user wrote it."""
+
+
+def told(
+    draft: Draft | None,
+    failure: str | None,
+    evidence: Evidence,
+    language: Language,
+    session_id: str,
+) -> TriageResult:
+    """Return what a user is told.
+
+    Args:
+        draft: What the model says; None: nothing that can be used.
+        failure: Why there is no draft.
+        evidence: What else is known.
+        language: Of the user.
+        session_id: Of the conversation.
+    """
+    level = highest(_levels(draft, evidence))
+    flags = [*evidence.rules.red_flags]
+    for one in evidence.more_rules:
+        flags += one.red_flags
+    conditions: list[str] = []
+    summary = ""
+    words = ""
+    if draft is not None:
+        flags += _items(draft.red_flags)
+        conditions = _items(draft.suspected_conditions)
+        summary = _checked(draft.symptom_summary, language)
+        if draft.triage_level is level:  # else it would play down what the level says
+            words = _checked(draft.recommendation, language)
+    return TriageResult(
+        triage_level=level,
+        symptom_summary=summary or (not_assessed(language) if draft is None else evidence.message),
+        red_flags=tuple(dict.fromkeys(flags)),
+        suspected_conditions=tuple(conditions),
+        cv_findings=dict(evidence.findings) if evidence.findings else None,
+        recommendation=f"{advice(level, language)} {words}".strip(),
+        language=language,
+        session_id=session_id,
+        rules=evidence.rules.fired,
+        guidelines=evidence.guidelines,
+        fallback=failure,
+    )
+
+
+def _levels(draft: Draft | None, evidence: Evidence) -> list[Level]:
+    levels = [evidence.rules.triage_level]
+    levels.append(draft.triage_level if draft is not None else Level.URGENT)
+    if evidence.level is not None:
+        levels.append(evidence.level)
+    if evidence.has_picture:  # what it shows may be more than what is written
+        levels.append(Level.ROUTINE)
+    return levels
+
+
+def _checked(text: str, language: Language) -> str:
+    text = allowed(" ".join(seen(text).split(" ")).strip())
+    return text if is_in(text, language) else ""
+
+
+def _items(texts: Sequence[str]) -> list[str]:
+    lines = [" ".join(seen(text).split())[:_LONGEST_ITEM] for text in texts]
+    return [line for line in lines if line and not faults(line)][:_MOST_ITEMS]

@@ -1,0 +1,166 @@
+"""The tools of the agent, and what they have found in a turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel, Field, ValidationError
+
+from demos.medagen.cv_service import CvKind
+from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageInput
+from demos.medagen.triage_rules import Rules
+from infra.errors import BenchError
+
+TRIAGE_RULES = "triage_rules"
+GUIDELINES = "guideline_retrieval"
+PICTURES = {"derm_cv": CvKind.DERM, "eye_cv": CvKind.EYE, "wound_cv": CvKind.WOUND}
+
+_LOG = logging.getLogger(__name__)
+_MOST_GUIDELINES = 5
+_ALARMING = 0.7  # what a picture shows with a higher probability is urgent
+
+JSON = dict[str, Any]
+
+
+class Passage(Protocol):
+    """A guideline that was found."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the tools work with; shared by all turns."""
+
+    rules: Rules
+    search: Callable[[str, Language, int], Awaitable[list[Passage]]]
+    """Query, language, how many -> guidelines, the best first."""
+    fetch: Callable[[str], Awaitable[bytes]]
+    """Address of a picture -> the picture; raises `BenchError` where it is refused."""
+    look: Callable[[CvKind, bytes], Awaitable[CvFindings]]
+
+
+class _Call(BaseModel):
+    thought: str = Field(default="", max_length=500, description="why, in one short sentence")
+
+
+class _PictureCall(_Call):
+    """Analyse the picture that the user sent."""
+
+
+class _RulesCall(_Call, TriageInput):
+    """Apply the triage rules to symptoms and facts. Use it before you answer."""
+
+
+class _GuidelineCall(_Call):
+    """Search the guidelines for advice."""
+
+    query: str = Field(max_length=500, description="what to look for, in the user's language")
+    top_k: int = Field(default=_MOST_GUIDELINES, ge=1, le=10)
+
+
+_ABOUT_PICTURES = {
+    "derm_cv": "Look at the user's picture for conditions of the skin.",
+    "eye_cv": "Look at the user's picture for conditions of the eye.",
+    "wound_cv": "Look at the user's picture for wounds.",
+}
+
+
+class Toolbox:
+    """The tools in one turn.
+
+    Args:
+        services: What they work with.
+        language: Of the user.
+        image_url: The picture of this message, the only one that can be looked at: the model
+            chooses no address.
+    """
+
+    def __init__(self, services: Services, language: Language, image_url: str | None) -> None:
+        self._services = services
+        self._language = language
+        self._image_url = image_url
+        self._picture: bytes | None = None
+        self.findings: dict[str, CvFindings] = {}
+        self.guidelines: list[str] = []
+        self.rules: list[RulesResult] = []
+
+    @property
+    def offered(self) -> list[JSON]:
+        """The tools as a model is told of them; those for pictures where there is one."""
+        tools = [
+            _tool(TRIAGE_RULES, _RulesCall.__doc__ or "", _RulesCall),
+            _tool(GUIDELINES, _GuidelineCall.__doc__ or "", _GuidelineCall),
+        ]
+        if self._image_url:
+            tools += [_tool(name, about, _PictureCall) for name, about in _ABOUT_PICTURES.items()]
+        return tools
+
+    @property
+    def level(self) -> Level | None:
+        """What pictures and calls of the rules ask for at least; None: nothing."""
+        levels = [one.triage_level for one in self.rules]
+        if any(
+            one.probability > _ALARMING
+            for found in self.findings.values()
+            for one in found.predictions
+        ):
+            levels.append(Level.URGENT)
+        return max(levels, key=lambda level: level.rank, default=None)
+
+    async def call(self, name: str, arguments: JSON) -> JSON:
+        """Call a tool; what fails is told to the model, and the turn goes on."""
+        try:
+            if name in PICTURES:
+                return (await self._look(name)).model_dump(mode="json", exclude_none=True)
+            if name == TRIAGE_RULES:
+                return self._apply_rules(_RulesCall.model_validate(arguments))
+            if name == GUIDELINES:
+                return await self._search(_GuidelineCall.model_validate(arguments))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            return {"error": f"{where}: {first['msg']}"}
+        except Exception as error:  # noqa: BLE001 - a tool of one turn must not end it
+            _LOG.warning("%s failed: %s", name, type(error).__name__)
+            return {"error": f"{name} failed"}
+        return {"error": f"there is no tool {name}"}
+
+    def _apply_rules(self, call: _RulesCall) -> JSON:
+        given = TriageInput.model_validate(call.model_dump(exclude={"thought"}))
+        result = self._services.rules.evaluate(given, self._language)
+        self.rules.append(result)
+        return result.model_dump(mode="json")
+
+    async def _search(self, call: _GuidelineCall) -> JSON:
+        found = await self._services.search(call.query, self._language, call.top_k)
+        self.guidelines += [one.id for one in found if one.id not in self.guidelines]
+        return {
+            "guidelines": [{"id": one.id, "title": one.title, "text": one.text} for one in found]
+        }
+
+    async def _look(self, name: str) -> CvFindings:
+        if not self._image_url:
+            return CvFindings(error="no picture was sent")
+        try:
+            if self._picture is None:
+                self._picture = await self._services.fetch(self._image_url)
+            found = await self._services.look(PICTURES[name], self._picture)
+        except BenchError as error:  # the picture is refused
+            found = CvFindings(error=str(error))
+        self.findings[name] = found
+        return found
+
+
+def _tool(name: str, about: str, arguments: type[BaseModel]) -> JSON:
+    schema = arguments.model_json_schema()
+    schema.pop("description", None)
+    return {
+        "type": "function",
+        "function": {"name": name, "description": about, "parameters": schema},
+    }

@@ -1,0 +1,54 @@
+"""Assistants over the fake provider."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from demos.medagen.assistant import MedagenAssistant
+from demos.medagen.cv_service import CvService
+from demos.medagen.fetch import fetch_image
+from demos.medagen.guidelines import Guidelines
+from demos.medagen.tools import Services
+from demos.medagen.triage_rules import shipped_rules
+from demos.toolkit.database import Database
+from demos.toolkit.sessions import SessionStore
+from infra.langchain_model import ChatModelAdapter
+from infra.llm_registry import ModelRegistry, ModelSpec
+
+Opens = Callable[..., AbstractAsyncContextManager[MedagenAssistant]]
+
+
+@pytest.fixture
+async def database(address: str) -> AsyncIterator[Database]:
+    database = Database(address)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def opens(registry: ModelRegistry, openai_spec: ModelSpec, database: Database) -> Opens:
+    """Opens an assistant whose model is the fake provider."""
+
+    @asynccontextmanager
+    async def open_one(
+        deadline: float = 30.0, **services: Any
+    ) -> AsyncIterator[MedagenAssistant]:
+        model = ChatModelAdapter(registry.model(openai_spec))
+        async with (
+            SessionStore.open(database) as store,
+            Guidelines.open(database) as guidelines,
+            CvService(None) as cv,
+        ):
+            real: dict[str, Any] = {
+                "rules": shipped_rules(),
+                "search": guidelines.search,
+                "fetch": fetch_image,
+                "look": cv.look,
+            }
+            yield MedagenAssistant(store, model, Services(**real | services), deadline=deadline)
+
+    return open_one
