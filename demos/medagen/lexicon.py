@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, product
 
 from demos.medagen.words import Words, fold
 
+_REMEMBERED = 20_000  # words whose meaning is kept
 _GAP = "_"
 _AS_IT_STANDS = "="
 _LONGEST_GAP = 4  # words between two of a phrase
@@ -37,12 +39,8 @@ class _Phrase:
     """Words that may stand there; None: up to four others, or none."""
     is_literal: bool
     """Whether each letter and its marks must be as they are here."""
-
-    @property
-    def _most_mistakes(self) -> int:
-        # In Vietnamese most syllables are another one with a letter or a mark changed.
-        is_vietnamese = any(not word.isascii() for part in self.parts for word in part or ())
-        return 0 if self.is_literal or (is_vietnamese and None in self.parts) else 1
+    most_mistakes: int
+    """Letters that may be wrong, missing, too many or in the wrong place, in all its words."""
 
     def matches(
         self, words: Words, readings: Sequence[Mapping[str, int]], start: int, mistakes: int
@@ -52,7 +50,7 @@ class _Phrase:
             return
         if len(self.parts) == 1:
             is_long = len(words.words[start]) >= _SHORTEST_ALONE
-            if not mistakes or (is_long and self._most_mistakes):
+            if not mistakes or (is_long and self.most_mistakes):
                 yield Found(self.concept, start, start + 1)
             return
         for last, between in self._ends(words, readings, start + 1, 1, mistakes):
@@ -81,7 +79,7 @@ class _Phrase:
             wrong = min((readings[at][word] for word in part if word in readings[at]), default=2)
             if self.is_literal and words.words[at] not in part:
                 wrong = 2
-            if mistakes + wrong <= self._most_mistakes:
+            if mistakes + wrong <= self.most_mistakes:
                 yield from self._ends(words, readings, at + 1, number + 1, mistakes + wrong)
 
 
@@ -105,6 +103,7 @@ class Lexicon:
         reads_errors: bool = True,
     ) -> None:
         self._reads_errors = reads_errors
+        self._read = lru_cache(maxsize=_REMEMBERED)(self._readings)
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         self._by_folded: dict[str, set[str]] = defaultdict(set)
         self._near: dict[str, set[str]] = defaultdict(set)
@@ -122,7 +121,10 @@ class Lexicon:
         first = parts[0] if parts else None
         if first is None or parts[-1] is None or "" in frozenset().union(*filter(None, parts)):
             raise ValueError(f"{concept}: {written!r} is no phrase")
-        phrase = _Phrase(concept, parts, is_literal)
+        # In Vietnamese most syllables are another one with a letter or a mark changed.
+        is_vietnamese = not written.isascii()
+        most_mistakes = 0 if is_literal or (is_vietnamese and None in parts) else 1
+        phrase = _Phrase(concept, parts, is_literal, most_mistakes)
         for word in first:
             self._phrases[word].append(phrase)
         for part in filter(None, parts):
@@ -134,7 +136,7 @@ class Lexicon:
 
     def find(self, words: Words) -> list[Found]:
         """Return all that is said, whether it is denied or not, in its order."""
-        readings = [self._readings(words, at) for at in range(len(words.words))]
+        readings = [self._read(word, words.has_diacritics) for word in words.words]
         found: dict[tuple[str, int], Found] = {}
         for start, reading in enumerate(readings):
             for word, mistakes in reading.items():
@@ -143,15 +145,15 @@ class Lexicon:
                         found.setdefault((phrase.concept, start), one)
         return list(found.values())
 
-    def _readings(self, words: Words, at: int) -> dict[str, int]:
+    def _readings(self, word: str, has_diacritics: bool) -> dict[str, int]:
         """Return the words of the lexicon that a word may be -> mistakes in it, 0 or 1."""
-        word, folded = words.words[at], words.folded[at]
+        folded = fold(word)
         if not word.isalpha():
             return {word: 0} if word in self._by_folded else {}
         is_marked = word != folded
         read: dict[str, int] = {}
         for meant in self._by_folded.get(folded, ()):
-            is_exact = meant == word or (not is_marked and not words.has_diacritics)
+            is_exact = meant == word or (not is_marked and not has_diacritics)
             read[meant] = 0 if is_exact else 1
         if not self._reads_errors:
             return {meant: 0 for meant, mistakes in read.items() if not mistakes}

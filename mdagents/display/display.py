@@ -8,11 +8,11 @@ from typing import Self
 
 from infra.errors import ErrorKind
 from infra.layers.retry import Wait
+from infra.proportions import wilson
 from mdagents.agents.feed import Event
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
-from mdagents.scoring.statistics import wilson
 from mdagents.settings import Status
 
 _FEWEST = 10  # questions for which a share in percent is shown

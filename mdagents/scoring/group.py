@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from infra.proportions import Interval, wilson
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import Interval, wilson
 from mdagents.settings import Status
 
 

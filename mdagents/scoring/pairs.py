@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from infra.bootstrap import paired_bootstrap
+from infra.proportions import Interval
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import Interval, mcnemar_exact, minimum_detectable_difference
+from mdagents.scoring.statistics import mcnemar_exact, minimum_detectable_difference
 from mdagents.settings import Status
 
 _SIGNIFICANT = 0.05

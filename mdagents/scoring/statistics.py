@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Interval = tuple[float, float]
+from infra.proportions import Z95
+
 """Lower and upper end of a 95 % interval."""
 
 SMALLEST_FOR_RATES = 10
@@ -25,25 +26,7 @@ calibration, accuracy by letter, the difference that can be detected. JSON files
 A convention. One of n questions moves a kappa by up to 1 / (n (1 - agreement by chance)): with four
 options of 30 questions by less than 0.05, of 10 by 0.13."""
 
-_Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 _Z80 = 0.8416212335729143  # 80 % quantile
-
-
-def wilson(successes: float, n: int) -> Interval | None:
-    """Return the 95 % Wilson score interval of a proportion; None for n = 0.
-
-    Args:
-        successes: 0 to n; not whole when each of the n is itself a mean.
-        n: Independent trials.
-
-    Source: Wilson, E. B. (1927), J. Am. Stat. Assoc. 22, 209-212.
-    """
-    if n == 0:
-        return None
-    p, z2 = successes / n, _Z95**2
-    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z95 / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def mcnemar_exact(worse: int, better: int) -> float:
@@ -102,8 +85,8 @@ def minimum_detectable_difference(n: int, discordance: float) -> float | None:
     """
     if n < 4:
         return None
-    root = math.sqrt(n + _Z80**2 - _Z95**2)
-    for_full_discordance = (_Z95 * math.sqrt(n) + _Z80 * root) / (n + _Z80**2)
+    root = math.sqrt(n + _Z80**2 - Z95**2)
+    for_full_discordance = (Z95 * math.sqrt(n) + _Z80 * root) / (n + _Z80**2)
     return for_full_discordance * max(math.sqrt(discordance), for_full_discordance)
 
 
