@@ -24,9 +24,9 @@ class Wording:
         self.texts = texts
 
     def text(self, key: str, language: Language) -> str:
-        """Return a text; of a key that is not known its last part in words."""
+        """Return a text; of a key that is not known, what is behind its kind."""
         known = self.texts.get(key)
-        return known[language] if known else key.rpartition(".")[2].replace("_", " ")
+        return known[language] if known else key.partition(".")[2].replace("_", " ")
 
 
 def load_wording() -> Wording:

@@ -44,7 +44,7 @@
   let words = {};
   let language = browser.get("medagen-language") ?? (navigator.languages ?? []).map((name) => name.slice(0, 2)).find((name) => LANGUAGES.includes(name)) ?? "en";
 
-  const t = (key) => words[key]?.[language] ?? key.split(".").at(-1).replaceAll("_", " ");
+  const t = (key) => words[key]?.[language] ?? key.slice(key.indexOf(".") + 1).replaceAll("_", " ");
   const translate = (root) => {
     for (const element of root.querySelectorAll("[data-t]")) element.textContent = t(element.dataset.t);
     for (const element of root.querySelectorAll("[data-t-label]")) element.setAttribute("aria-label", t(element.dataset.tLabel));
@@ -129,6 +129,7 @@
   // -- a turn ------------------------------------------------------------------------------------
 
   let socket, turn, tries = 0;
+  let isHasty = false; // there was something to send before there was a connection
 
   const begin = (text, image) => {
     show("user", quote("p", [text, image].filter(Boolean).join("\n")));
@@ -183,6 +184,7 @@
     opened.onopen = () => {
       tries = 0;
       tell("state");
+      if (isHasty) send();
     };
     opened.onmessage = (event) => {
       const message = JSON.parse(event.data);
@@ -201,10 +203,16 @@
   const send = () => {
     const text = $("text").value.trim();
     const image = $("image").value.trim();
-    const wrong = turn ? "busy" : !text && !image ? "empty" : image && !/^https:\/\/./i.test(image) ? "image" : socket.readyState !== WebSocket.OPEN ? "offline" : "";
+    const isOpen = socket?.readyState === WebSocket.OPEN;
+    const wrong = turn ? "busy" : !text && !image ? "empty" : image && !/^https:\/\/./i.test(image) ? "image" : !isOpen && tries ? "offline" : "";
     tell("wrong", wrong && `wrong.${wrong}`);
     if (wrong) {
       (wrong === "image" ? $("image") : $("text")).focus();
+      return;
+    }
+    isHasty = !isOpen;
+    if (isHasty) {
+      tell("state", "connecting");
       return;
     }
     const session = tab.get("medagen-session");

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from importlib.resources import files
 from typing import Any
 
 import httpx2
 import pytest
+import yaml
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -192,6 +194,9 @@ async def test_a_report_is_the_course_of_a_conversation(client: httpx2.AsyncClie
 
 def test_all_is_said_in_both_languages() -> None:
     texts = load_wording().texts
+    raw = files("demos.medagen").joinpath("rules.yaml").read_text("utf-8")
+    rules = yaml.safe_load(raw)["rules"]
+    assert {f"flag.{rule.get('flag', rule['id'])}" for rule in rules} <= set(texts)
     for key, text in texts.items():
         assert set(text) == {"vi", "en"}, key
         assert all(text.values()), key
