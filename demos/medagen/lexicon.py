@@ -39,8 +39,8 @@ class _Phrase:
     """Words that may stand there; None: up to four others, or none."""
     is_literal: bool
     """Whether each letter and its marks must be as they are here."""
-    most_mistakes: int
-    """Letters that may be wrong, missing, too many or in the wrong place, in all its words."""
+    is_vietnamese: bool
+    """In Vietnamese most syllables are another one with a letter or a mark changed."""
 
     def matches(
         self, words: Words, readings: Sequence[Mapping[str, int]], start: int, mistakes: int
@@ -50,11 +50,12 @@ class _Phrase:
             return
         if len(self.parts) == 1:
             is_long = len(words.words[start]) >= _SHORTEST_ALONE
-            if not mistakes or (is_long and self.most_mistakes):
+            if not mistakes or (is_long and not self.is_vietnamese):
                 yield Found(self.concept, start, start + 1)
             return
-        for last, between in self._ends(words, readings, start + 1, 1, mistakes):
-            yield Found(self.concept, start, last, between)
+        for last, between, wrong in self._ends(words, readings, start + 1, 1, mistakes):
+            if not (wrong and between and self.is_vietnamese):
+                yield Found(self.concept, start, last, between)
 
     def _ends(
         self,
@@ -63,23 +64,25 @@ class _Phrase:
         at: int,
         number: int,
         mistakes: int,
-    ) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yield where the parts from `number` on end, and the words between them."""
+    ) -> Iterator[tuple[int, tuple[int, ...], int]]:
+        """Yield where the parts from `number` on end, the words between them, and mistakes."""
         if number == len(self.parts):
-            yield at, ()
+            yield at, (), mistakes
             return
         part = self.parts[number]
         if part is None:
             for skipped in range(_LONGEST_GAP + 1):
-                for end, between in self._ends(words, readings, at + skipped, number + 1, mistakes):
-                    yield end, (*range(at, at + skipped), *between)
+                for end, between, wrong in self._ends(
+                    words, readings, at + skipped, number + 1, mistakes
+                ):
+                    yield end, (*range(at, at + skipped), *between), wrong
                 if at + skipped >= len(readings) or words.parts_clauses(at + skipped):
                     return
         elif at < len(readings):
             wrong = min((readings[at][word] for word in part if word in readings[at]), default=2)
             if self.is_literal and words.words[at] not in part:
                 wrong = 2
-            if mistakes + wrong <= self.most_mistakes:
+            if mistakes + wrong <= 1:
                 yield from self._ends(words, readings, at + 1, number + 1, mistakes + wrong)
 
 
@@ -121,10 +124,7 @@ class Lexicon:
         first = parts[0] if parts else None
         if first is None or parts[-1] is None or "" in frozenset().union(*filter(None, parts)):
             raise ValueError(f"{concept}: {written!r} is no phrase")
-        # In Vietnamese most syllables are another one with a letter or a mark changed.
-        is_vietnamese = not written.isascii()
-        most_mistakes = 0 if is_literal or (is_vietnamese and None in parts) else 1
-        phrase = _Phrase(concept, parts, is_literal, most_mistakes)
+        phrase = _Phrase(concept, parts, is_literal, is_vietnamese=not written.isascii())
         for word in first:
             self._phrases[word].append(phrase)
         for part in filter(None, parts):

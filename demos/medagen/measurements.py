@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from demos.medagen.lexicon import is_misspelt
 from demos.medagen.schemas import VitalSigns
@@ -23,80 +28,53 @@ _NUMBERS = {
     for number, word in enumerate(words.split(), 1)
 } | {"a": 1, "an": 1, "tu": 4, "couple": 2, "vai": 3, "few": 3, "several": 3, "half": 0.5}
 _N = rf"(\d+(?:[.,]\d+)?|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
-_OF = r"\W{0,3}(?:(?:of|is|was|at|la|luc|khoang|do duoc|chi con|chi|con|len|toi|den|cao|around|about|now|went up|up to|up|to|has been|reached|=)\W{1,2}){0,2}"
 _DAYS = {
     "hour": 1 / 24, "hr": 1 / 24, "tieng": 1 / 24, "gio": 1 / 24, "minute": 1 / 1440,
     "min": 1 / 1440, "phut": 1 / 1440, "day": 1, "ngay": 1, "hom": 1, "night": 1, "dem": 1,
     "week": 7, "wk": 7, "tuan": 7, "month": 30, "thang": 30, "year": 365, "yr": 365, "nam": 365,
 }  # fmt: skip
-_UNIT = rf"({'|'.join(_DAYS)})"
-_AGE = {"year": 1, "yr": 1, "tuoi": 1, "month": 1 / 12, "thang": 1 / 12, "mo": 1 / 12,
-        "week": 7 / 365, "wk": 7 / 365, "tuan": 7 / 365, "day": 1 / 365, "ngay": 1 / 365}  # fmt: skip
-_AGES = [
-    re.compile(rf"\b{_N}[\s-]*(year|yr|month|mo|week|wk|day)s?[\s-]*old\b"),
-    re.compile(r"\b(\d{1,3})\s*(yr|mo)s?\b[\s/-]*(?:o\b)?(?=\s*(?:boy|girl|male|female|man|woman|m\b|f\b|old))"),
-    re.compile(r"\b(\d{1,3})\s*()y[\s/.]?o\b"),
-    re.compile(r"\b(?:aged?|age of)\s+(\d{1,3})\b()"),
-    re.compile(rf"\b{_N}\s*(thang|tuan|ngay) tuoi\b"),
-    re.compile(rf"\b{_N}\s*()tuoi\b(?! thai)"),
-    re.compile(r"\b(?:im|i am|shes|hes|turned|(?:she|he|mum|mom|mother|dad|father|son|daughter|husband|wife|grandma|grandmother|grandpa|grandfather|gran|nan|uncle|aunt|brother|sister) (?:is|just turned))\s+(\d{2,3})()\b(?!\s*(?:week|month|day|hour|%|kg|c\b|f\b|[/.]))"),
-    re.compile(rf"\b(?:be|con|chau)\s+(?:\w+\s+)?{_N}\s*(thang)\b(?!\s*(?:nay|truoc|qua|roi))"),
-]  # fmt: skip
-_BORN = re.compile(r"\b(?:newborn|so sinh|moi sinh)\b")
-_BABY = re.compile(r"\b(?:infant|em be bu|tre bu)\b")
-_TEMPERATURE = [
-    re.compile(rf"\b(?:temp(?:erature)?|fever|nhiet do|than nhiet|sot)\b{_OF}(\d{{2,3}}(?:[.,]\d{{1,2}})?)\s*(?:°|do|degrees?|deg)?\s*([cf])?\b(?!\s*(?:hour|day|gio|ngay|tieng|/|%|week|tuan|phut|min))"),
-    re.compile(r"\b(\d{2,3}(?:[.,]\d{1,2})?)\s*(?:°|do|degrees?|deg)\s*([cf])?\b"),
-    re.compile(r"\b(\d{2,3}(?:[.,]\d{1,2})?)\s*([cf])\b"),
-]  # fmt: skip
-_SATURATION = re.compile(
-    rf"\b(?:spo2|sp02|sao2|sats?|o2|oxygen(?: sat\w*| level)?|saturation|oxy(?: mau)?|do bao hoa(?: oxy)?)\b"
-    rf"{_OF}(\d{{2,3}})\b"
-)  # fmt: skip
-_PULSE = re.compile(
-    rf"\b(?:pulse|heart ?rate|hr|mach|nhip tim|heart\w* beating at)\b{_OF}(\d{{2,3}})\b(?!\s*/\s*\d{{2}})"
-)
-_BREATHS = [
-    re.compile(rf"\b(?:resp\w* rate|breathing rate|rr|nhip tho)\b{_OF}(\d{{1,3}})\b"),
-    re.compile(r"\b(?:breath\w*|tho)\s+(?:\w+\s+){0,2}?(\d{2,3})\s*(?:times|breaths|lan|l|nhip)?\s*(?:/|a|per|moi|mot)\s*(?:min\w*|phut|p\b)"),
-]  # fmt: skip
-_PRESSURE = [
-    re.compile(rf"\b(?:bp|blood pressure|huyet ap|ha)\b{_OF}(\d{{2,3}})\s*(?:/|over|tren)\s*(\d{{2,3}})\b"),
-    re.compile(r"\b(\d{2,3})\s*/\s*(\d{2,3})\s*mm\s?hg\b"),
-]  # fmt: skip
-_UPPER_PRESSURE = re.compile(
-    rf"\b(?:bp|systolic|blood pressure|huyet ap|huyet ap tam thu)\b{_OF}(\d{{2,3}})\b(?!\s*(?:/|over|tren))"
-)
-_GLUCOSE = re.compile(
-    rf"\b(?:glucose|blood sugar|sugar(?: level)?|duong huyet|duong mau|duong)\b{_OF}"
-    r"(\d{1,3}(?:[.,]\d)?)\s*(mmol|mg)?"
-)
-_DURATION = [
-    re.compile(rf"\b(?:for|since|past|last|over|these)\s+(?:about\s+|the\s+|last\s+|past\s+|nearly\s+|over\s+)*{_N}\s+(?:of\s+)?{_UNIT}s?\b"),
-    re.compile(rf"\b{_N}\s+{_UNIT}s?\s+(?:now|ago|nay|roi|lien)\b"),
-    re.compile(rf"\b(?:duoc|da|may|suot|khoang|tu)\s+{_N}\s+{_UNIT}\b(?!\s*tuoi)"),
-]  # fmt: skip
-_WORDED = {
-    re.compile(r"\b(?:since|from) yesterday|tu hom qua|toi hom qua\b"): 1.0,
-    re.compile(r"\bfor (?:many |several )?weeks|may tuan(?: nay)?\b"): 21.0,
-    re.compile(r"\bfor (?:many |several )?months|may thang(?: nay)?\b"): 90.0,
-    re.compile(r"\bfor (?:many |several )?years|nhieu nam(?: nay)?|may nam nay\b"): 730.0,
-    re.compile(r"\bfor (?:some|several|many) days|may (?:hom|bua|ngay)(?: nay)?\b"): 3.0,
-}
-_PREGNANT = re.compile(
-    r"\b(?:pregnant|weeks pregnant|expecting a baby|mang thai|co bau|co thai|dang bau|bau (?:be )?\d+|thai \d+ tuan"
-    r"|bau thang thu|mang bau|ba bau|\d+ weeks gestation|third trimester|second trimester|first trimester)\b"
-)  # fmt: skip
-_NOT_PREGNANT = re.compile(
-    r"\b(?:not|isnt|never been|khong|chua|ko)\s+(?:co |dang |bi |mang |be )?(?:pregnant|mang thai|co bau|co thai|thai|bau)\b"
-)
+_AGES = {
+    "year": 1, "yr": 1, "tuoi": 1, "month": 1 / 12, "thang": 1 / 12, "mo": 1 / 12,
+    "week": 7 / 365, "wk": 7 / 365, "tuan": 7 / 365, "day": 1 / 365, "ngay": 1 / 365,
+}  # fmt: skip
 _WORD = re.compile(r"[a-z]{4,}")
-_SPELT = frozenset(
-    "pregnant pregnancy trimester pressure systolic temperature fever degrees pulse heart glucose "
-    "sugar saturation oxygen breathing respiratory minute month months weeks years thang tuoi "
-    "huyet duong nhiet phut".split()
-)
-_NO_MISTAKE = frozenset("mouth mouths never heard hear fears tears seeks sure huyen duoc".split())
+
+
+class _Patterns:
+    """The expressions of measurements.yaml."""
+
+    def __init__(self, read: Mapping[str, Any]) -> None:
+        self._of = str(read["of"])
+        self.newborn, self.baby = self._one(read["newborn"]), self._one(read["baby"])
+        self.ages = self._all(read["ages"])
+        self.temperature = self._all(read["temperature"])
+        self.saturation = self._one(read["saturation"])
+        self.pulse = self._one(read["pulse"])
+        self.breaths = self._all(read["breaths"])
+        self.pressure = self._all(read["pressure"])
+        self.upper_pressure = self._one(read["upper_pressure"])
+        self.glucose = self._one(read["glucose"])
+        self.duration = self._all(read["duration"])
+        self.in_words = {self._one(one): days for one, days in read["duration_in_words"].items()}
+        self.pregnant = self._one(read["pregnant"])
+        self.not_pregnant = self._one(read["not_pregnant"])
+        self.spelt = sorted(read["spelt"].split())
+        self.no_mistake = frozenset(read["no_mistake"].split())
+
+    def _one(self, written: str) -> re.Pattern[str]:
+        unit = f"({'|'.join(_DAYS)})"
+        return re.compile(
+            written.replace("<N>", _N).replace("<OF>", self._of).replace("<UNIT>", unit)
+        )
+
+    def _all(self, written: Sequence[str]) -> list[re.Pattern[str]]:
+        return [self._one(one) for one in written]
+
+
+@cache
+def _patterns() -> _Patterns:
+    file = Path(__file__).with_name("measurements.yaml")
+    return _Patterns(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +100,15 @@ def measured(texts: Sequence[str]) -> Measured:
     durations = [days for text in plain for days in _durations(text)]
     return Measured(
         age=max(ages, key=_risk_of_age, default=None),
-        is_pregnant=any(_PREGNANT.search(_NOT_PREGNANT.sub(" ", text)) for text in plain),
+        is_pregnant=any(
+            _patterns().pregnant.search(_patterns().not_pregnant.sub(" ", text)) for text in plain
+        ),
         duration_days=max(durations, default=None),
         vital_signs=VitalSigns(
             temperature_celsius=_worst(plain, _temperatures, 36.8),
-            heart_rate=_worst(plain, _all(_PULSE, 20, 300), 80),
+            heart_rate=_worst(plain, _all(_patterns().pulse, 20, 300), 80),
             respiratory_rate=_worst(plain, _breaths, 16),
-            oxygen_saturation=_worst(plain, _all(_SATURATION, 40, 100), 98),
+            oxygen_saturation=_worst(plain, _all(_patterns().saturation, 40, 100), 98),
             systolic_bp=_worst(plain, _upper, 120),
             diastolic_bp=_worst(plain, _lower, 80),
             glucose_mmol_l=_worst(plain, _glucose, 6),
@@ -145,9 +125,10 @@ def _plain(text: str) -> str:
 def _as_meant(found: re.Match[str]) -> str:
     """Return a word without a spelling error in it, if it is one that measurements need."""
     word = found.group()
-    if word in _SPELT or word in _NO_MISTAKE:
+    patterns = _patterns()
+    if word in patterns.spelt or word in patterns.no_mistake:
         return word
-    return next((meant for meant in sorted(_SPELT) if is_misspelt(meant, word)), word)
+    return next((meant for meant in patterns.spelt if is_misspelt(meant, word)), word)
 
 
 def _number(text: str) -> float:
@@ -175,14 +156,14 @@ def _all(pattern: re.Pattern[str], least: float, most: float) -> Callable[[str],
 
 def _ages(text: str) -> list[float]:
     ages: list[float] = []
-    for pattern in _AGES:
+    for pattern in _patterns().ages:
         for one in pattern.finditer(text):
-            age = _number(one.group(1)) * _AGE.get(one.group(2) or "year", 1)
+            age = _number(one.group(1)) * _AGES.get(one.group(2) or "year", 1)
             if 0 <= age <= 120:
                 ages.append(age)
-    if not ages and _BORN.search(text):
+    if not ages and _patterns().newborn.search(text):
         ages.append(0.02)
-    if not ages and _BABY.search(text):
+    if not ages and _patterns().baby.search(text):
         ages.append(0.5)
     return ages
 
@@ -190,16 +171,16 @@ def _ages(text: str) -> list[float]:
 def _durations(text: str) -> list[float]:
     days = [
         _number(one.group(1)) * _DAYS[one.group(2)]
-        for pattern in _DURATION
+        for pattern in _patterns().duration
         for one in pattern.finditer(text)
     ]
-    days += [number for pattern, number in _WORDED.items() if pattern.search(text)]
+    days += [number for pattern, number in _patterns().in_words.items() if pattern.search(text)]
     return [number for number in days if number <= 40_000]
 
 
 def _temperatures(text: str) -> list[float]:
     found: list[float] = []
-    for pattern in _TEMPERATURE:
+    for pattern in _patterns().temperature:
         for one in pattern.finditer(text):
             degrees, unit = _number(one.group(1)), one.group(2)
             if unit == "f" or (unit is None and 90 <= degrees <= 115):
@@ -210,13 +191,13 @@ def _temperatures(text: str) -> list[float]:
 
 
 def _breaths(text: str) -> list[float]:
-    return [number for pattern in _BREATHS for number in _all(pattern, 3, 120)(text)]
+    return [number for pattern in _patterns().breaths for number in _all(pattern, 3, 120)(text)]
 
 
 def _pressures(text: str) -> list[tuple[float, float]]:
     pairs = [
         (float(one.group(1)), float(one.group(2)))
-        for pattern in _PRESSURE
+        for pattern in _patterns().pressure
         for one in pattern.finditer(text)
     ]
     return [
@@ -227,7 +208,7 @@ def _pressures(text: str) -> list[tuple[float, float]]:
 
 
 def _upper(text: str) -> list[float]:
-    alone = _all(_UPPER_PRESSURE, 40, 300)(text)
+    alone = _all(_patterns().upper_pressure, 40, 300)(text)
     return [upper for upper, _ in _pressures(text) if 40 <= upper <= 300] or list(alone)
 
 
@@ -237,7 +218,7 @@ def _lower(text: str) -> list[float]:
 
 def _glucose(text: str) -> list[float]:
     found = []
-    for one in _GLUCOSE.finditer(text):
+    for one in _patterns().glucose.finditer(text):
         number, unit = _number(one.group(1)), one.group(2)
         if unit == "mg" or (unit is None and number >= 40):
             number = round(number / 18.016, 1)

@@ -76,6 +76,7 @@ def told(
         session_id=session_id,
         rules=evidence.rules.fired,
         guidelines=evidence.guidelines,
+        model_level=draft.triage_level if draft is not None else None,
         fallback=failure,
     )
 

@@ -179,6 +179,8 @@ class TriageResult(BaseModel):
     """Why the level is at least what it is."""
     guidelines: tuple[str, ...]
     """Ids of the guidelines that were found."""
+    model_level: Level | None = None
+    """What the model alone would say; None: it has no part in this."""
     fallback: str | None
     """Why the model has no part in this; None: it has one."""
 

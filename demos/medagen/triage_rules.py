@@ -6,6 +6,7 @@ level, and what no rule knows is seen by somebody: only what is clearly mild is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -48,6 +49,9 @@ _NAMES = {
     "oxygen": {"en": "oxygen saturation", "vi": "độ bão hòa oxy"},
     "glucose": {"en": "blood sugar", "vi": "đường huyết"},
 }
+_IF = re.compile(
+    rf"age_(?:below|from|not_below)|pregnant|chronic|days_from|(?:{'|'.join(_UNITS)})_(?:from|below)"
+)
 _NOTHING_KNOWN = {
     "en": "No rule knows what is said; somebody should look at it.",
     "vi": "Không có quy tắc nào nhận ra triệu chứng này; nên đi khám.",
@@ -137,6 +141,7 @@ class Rules:
         for rule in self.rules:
             unknown = {*rule.with_, *rule.and_, *rule.if_.get("chronic", ())} - names
             unknown -= {other.id for other in self.rules}
+            unknown |= {name for name in rule.if_ if not _IF.fullmatch(name)}
             if unknown:
                 raise ValueError(f"rule {rule.id} names {', '.join(unknown)}, which is not there")
 

@@ -1,0 +1,259 @@
+"""The rules of triage: each fires for its example, and for what people write instead."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demos.medagen.schemas import (
+    Language,
+    Level,
+    PatientInfo,
+    RulesResult,
+    Severity,
+    TriageInput,
+    VitalSigns,
+)
+from demos.medagen.triage_rules import Rule, Rules, shipped_rules
+from demos.medagen.words import fold
+
+RULES = shipped_rules()
+EXAMPLES = [(rule, language) for rule in RULES.rules for language in Language]
+
+
+def screened(*messages: str, language: Language = Language.ENGLISH) -> RulesResult:
+    return RULES.screen(messages, language)
+
+
+def fired(*messages: str) -> set[str]:
+    return {one.rule for one in screened(*messages).fired}
+
+
+@pytest.mark.parametrize(
+    ("rule", "language"), EXAMPLES, ids=[f"{rule.id}-{of}" for rule, of in EXAMPLES]
+)
+def test_a_rule_fires_for_its_example(rule: Rule, language: Language) -> None:
+    result = screened(rule.example[language], language=language)
+    assert rule.id in {one.rule for one in result.fired}
+    assert result.triage_level.rank >= rule.level.rank
+    if rule.level is result.triage_level and rule.level.rank >= Level.URGENT.rank:
+        assert (rule.flag or rule.id) in result.red_flags
+    assert rule.source
+
+
+def test_rules_have_ids_of_their_own() -> None:
+    assert len({rule.id for rule in RULES.rules}) == len(RULES.rules) > 90
+
+
+@pytest.mark.parametrize("rule", RULES.rules, ids=lambda rule: rule.id)
+def test_vietnamese_may_be_written_without_diacritics(rule: Rule) -> None:
+    if any(phrase.startswith("=") for phrase in rule.vi):
+        pytest.skip("without them it is another word, too")
+    plain = fold(rule.example[Language.VIETNAMESE].replace("Đ", "đ"))
+    assert screened(plain).triage_level.rank >= rule.level.rank
+
+
+# -- spelling ---------------------------------------------------------------------------------
+
+
+def misspelt(word: str, chance: random.Random) -> Iterator[str]:
+    """Yield a word with one letter missing, wrong, too many, or in its neighbour's place."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for at in range(len(word)):
+        yield word[:at] + word[at + 1 :]
+        yield word[:at] + chance.choice(letters) + word[at + 1 :]
+        yield word[:at] + chance.choice(letters) + word[at:]
+        yield word[:at] + word[at : at + 2][::-1] + word[at + 2 :]
+
+
+@pytest.mark.parametrize(
+    ("message", "word"),
+    [
+        ("I have a crushing pain in my chest", "crushing"),
+        ("I have chest pressure", "pressure"),
+        ("my son has trouble breathing", "breathing"),
+        ("my son has trouble breathing", "trouble"),
+        ("she is unconscious", "unconscious"),
+        ("he had a seizure", "seizure"),
+        ("his speech is slurred", "slurred"),
+        ("his speech is slurred", "speech"),
+        ("the bleeding will not stop", "bleeding"),
+        ("he is bleeding heavily", "heavily"),
+        ("my throat is closing after peanuts", "throat"),
+        ("I want to kill myself", "myself"),
+        ("she swallowed bleach", "swallowed"),
+        ("she swallowed bleach", "bleach"),
+        ("the worst headache of my life", "headache"),
+        ("I have sudden vision loss", "vision"),
+    ],
+)
+def test_one_wrong_letter_hides_no_red_flag(message: str, word: str) -> None:
+    assert screened(message).triage_level is Level.EMERGENCY
+    for wrong in misspelt(word, random.Random(word)):
+        written = message.replace(word, wrong)
+        assert screened(written).triage_level is Level.EMERGENCY, written
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "kho tho qua",
+        "khó thơ quá",
+        "dau nguc",
+        "đau ngưc",
+        "bat tinh",
+        "co giat",
+        "meo mieng",
+        "tự nhiên méo miệg",
+        "me em bị đột quỵ",
+        "bé bị co giậc",
+        "nôn ra mau",
+        "ngat xiu",
+    ],
+)
+def test_red_flags_as_they_are_typed(message: str) -> None:
+    assert screened(message).triage_level is Level.EMERGENCY
+
+
+# -- denial -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I have a runny nose. No chest pain.",
+        "no fever, cough or chest pain, just a sore throat",
+        "I sneeze, but I don't have any trouble breathing",
+        "he denies chest pain and has no shortness of breath",
+        "without chest pain, without fainting",
+        "sổ mũi, không đau ngực, không khó thở",
+        "em ho nhẹ, không có khó thở hay đau ngực",
+        "toi so mui, khong kho tho",
+        "tôi chưa bị ngất, chỉ hắt hơi",
+        "khó thở thì không, chỉ sổ mũi",
+        "my father had a heart attack ten years ago, I have a cold",
+        "hồi nhỏ tôi từng bị co giật, giờ chỉ sổ mũi",
+    ],
+)
+def test_what_is_denied_or_long_ago_raises_nothing(message: str) -> None:
+    assert screened(message).triage_level.rank < Level.URGENT.rank
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I can't breathe",
+        "not only a cough but chest pain",
+        "no fever but chest pain",
+        "no idea why my chest hurts",
+        "I don't know why but I have chest pain",
+        "no fever and chest pain since yesterday",
+        "no fever, chest pain",
+        "the chest pain does not go away",
+        "I have never had chest pain like this",
+        "không thở được",
+        "không sốt nhưng đau ngực",
+        "không biết sao đau ngực quá",
+        "không chỉ ho mà còn khó thở",
+        "đau ngực không chịu nổi",
+        "hello! how are you? by the way, my chest hurts",
+        "chào bạn, hôm nay trời đẹp quá, mà mẹ em bất tỉnh rồi",
+    ],
+)
+def test_what_is_not_denied_counts(message: str) -> None:
+    assert screened(message).triage_level is Level.EMERGENCY
+
+
+# -- facts ------------------------------------------------------------------------------------
+
+
+def test_the_whole_conversation_counts() -> None:
+    assert screened("my chest hurts", "anyway, what is the weather?", "I sneeze").triage_level is (
+        Level.EMERGENCY
+    )
+    assert screened("I am 8 weeks pregnant", "I have a bit of a fever").triage_level is Level.URGENT
+    assert screened("my baby is 6 weeks old", "she has a fever").triage_level is Level.EMERGENCY
+
+
+def test_the_input_of_the_tool() -> None:
+    given = TriageInput(
+        symptoms=("chest_pain",),
+        symptom_severity=Severity.SEVERE,
+        duration_days=3,
+        vital_signs=VitalSigns(temperature_celsius=39.0),
+    )
+    result = RULES.evaluate(given, Language.ENGLISH)
+    assert result.triage_level is Level.EMERGENCY
+    assert {"chest_pain", "high_fever", "severe_symptoms"} <= set(result.red_flags)
+    for flag in ("difficulty_breathing", "vision_loss"):
+        one = RULES.evaluate(TriageInput(symptoms=(flag,)), Language.ENGLISH)
+        assert one.triage_level is Level.EMERGENCY
+    severe = TriageInput(symptoms=("cough",), symptom_severity=Severity.SEVERE)
+    assert RULES.evaluate(severe, Language.ENGLISH).triage_level is Level.URGENT
+
+
+def test_conditions_of_the_tool_raise() -> None:
+    ill = PatientInfo(age=45, chronic_conditions=("đái tháo đường",))
+    given = TriageInput(symptoms=("sốt",), patient_info=ill)
+    assert RULES.evaluate(given, Language.VIETNAMESE).triage_level is Level.URGENT
+    healthy = TriageInput(symptoms=("sốt",), patient_info=PatientInfo(age=45))
+    assert RULES.evaluate(healthy, Language.VIETNAMESE).triage_level is Level.ROUTINE
+
+
+def test_what_no_rule_knows_is_seen_by_somebody() -> None:
+    result = screened("my left elbow makes a funny click")
+    assert (result.triage_level, result.fired) == (Level.ROUTINE, ())
+    assert "somebody should look at it" in result.reasoning
+    assert screened().triage_level is Level.ROUTINE
+
+
+def test_only_what_is_clearly_mild_is_self_care() -> None:
+    assert screened("I have a runny nose").triage_level is Level.SELF_CARE
+    for raised in (
+        "I have a runny nose for 3 weeks",
+        "I am pregnant and have a runny nose",
+        "my 4 month old has a runny nose",
+        "I have diabetes and a runny nose",
+        "I have a runny nose and it is getting worse",
+        "a runny nose and a lump on my neck",
+    ):
+        assert screened(raised).triage_level.rank >= Level.ROUTINE.rank, raised
+
+
+def test_the_reasoning_is_in_the_users_language() -> None:
+    assert "can come from the heart" in screened("chest pain").reasoning
+    assert "tim" in screened("đau ngực", language=Language.VIETNAMESE).reasoning
+
+
+@given(st.lists(st.text(max_size=300), max_size=4))
+def test_any_text_has_a_level(messages: list[str]) -> None:
+    assert screened(*messages).triage_level in Level
+
+
+@given(st.sampled_from(["I have chest pain", "tôi khó thở quá"]), st.text(max_size=200))
+def test_nothing_that_comes_later_lowers(danger: str, later: str) -> None:
+    assert screened(danger, later).triage_level is Level.EMERGENCY
+
+
+# -- the file ---------------------------------------------------------------------------------
+
+HEAD = "words: {}\ncomplaints: {}\nconditions: {}\nreal_words: ''\nrules:\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("en: ['_ pain']", "no phrase"),
+        ("with: [nothing]", "nothing, which is not there"),
+        ("colour: red", "colour"),
+        ("if: {speed_from: 3}", "speed_from, which is not there"),
+    ],
+)
+def test_a_file_of_rules_that_is_wrong(rule: str, told: str) -> None:
+    text = f"{HEAD}- {{id: a, level: urgent, source: s, says: {{}}, example: {{}}, {rule}}}"
+    with pytest.raises(ValueError, match=told):
+        Rules(text)
