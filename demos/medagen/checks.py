@@ -7,6 +7,7 @@ care. Sentences that say so are left out. It is a heuristic over words, and one 
 from __future__ import annotations
 
 import re
+import unicodedata
 from enum import StrEnum
 
 from demos.medagen.schemas import Language
@@ -43,7 +44,7 @@ _MAYBE = re.compile(
     r"khong|chua|loai tru|giong|goi y|phong)\b"
 )
 _DENIED = re.compile(
-    r"\b(?:do not|dont|don't|never|avoid|without|not|khong|tranh|dung|chua|ngung)\b"
+    r"\b(?:do not|dont|don't|never|avoid|without|not|không|khong|tránh|đừng|chưa|chua|ngưng)\b"
 )
 
 
@@ -102,11 +103,12 @@ _STAY_AWAY = re.compile(
 
 def faults(sentence: str) -> set[Fault]:
     """Return why a sentence must not be said; empty: it may."""
-    plain = _plain(sentence)
+    written = _written(sentence)
+    plain = "".join(fold(letter) or letter for letter in written)  # as long as what is written
     found: set[Fault] = set()
     if _DOSE.search(plain):
         found.add(Fault.DOSE)
-    if any(not _DENIED.search(plain[: one.end()]) for one in _TAKE.finditer(plain)):
+    if any(not _DENIED.search(written[: one.end()]) for one in _TAKE.finditer(plain)):
         found.add(Fault.MEDICINE)
     if _CERTAIN.search(plain) and not _MAYBE.search(plain):
         found.add(Fault.DIAGNOSIS)
@@ -127,5 +129,5 @@ def is_in(text: str, language: Language) -> bool:
     return sum(word.isalpha() for word in words.words) < _FEW or words.language is language
 
 
-def _plain(text: str) -> str:
-    return " ".join("".join(fold(letter) for letter in text.lower().replace("’", "'")).split())
+def _written(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).lower().replace("’", "'").split())

@@ -1,0 +1,78 @@
+"""What a model must not say is left out, in both languages; the rest stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from demos.medagen.checks import Fault, allowed, faults, is_in
+from demos.medagen.schemas import Language
+
+D, M, C, K = Fault.DOSE, Fault.MEDICINE, Fault.DIAGNOSIS, Fault.KEEPS_FROM_CARE
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("Take 500 mg of paracetamol every 6 hours.", {D, M}),
+        ("Take two tablets twice a day.", {D}),
+        ("You should take ibuprofen.", {M}),
+        ("Start amoxicillin today.", {M}),
+        ("I prescribe omeprazole.", {M}),
+        ("Antibiotics will help.", {M}),
+        ("Uống 1 viên paracetamol ngày 3 lần.", {D, M}),
+        ("Bạn nên uống kháng sinh.", {M}),
+        ("Dùng thuốc giảm đau sau ăn.", {M}),
+        ("Cho bé uống hạ sốt paracetamol 250mg mỗi 6 giờ.", {D, M}),
+        ("Uong 2 vien efferalgan.", {D, M}),
+        ("You have appendicitis.", {C}),
+        ("This is definitely a heart attack.", {C}),
+        ("The diagnosis is pneumonia.", {C}),
+        ("She has meningitis.", {C}),
+        ("Bạn bị viêm ruột thừa.", {C}),
+        ("Bạn chắc chắn mắc bệnh này.", {C}),
+        ("Bé bị sốt xuất huyết.", {C}),
+        ("Đây là nhồi máu cơ tim.", {C}),
+        ("There is no need to see a doctor.", {K}),
+        ("Do not worry.", {K}),
+        ("Không cần đi khám.", {K}),
+        ("Không có gì nghiêm trọng.", {K}),
+    ],
+)
+def test_what_must_not_be_said(sentence: str, found: set[Fault]) -> None:
+    assert faults(sentence) >= found
+    assert allowed(f"Rest well. {sentence} Drink water.") == "Rest well. Drink water."
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Go to the nearest hospital now.",
+        "Do not take any medicine on your own.",
+        "Do not take ibuprofen before you are seen.",
+        "This could be appendicitis.",
+        "These can be signs of a stroke.",
+        "A doctor should rule out meningitis.",
+        "Your temperature of 39.5 °C is high.",
+        "The blood sugar of 250 mg/dL is high.",
+        "You have chest pain and a fever.",
+        "Drink plenty of water.",
+        "Không tự ý dùng kháng sinh.",
+        "Có thể là viêm họng, nên đi khám.",
+        "Bạn bị đau ngực và khó thở.",
+        "Hãy đến cơ sở y tế ngay.",
+        "Đây có thể là dấu hiệu đột quỵ.",
+        "Gọi 115 ngay.",
+        "Chườm mát và nghỉ ngơi.",
+    ],
+)
+def test_what_may_be_said(sentence: str) -> None:
+    assert faults(sentence) == set()
+    assert allowed(sentence) == sentence
+
+
+def test_languages() -> None:
+    assert is_in("Please see a doctor within the next few days.", Language.ENGLISH)
+    assert not is_in("Please see a doctor within the next few days.", Language.VIETNAMESE)
+    assert is_in("Hãy đi khám trong vài ngày tới.", Language.VIETNAMESE)
+    assert not is_in("Hãy đi khám trong vài ngày tới.", Language.ENGLISH)
+    assert is_in("See a doctor.", Language.VIETNAMESE), "too short to tell"
