@@ -17,7 +17,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -39,7 +39,7 @@ from infra.config import Environment, Provider
 from infra.langchain_model import ChatModelAdapter
 from infra.ledger import Ledger
 from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
-from tests.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider, SeenRequest
 from tests.support.document_model import document_model
 
 QUESTIONS = (
@@ -64,11 +64,16 @@ class Timed:
 
 
 @contextmanager
-def provider(latency: float) -> Iterator[str]:
-    """Serve the model of the dialogues in a process of its own; give its base URL."""
+def provider(latency: float, model: Callable[[SeenRequest], str] = document_model) -> Iterator[str]:
+    """Serve a scripted model in a process of its own; give its base URL.
+
+    Args:
+        latency: Of each reply, seconds.
+        model: What replies.
+    """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_serve, args=(there, latency), daemon=True)
+    process = context.Process(target=_serve, args=(there, latency, model), daemon=True)
     process.start()
     try:
         yield here.recv()
@@ -77,10 +82,10 @@ def provider(latency: float) -> Iterator[str]:
         process.join()
 
 
-def _serve(connection: Connection, latency: float) -> None:
+def _serve(connection: Connection, latency: float, model: Callable[[SeenRequest], str]) -> None:
     with FakeProvider(keep_calls=False) as server:
         server.latency = latency
-        server.when(None, document_model)
+        server.when(None, model)
         connection.send(server.openai_base_url)
         connection.recv()
 

@@ -1,0 +1,213 @@
+"""Medagen under load: many chats at once over WebSockets, on the fake provider.
+
+    python -m benchmarks.medagen
+
+The server is the one that people start, in a process of its own, with the scripted model of the
+tests, which calls the rules and a guideline and then answers. Each chat is a user who writes the
+next message when the last is answered, for a minute. Timed are the first sign of what the rules say
+and the answer. A chat alone goes before. Then the model hangs: each answer must come within the
+deadline, and say urgent at least.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from websockets.asyncio.client import connect
+
+from benchmarks.assistant import provider
+from benchmarks.harness import (
+    Result,
+    judged,
+    make_parser,
+    p95,
+    parse,
+    show_machine,
+    show_results,
+    show_table,
+)
+from tests.demos.medagen.triage_models import careful
+
+MESSAGES = (
+    ("I have had a runny nose and sneeze since yesterday.", "self_care"),
+    ("Tôi đau thắt ngực từ sáng nay.", "emergency"),
+    ("My knee has been aching when I climb stairs.", "routine"),
+    ("Bé 8 tháng tuổi bị sốt từ hôm qua.", "urgent"),
+)
+"""Messages, and what the rules say of each alone."""
+
+_URL = re.compile(r"http://\S+")
+
+
+@dataclass(slots=True)
+class Chatted:
+    """What came of chats."""
+
+    signs: list[float] = field(default_factory=list)
+    """Seconds until the rules' result."""
+    answers: list[float] = field(default_factory=list)
+    """Seconds until the answer."""
+    errors: list[str] = field(default_factory=list)
+    wrong: int = 0
+    """Answers below what the rules say."""
+    fallbacks: int = 0
+    """Answers in which the model has no part."""
+
+
+@contextmanager
+def server(base_url: str, folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
+    """Serve Medagen in a process of its own; give its address."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(Path.cwd()),
+        "OPENAI_API_KEY": "benchmark",
+        "OPENAI_BASE_URL": base_url,
+        **settings,
+    }
+    command = [sys.executable, "-m", "demos.medagen.server", "--no-open", "--view-port", "0"]
+    process = subprocess.Popen(
+        [*command, "--rate", "1000000", "--turns", "1000"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        found = None
+        while found is None:
+            line = process.stdout.readline()
+            if not line:
+                raise RuntimeError("the server did not start")
+            found = _URL.search(line)
+        yield found.group().rstrip("/.")
+    finally:
+        process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+async def chat(address: str, number: int, until: float, chatted: Chatted) -> None:
+    """Hold one chat: a new conversation for each message."""
+    async with connect(address.replace("http", "ws", 1) + "/ws/chat") as socket:
+        while time.perf_counter() < until:
+            text, level = MESSAGES[number % len(MESSAGES)]
+            number += 1
+            started = time.perf_counter()
+            await socket.send(json.dumps({"text": text, "user_id": f"user{number}"}))
+            signed = None
+            while True:
+                event = json.loads(await socket.recv())
+                if event["type"] == "observation" and signed is None:
+                    signed = time.perf_counter() - started
+                if event["type"] == "error":
+                    chatted.errors.append(event["message"])
+                    break
+                if event["type"] == "final_answer":
+                    chatted.answers.append(time.perf_counter() - started)
+                    chatted.signs.append(signed or 0.0)
+                    _check(event["result"], level, chatted)
+                    break
+
+
+def _check(result: Mapping[str, object], level: str, chatted: Chatted) -> None:
+    order = ["self_care", "routine", "urgent", "emergency"]
+    chatted.wrong += order.index(str(result["triage_level"])) < order.index(level)
+    chatted.fallbacks += result["fallback"] is not None
+
+
+async def chats(address: str, at_once: int, seconds: float) -> Chatted:
+    """Hold chats at the same time, for some seconds."""
+    chatted = Chatted()
+    until = time.perf_counter() + seconds
+    found = await asyncio.gather(
+        *(chat(address, number, until, chatted) for number in range(at_once)),
+        return_exceptions=True,
+    )
+    chatted.errors += [f"{type(one).__name__}: {one}" for one in found if one is not None]
+    return chatted
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit status."""
+    parser = make_parser("medagen", __doc__)
+    add = parser.add_argument
+    add("--chats", type=int, default=200, help="at once [%(default)s]")
+    add("--seconds", type=float, default=60.0, help="that they take [%(default)s]")
+    add("--latency", type=float, default=0.3, help="of the model, s [%(default)s]")
+    add("--deadline", type=float, default=3.0, help="where the model hangs, s [%(default)s]")
+    quick = {"chats": 4, "seconds": 1.0, "latency": 0.02, "deadline": 0.5}
+    options = parse(parser, argv, quick)
+    show_machine("medagen")
+    with tempfile.TemporaryDirectory() as folder:
+        with (
+            provider(options.latency, careful) as base_url,
+            server(base_url, Path(folder), {}) as address,
+        ):
+            alone = asyncio.run(chats(address, 1, options.seconds / 4))
+            together = asyncio.run(chats(address, options.chats, options.seconds))
+        settings = {"MEDAGEN_DEADLINE": str(options.deadline)}
+        with (
+            provider(3600.0, careful) as base_url,
+            server(base_url, Path(folder), settings) as address,
+        ):
+            hanging = asyncio.run(chats(address, max(1, options.chats // 10), options.deadline))
+    _show(alone, together, hanging, options.chats, options.deadline)
+    return 0
+
+
+def _show(
+    alone: Chatted, together: Chatted, hanging: Chatted, at_once: int, deadline: float
+) -> None:
+    rows = [
+        {
+            "chats at once": name,
+            "answers": len(one.answers),
+            "errors": len(one.errors),
+            "rules, s, median": f"{median(one.signs):.2f}",
+            "p95": f"{p95(one.signs):.2f}",
+            "answer, s, median": f"{median(one.answers):.2f}",
+            "p95 ": f"{p95(one.answers):.2f}",
+        }
+        for name, one in (("1", alone), (str(at_once), together), ("model hangs", hanging))
+    ]
+    show_table("Time of a turn", rows)
+    for error in sorted({*alone.errors, *together.errors, *hanging.errors}):
+        print(f"error: {error[:200]}")
+    show_results(
+        f"{at_once} chats at once",
+        [
+            judged("errors", len(together.errors), 0, digits=0),
+            judged("answers below what the rules say", alone.wrong + together.wrong, 0, digits=0),
+            judged("answers without the model", together.fallbacks, 0, digits=0),
+            Result("answer: p95 / p95 of one", f"{p95(together.answers) / p95(alone.answers):.1f}"),
+            judged(
+                "model hangs: slowest answer / deadline",
+                max(hanging.answers) / deadline,
+                1.2,
+            ),
+            judged(
+                "model hangs: answers below urgent, or the rules",
+                hanging.wrong + len(hanging.answers) - hanging.fallbacks,
+                0,
+                digits=0,
+            ),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
