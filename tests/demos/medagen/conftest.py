@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
+from demos.medagen.guidelines import Guidelines
 
 from demos.medagen.assistant import MedagenAssistant
 from demos.medagen.cv_service import CvService
 from demos.medagen.fetch import fetch_image
-from demos.medagen.guidelines import Guidelines
 from demos.medagen.tools import Services
 from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import Database
@@ -34,9 +34,7 @@ def opens(registry: ModelRegistry, openai_spec: ModelSpec, database: Database) -
     """Opens an assistant whose model is the fake provider."""
 
     @asynccontextmanager
-    async def open_one(
-        deadline: float = 30.0, **services: Any
-    ) -> AsyncIterator[MedagenAssistant]:
+    async def open_one(deadline: float = 30.0, **services: Any) -> AsyncIterator[MedagenAssistant]:
         model = ChatModelAdapter(registry.model(openai_spec))
         async with (
             SessionStore.open(database) as store,

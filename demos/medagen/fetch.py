@@ -1,0 +1,215 @@
+"""Fetches a user's picture, and nothing else: no private address, no redirect, no flood.
+
+The host is resolved by us, all its addresses must be public, and the connection goes to one of
+those that were checked, whatever the name resolves to by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from urllib.parse import SplitResult, urlsplit
+
+import h11
+
+from infra.errors import BenchError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
+"""Host -> its IP addresses; raises `OSError` if it has none."""
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Dial = Callable[[str, str, ssl.SSLContext], Awaitable[Streams]]
+"""IP address, host of the certificate, what checks it -> a connection."""
+
+_PORT = 443
+_HEADERS = [("accept", "image/jpeg, image/png, image/webp"), ("accept-encoding", "identity")]
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
+_COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, deprecated
+_MOST_ADDRESSES = 32
+_LONGEST_HEADERS = 16_384  # bytes
+_AT_ONCE = 65_536  # bytes
+
+
+class ImageRefusedError(BenchError):
+    """A picture cannot be looked at. The message is one line without the address's query."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """What a picture may cost."""
+
+    seconds: float = 5.0
+    """From the first to the last byte, resolving the name included."""
+    size: int = 5_000_000
+    """Bytes of the picture."""
+
+
+async def resolved(host: str) -> Sequence[str]:
+    """Return the addresses of a host, as the system knows them."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)
+    return [str(one[4][0]) for one in found]
+
+
+@cache
+def _default_context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+async def dialled(address: str, host: str, context: ssl.SSLContext) -> Streams:
+    """Connect to an IP address, which must show the certificate of the host."""
+    return await asyncio.open_connection(address, _PORT, ssl=context, server_hostname=host)
+
+
+async def fetch_image(
+    url: str,
+    *,
+    limits: FetchLimits = FetchLimits(),
+    resolve: Resolve = resolved,
+    dial: Dial = dialled,
+    context: ssl.SSLContext | None = None,
+) -> bytes:
+    """Return what is at an address, as it is; `images.reencoded` decides whether it is a picture.
+
+    Args:
+        url: `https://host/…`, on port 443.
+        limits: What it may cost.
+        resolve: Finds the addresses of the host.
+        dial: Connects to one that was checked.
+        context: Checks the certificate; None: against the authorities of this machine.
+
+    Raises:
+        ImageRefusedError: The address is none that may be fetched, or there is no picture.
+    """
+    parts = _checked(url)
+    host = (parts.hostname or "").rstrip(".")
+    target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    try:
+        async with asyncio.timeout(limits.seconds):
+            addresses = await _public_addresses(host, resolve)
+            connecting = _connected(addresses, host, dial, context or _default_context())
+            reader, writer = await connecting
+            try:
+                return await _body(reader, writer, host, target, limits.size)
+            finally:
+                writer.transport.abort()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+    except TimeoutError:
+        raise ImageRefusedError(f"{host} takes longer than {limits.seconds:g} s") from None
+    except ssl.SSLError:
+        raise ImageRefusedError(f"{host} has no certificate that can be trusted") from None
+    except (OSError, h11.ProtocolError):
+        raise ImageRefusedError(f"{host} cannot be reached, or speaks no HTTP") from None
+
+
+async def _public_addresses(host: str, resolve: Resolve) -> list[str]:
+    try:
+        addresses = list(await resolve(host))[:_MOST_ADDRESSES]
+    except (OSError, UnicodeError):
+        raise ImageRefusedError(f"{host} is not known") from None
+    if not addresses or not all(map(is_public, addresses)):
+        raise ImageRefusedError(f"{host} is no public address")
+    return addresses
+
+
+async def _connected(
+    addresses: Sequence[str], host: str, dial: Dial, context: ssl.SSLContext
+) -> Streams:
+    for address in addresses[:-1]:
+        with contextlib.suppress(OSError):
+            return await dial(address, host, context)
+    return await dial(addresses[-1], host, context)
+
+
+async def _body(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, target: str, most: int
+) -> bytes:
+    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEADERS)
+    headers = [("host", host), *_HEADERS, ("connection", "close")]
+    request = h11.Request(method="GET", target=target, headers=headers)
+    for event in (request, h11.EndOfMessage()):
+        writer.write(http.send(event) or b"")
+    await writer.drain()
+    body = bytearray()
+    while True:
+        got = http.next_event()
+        if got is h11.NEED_DATA:
+            http.receive_data(await reader.read(_AT_ONCE))
+        elif isinstance(got, h11.Response):
+            _check_head(got)
+        elif isinstance(got, h11.Data):
+            body += got.data
+            if len(body) > most:
+                raise ImageRefusedError(f"the picture has more than {most:,} bytes")
+        elif not isinstance(got, h11.InformationalResponse):  # the end
+            return bytes(body)
+
+
+def _check_head(response: h11.Response) -> None:
+    status = response.status_code
+    if status != 200:
+        what = "a redirect" if 300 <= status < 400 else f"status {status}"
+        raise ImageRefusedError(f"there is {what} instead of a picture")
+    packed = [value for name, value in response.headers if name == b"content-encoding"]
+    if any(value.strip().lower() not in (b"", b"identity") for value in packed):
+        raise ImageRefusedError("the picture is packed; it must be sent as it is")
+
+
+def _checked(url: str) -> SplitResult:
+    """Return the parts of an address that may be fetched."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ImageRefusedError("the address of the picture is none") from None
+    if parts.scheme != "https" or not host:
+        raise ImageRefusedError("the address of the picture must begin with https://")
+    if parts.username is not None or parts.password is not None:
+        raise ImageRefusedError("the address of the picture must have no user name in it")
+    if port not in (None, _PORT):
+        raise ImageRefusedError(f"the address of the picture must have port {_PORT}")
+    if not url.isascii() or any(letter <= " " or letter in '\\"<>^`{|}' for letter in url):
+        raise ImageRefusedError("the address of the picture must be plain letters (%20, xn--…)")
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        host = "%"
+    if "%" in host:
+        raise ImageRefusedError("the address of the picture names no host that can be looked up")
+    return parts
+
+
+def is_public(text: str) -> bool:
+    """Tell whether an IP address is one of the public internet, however it is written or wrapped.
+
+    Not public is also an IPv6 address that stands for an IPv4 address which is not (mapped,
+    compatible, NAT64, 6to4, Teredo).
+    """
+    try:
+        address: Address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None or address.is_site_local:
+            return False
+        return _is_global(address) and all(map(_is_global, _wrapped(address)))
+    return _is_global(address)
+
+
+def _is_global(address: Address) -> bool:
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _wrapped(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
+    """Return the IPv4 addresses that an IPv6 address stands for."""
+    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if address in _NAT64 or address in _COMPATIBLE:
+        found.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    return [one for one in found if one is not None]
