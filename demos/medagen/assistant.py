@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -15,8 +14,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from demos.medagen.advice import picture_sent
 from demos.medagen.conversation import Conversation, Entry
 from demos.medagen.cv_service import CvService
-from demos.medagen.fetch import fetch_image
 from demos.medagen.guidelines import Guidelines
+from demos.medagen.images import picture_at
 from demos.medagen.react import Draft, NoDraftError, react
 from demos.medagen.result import Evidence, told
 from demos.medagen.schemas import (
@@ -36,11 +35,10 @@ from demos.medagen.tools import TRIAGE_RULES, Services, Toolbox
 from demos.medagen.triage_rules import shipped_rules
 from demos.medagen.words import language_of
 from demos.toolkit.database import Database
-from demos.toolkit.embeddings import local_embedder
-from demos.toolkit.guard import seen, untrusted
+from demos.toolkit.guard import fenced, seen
 from demos.toolkit.sessions import Role, SessionStore
 from infra import LLMRole, get_llm
-from infra.errors import BenchError, ConfigError, StorageError
+from infra.errors import BenchError, ConfigError, StorageError, StructuredOutputError
 from infra.files.text import well_formed
 from infra.langchain_model import ChatModelAdapter
 
@@ -148,6 +146,8 @@ class MedagenAssistant:
             failure = f"the model has not answered within {self._deadline:g} s"
         except NoDraftError as error:
             failure = str(error)
+        except StructuredOutputError:
+            failure = "the model's replies are in no form that can be read"
         except BenchError as error:
             _LOG.warning("the model could not be asked: %s", error)
             failure = "the model could not be asked"
@@ -188,8 +188,8 @@ class MedagenAssistant:
         return [
             SystemMessage(self._prompt.format(language=_LANGUAGES[language])),
             HumanMessage(
-                f"Earlier messages:\n{untrusted(history, 'conversation')}\n\n"
-                f"New message:\n{untrusted(text or IMAGE, 'message')}\n{picture}\n"
+                f"Earlier messages:\n{fenced(history, 'conversation')}\n\n"
+                f"New message:\n{fenced(text or IMAGE, 'message')}\n{picture}\n"
                 f"The rules on the whole conversation: level {rules.triage_level.value}, "
                 f"red flags: {flags}. The result will not be below this level."
             ),
@@ -236,12 +236,12 @@ async def open_assistant(
         database: Database = settings.database
         stack.push_async_callback(database.close)
         store = await stack.enter_async_context(SessionStore.open(database))
-        guidelines = await stack.enter_async_context(Guidelines.open(database, local_embedder()))
+        guidelines = await stack.enter_async_context(Guidelines.open(database))
         cv = await stack.enter_async_context(CvService(settings.cv_service_url))
         services = Services(
             rules=shipped_rules(),
-            search=partial(_searched, guidelines),
-            fetch=fetch_image,
+            search=guidelines.search,
+            fetch=picture_at,
             look=cv.look,
         )
         yield MedagenAssistant(

@@ -18,7 +18,7 @@ _FEW = 4
 """Words from which on a text has a language."""
 
 _UNIT = r"(?:mg|mcg|µg|μg|g|gram|grams|ml|cc|iu|units?|vien|tablets?|pills?|capsules?|drops?|giot|puffs?|nhat xit|lieu|doses?|ong|goi|sachets?|teaspoons?|tsp|tablespoons?|muong|thia)"  # noqa: E501 - one list
-_NUMBER = r"(?:\d+(?:[.,/]\d+)?|one|two|three|four|half|mot|hai|ba|bon|nua)"
+_NUMBER = r"(?:\d+(?:[.,/]\d+)?|(?:one|two|three|four|half|mot|hai|ba|bon|nua)\b)"
 _MEDICINE = r"""
     paracetamol|acetaminophen|tylenol|panadol|efferalgan|hapacol|ibuprofen|advil|nurofen|aspirin|
     naproxen|diclofenac|voltaren|codeine|tramadol|morphine|oxycodone|

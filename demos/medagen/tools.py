@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from demos.medagen.cv_service import CvKind
 from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageInput
 from demos.medagen.triage_rules import Rules
+from demos.toolkit.retrieval import Passage
 from infra.errors import BenchError
 
 TRIAGE_RULES = "triage_rules"
@@ -23,14 +24,6 @@ _MOST_GUIDELINES = 5
 _ALARMING = 0.7  # what a picture shows with a higher probability is urgent
 
 JSON = dict[str, Any]
-
-
-class Passage(Protocol):
-    """A guideline that was found."""
-
-    id: str
-    title: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,7 @@ def without_instructions(text: str) -> tuple[str, list[str]]:
 def untrusted(text: str, source: str, *, limit: int = LONGEST) -> str:
     """Return a document's text as it may stand in a prompt.
 
-    It is fenced by a boundary that the document cannot know, without characters that are not seen
-    and without sentences that address the model, and ends after `limit` characters with a note.
+    It is `fenced`, without sentences that address the model.
 
     Args:
         text: What the document says.
@@ -110,6 +109,21 @@ def untrusted(text: str, source: str, *, limit: int = LONGEST) -> str:
         limit: The most characters.
     """
     clean, _ = without_instructions(seen(text))
+    return fenced(clean, source, limit=limit)
+
+
+def fenced(text: str, source: str, *, limit: int = LONGEST) -> str:
+    """Return what a user wrote as it may stand in a prompt, with all its sentences.
+
+    It stands between marks that it cannot know, without characters that are not seen, and ends
+    after `limit` characters with a note.
+
+    Args:
+        text: What was written.
+        source: What it is; stands in the fence.
+        limit: The most characters.
+    """
+    clean = seen(text)
     if len(clean) > limit:
         clean = f"{clean[:limit]} [… {len(clean) - limit:,} more characters]"
     mark = secrets.token_hex(4)

@@ -173,6 +173,12 @@ class HybridRetriever:
             for passage, vector in zip(new.values(), vectors, strict=True):
                 await self._insert(connection, passage, vector)
 
+    async def documents(self, scope: str = "") -> list[str]:
+        """Return the ids of the documents that have passages in a scope."""
+        query = select(_PASSAGES.c.document).where(self._within([scope])).distinct()
+        async with self._database.read() as connection:
+            return sorted((await connection.execute(query)).scalars())
+
     async def remove(self, document: str, *, scope: str = "") -> None:
         """Remove all passages of a document."""
         async with self._database.begin() as connection:

@@ -7,17 +7,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
-from demos.medagen.guidelines import Guidelines
 
 from demos.medagen.assistant import MedagenAssistant
 from demos.medagen.cv_service import CvService
-from demos.medagen.fetch import fetch_image
+from demos.medagen.guidelines import FOLDER, Guidelines, read_guidelines
+from demos.medagen.images import picture_at
 from demos.medagen.tools import Services
 from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import Database
 from demos.toolkit.sessions import SessionStore
 from infra.langchain_model import ChatModelAdapter
 from infra.llm_registry import ModelRegistry, ModelSpec
+from tests.conftest import REPOSITORY
 
 Opens = Callable[..., AbstractAsyncContextManager[MedagenAssistant]]
 
@@ -41,10 +42,11 @@ def opens(registry: ModelRegistry, openai_spec: ModelSpec, database: Database) -
             Guidelines.open(database) as guidelines,
             CvService(None) as cv,
         ):
+            await guidelines.seed(read_guidelines(REPOSITORY / FOLDER))
             real: dict[str, Any] = {
                 "rules": shipped_rules(),
                 "search": guidelines.search,
-                "fetch": fetch_image,
+                "fetch": picture_at,
                 "look": cv.look,
             }
             yield MedagenAssistant(store, model, Services(**real | services), deadline=deadline)

@@ -115,15 +115,12 @@ def test_the_assistant_and_its_model_alone(
 def test_a_file_that_is_wrong(
     tmp_path: Path, rows: list[object], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["--file", str(write(tmp_path, *rows))])
-    assert end.value.code == 2
+    assert main(["--file", str(write(tmp_path, *rows))]) == 2
     err = capsys.readouterr().err
     assert told in err
     assert len(err.strip().splitlines()) == 1
 
 
 def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--file", str(tmp_path / "none.jsonl")])
+    assert main(["--file", str(tmp_path / "none.jsonl")]) == 2
     assert "give another --file" in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""The program: `python -m demos.medagen.seed_guidelines` puts guidelines into the database."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from demos.medagen.guidelines import FOLDER, Guideline, Guidelines, read_guidelines
+from demos.medagen.settings import Settings
+from infra.config import read_variables
+from infra.files.command_line import Parser
+from infra.files.printing import fails_in_one_line, print_result
+
+
+@fails_in_one_line
+def main(argv: Sequence[str]) -> int:
+    """Seed the guidelines; those that are gone from the folder are removed.
+
+    Args:
+        argv: The command line without the program's name.
+
+    Returns:
+        The exit status.
+    """
+    parser = Parser(
+        prog="python -m demos.medagen.seed_guidelines",
+        description="Put the guidelines of a folder into the database of Medagen (DATABASE_URL, "
+        "else output/medagen/medagen.sqlite), in the place of those that are there.",
+    )
+    parser.add_argument(
+        "--folder", metavar="DIR", type=Path, default=FOLDER, help="of guidelines [%(default)s]"
+    )
+    options = parser.parse_args(argv)
+    guidelines = read_guidelines(options.folder)
+    shown = asyncio.run(_seed(guidelines))
+    print_result(f"{len(guidelines)} guidelines, two languages, are in {shown}")
+    return 0
+
+
+async def _seed(guidelines: Sequence[Guideline]) -> str:
+    database = Settings.of(read_variables()).database
+    try:
+        async with Guidelines.open(database) as kept:
+            await kept.seed(guidelines)
+    finally:
+        await database.close()
+    return database.shown
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
