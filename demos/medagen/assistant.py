@@ -99,6 +99,7 @@ class MedagenAssistant:
             UnknownSessionError: There is no such session, or it is another user's.
             SessionBusyError: Another turn of the session has taken too long.
         """
+        until = asyncio.get_running_loop().time() + self._deadline
         text = seen(well_formed(request.text)).strip()
         if not text and not request.image_url:
             raise ConfigError("the message is empty: write what is wrong, or add a picture")
@@ -110,7 +111,7 @@ class MedagenAssistant:
         try:
             async with self._store.turn(session.id, request.user_id) as turn:
                 earlier = [(one.role, one.text) for one in turn.messages]
-                result = await self._triaged(session.id, text, request.image_url, earlier, on_event)
+                result = await self._triaged(session.id, request, text, earlier, until, on_event)
                 turn.say(Role.USER, text or IMAGE)
                 turn.say(Role.ASSISTANT, result.recommendation, result.model_dump(mode="json"))
         except StorageError as error:
@@ -124,11 +125,13 @@ class MedagenAssistant:
     async def _triaged(
         self,
         session_id: str,
+        request: TriageRequest,
         text: str,
-        image_url: str | None,
         earlier: Sequence[tuple[Role, str]],
+        until: float,
         on_event: Callable[[Event], None],
     ) -> TriageResult:
+        image_url = request.image_url
         said = [one for role, one in earlier if role is Role.USER and one != IMAGE]
         messages = [*said, text] if text else said
         language = language_of(messages)
@@ -140,7 +143,7 @@ class MedagenAssistant:
         draft: Draft | None = None
         failure: str | None = None
         try:
-            async with asyncio.timeout(self._deadline):
+            async with asyncio.timeout_at(until):
                 draft = await react(self._model, toolbox, prompt, on_event)
         except TimeoutError:
             failure = f"the model has not answered within {self._deadline:g} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -150,6 +151,7 @@ class Toolbox:
         return found
 
 
+@cache
 def _tool(name: str, about: str, arguments: type[BaseModel]) -> JSON:
     schema = arguments.model_json_schema()
     schema.pop("description", None)

@@ -15,6 +15,7 @@ from benchmarks import (
     exaid_langgraph,
     faults,
     harness,
+    medagen,
     memory,
     overhead,
     retrieval,
@@ -59,6 +60,12 @@ pytestmark = pytest.mark.skipif(
             "--passages 4",
             ["SQLite: 40 questions, 12 documents", "SQLite: a search in 4 passages"],
             id="retrieval",
+        ),
+        pytest.param(
+            medagen.main,
+            "--chats 2 --seconds 0.8 --latency 0.01 --deadline 1",
+            ["2 chats at once", "errors", "model hangs: answers below urgent"],
+            id="medagen",
         ),
         pytest.param(
             throughput.main,
