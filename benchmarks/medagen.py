@@ -71,7 +71,7 @@ def server(base_url: str, folder: Path, settings: Mapping[str, str]) -> Iterator
     """Serve Medagen in a process of its own; give its address."""
     environment = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(Path.cwd()),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
         "OPENAI_API_KEY": "benchmark",
         "OPENAI_BASE_URL": base_url,
         **settings,
