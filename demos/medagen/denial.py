@@ -52,6 +52,12 @@ _LEXICON = Lexicon(
             "nhưng|mà|tuy|song|giờ|chỉ|vì|nên|rồi|và|còn|lại|bây",
         ],
         "or": ["or|nor", "hoặc|hay|lẫn"],
+        "story": [
+            "on tv|television|netflix|youtube",
+            "movie|film|documentary|novel|videogame|sitcom",
+            "watching|watched _ show|series",
+            "coi|xem|trên|trong phim|tivi|truyện|báo",
+        ],
         "not now": [
             "years|yrs ago",
             "last year",
@@ -59,13 +65,13 @@ _LEXICON = Lexicon(
             "childhood",
             "when i|he|she was young|little",
             "history of",
-            "on tv|television",
-            "movie|film|series|documentary|novel|videogame",
             "năm ngoái|trước|xưa",
             "hồi|ngày nhỏ|bé|xưa|trẻ",
             "tiền sử",
             "từng bị|mắc",
-            "xem|trên|trong phim|tivi|truyện|báo",
+            "cách đây _ năm",
+            "mất|chết vì|do",
+            "died of|from",
         ],
     },
     reads_errors=False,
@@ -87,7 +93,8 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         if one.start not in denied
         and not marks["denied"].intersection(one.between)
         and one.end not in marks["denied after it"]
-        and not marks["not now"].intersection(_segment(words, one, marks["turn"]))
+        and not marks["not now"].intersection(_part(words, one, marks["turn"], ","))
+        and not marks["story"].intersection(_part(words, one, set(), ""))
     ]
 
 
@@ -129,11 +136,11 @@ def _items(words: Words, start: int, marks: dict[str, set[int]]) -> list[list[in
     return items[:whole]
 
 
-def _segment(words: Words, one: Found, turns: set[int]) -> range:
+def _part(words: Words, one: Found, turns: set[int], comma: str) -> range:
     """Return the part of a sentence that something stands in."""
 
     def is_end(at: int) -> bool:
-        return words.is_break(at) or words.words[at] == "," or at in turns
+        return words.is_break(at) or words.words[at] == comma or at in turns
 
     start, end = one.start, one.end
     while start > 0 and not is_end(start - 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
@@ -39,6 +39,8 @@ class _Phrase:
     """Words that may stand there; None: up to four others, or none."""
     is_literal: bool
     """Whether each letter and its marks must be as they are here."""
+    may_be_misspelt: bool
+    """Whether it is read with an error, if it is a word alone."""
     is_vietnamese: bool
     """In Vietnamese most syllables are another one with a letter or a mark changed."""
 
@@ -50,7 +52,7 @@ class _Phrase:
             return
         if len(self.parts) == 1:
             is_long = len(words.words[start]) >= _SHORTEST_ALONE
-            if not mistakes or (is_long and not self.is_vietnamese):
+            if not mistakes or (is_long and self.may_be_misspelt):
                 yield Found(self.concept, start, start + 1)
             return
         for last, between, wrong in self._ends(words, readings, start + 1, 1, mistakes):
@@ -96,6 +98,8 @@ class Lexicon:
         concepts: Name -> phrases.
         real_words: Words that are never taken for another one that is misspelt.
         reads_errors: Whether a word may be misspelt at all.
+        may_be_misspelt: Concepts whose phrases of one word may be; of all, an error is read only
+            where another word of the phrase stands beside it.
     """
 
     def __init__(
@@ -104,7 +108,9 @@ class Lexicon:
         real_words: Iterable[str] = (),
         *,
         reads_errors: bool = True,
+        may_be_misspelt: Collection[str] = (),
     ) -> None:
+        self._may_be_misspelt = may_be_misspelt
         self._reads_errors = reads_errors
         self._read = lru_cache(maxsize=_REMEMBERED)(self._readings)
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
@@ -124,7 +130,9 @@ class Lexicon:
         first = parts[0] if parts else None
         if first is None or parts[-1] is None or "" in frozenset().union(*filter(None, parts)):
             raise ValueError(f"{concept}: {written!r} is no phrase")
-        phrase = _Phrase(concept, parts, is_literal, is_vietnamese=not written.isascii())
+        is_vietnamese = not written.isascii()
+        lenient = concept in self._may_be_misspelt and not is_vietnamese
+        phrase = _Phrase(concept, parts, is_literal, lenient, is_vietnamese)
         for word in first:
             self._phrases[word].append(phrase)
         for part in filter(None, parts):

@@ -67,6 +67,7 @@ class _Phrases(BaseModel):
 
     en: tuple[str, ...] = ()
     vi: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
 
 
 class Rule(BaseModel):
@@ -125,6 +126,7 @@ class Rules:
         concepts: dict[str, list[str]] = {}
         for name, phrases in [*read.complaints.items(), *read.conditions.items()]:
             concepts[name] = [*phrases.en, *phrases.vi]
+            concepts[_UNLESS + name] = list(phrases.unless)
         for rule in read.rules:
             if rule.en or rule.vi:
                 concepts[rule.id] = [*rule.en, *rule.vi]
@@ -134,6 +136,8 @@ class Rules:
         self._lexicon = Lexicon(
             {name: [_filled(one, words) for one in all_] for name, all_ in concepts.items()},
             real_words=read.real_words.split(),
+            may_be_misspelt={rule.id for rule in read.rules if rule.level is Level.EMERGENCY}
+            | {"fever", "drowsy"},
         )
         self._check_names(set(concepts))
 
