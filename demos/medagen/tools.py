@@ -22,6 +22,7 @@ PICTURES = {"derm_cv": CvKind.DERM, "eye_cv": CvKind.EYE, "wound_cv": CvKind.WOU
 
 _LOG = logging.getLogger(__name__)
 _MOST_GUIDELINES = 5
+_MOST_CITED = 3  # of a search; those after it are often about something else
 _ALARMING = 0.7  # what a picture shows with a higher probability is urgent
 
 JSON = dict[str, Any]
@@ -133,7 +134,8 @@ class Toolbox:
 
     async def _search(self, call: _GuidelineCall) -> JSON:
         found = await self._services.search(call.query, self._language, call.top_k)
-        self.guidelines += [one.id for one in found if one.id not in self.guidelines]
+        best = [one.id for one in found[:_MOST_CITED]]
+        self.guidelines += [id_ for id_ in best if id_ not in self.guidelines]
         return {
             "guidelines": [{"id": one.id, "title": one.title, "text": one.text} for one in found]
         }
