@@ -36,9 +36,9 @@ from demos.medagen.triage_rules import shipped_rules
 from demos.medagen.words import language_of
 from demos.toolkit.database import Database
 from demos.toolkit.guard import fenced, seen
-from demos.toolkit.sessions import Role, SessionStore
+from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, UnknownSessionError
 from infra import LLMRole, get_llm
-from infra.errors import BenchError, ConfigError, StorageError, StructuredOutputError
+from infra.errors import BenchError, ConfigError, StructuredOutputError
 from infra.files.text import well_formed
 from infra.langchain_model import ChatModelAdapter
 
@@ -95,7 +95,7 @@ class MedagenAssistant:
             on_event: Told of each step; the first is what the rules say, the last the answer.
 
         Raises:
-            ConfigError: The message is empty, or the database cannot be reached.
+            ConfigError: The message is empty.
             UnknownSessionError: There is no such session, or it is another user's.
             SessionBusyError: Another turn of the session has taken too long.
         """
@@ -103,24 +103,27 @@ class MedagenAssistant:
         text = seen(well_formed(request.text)).strip()
         if not text and not request.image_url:
             raise ConfigError("the message is empty: write what is wrong, or add a picture")
-        if request.session_id is None:
-            session = await self._store.start(request.user_id)
-        else:
-            session = await self._store.session(request.session_id, request.user_id)
         result: TriageResult | None = None
         try:
-            async with self._store.turn(session.id, request.user_id) as turn:
+            id_ = await self._session(request)
+            async with self._store.turn(id_, request.user_id, patience=self._deadline) as turn:
                 earlier = [(one.role, one.text) for one in turn.messages]
-                result = await self._triaged(session.id, request, text, earlier, until, on_event)
+                result = await self._triaged(id_, request, text, earlier, until, on_event)
                 turn.say(Role.USER, text or IMAGE)
                 turn.say(Role.ASSISTANT, result.recommendation, result.model_dump(mode="json"))
-        except StorageError as error:
+        except (UnknownSessionError, SessionBusyError):
+            raise
+        except Exception as error:  # noqa: BLE001 - what cannot be remembered is still answered
+            _LOG.error("a conversation cannot be read or stored: %s", type(error).__name__)
             if result is None:
-                raise
-            # Whoever may be in danger is told so, also by one who cannot write it down.
-            _LOG.error("a conversation could not be stored: %s", error)
+                result = await self._triaged("", request, text, [], until, on_event)
         on_event(FinalAnswer(result=result))
         return result
+
+    async def _session(self, request: TriageRequest) -> str:
+        if request.session_id is None:
+            return (await self._store.start(request.user_id)).id
+        return (await self._store.session(request.session_id, request.user_id)).id
 
     async def _triaged(
         self,

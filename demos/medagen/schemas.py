@@ -175,6 +175,7 @@ class TriageResult(BaseModel):
     language: Language
     """What the texts are in."""
     session_id: str
+    """Empty: the conversation could not be kept."""
     rules: tuple[Fired, ...]
     """Why the level is at least what it is."""
     guidelines: tuple[str, ...]

@@ -216,7 +216,7 @@
       return;
     }
     const session = tab.get("medagen-session");
-    socket.send(JSON.stringify({ text, image_url: image || null, user_id: user, session_id: session }));
+    socket.send(JSON.stringify({ text, image_url: image || null, user_id: user, session_id: session || null }));
     begin(text, image);
     $("text").value = $("image").value = "";
     $("picture").open = false;

@@ -24,7 +24,7 @@ from demos.medagen.schemas import (
     TriageRequest,
     TriageResult,
 )
-from demos.toolkit.sessions import UnknownSessionError
+from demos.toolkit.sessions import SessionStore, UnknownSessionError
 from infra.errors import ConfigError, StorageError
 from tests.demos.medagen.conftest import Opens
 from tests.demos.medagen.triage_models import answer, call, careful, says
@@ -199,8 +199,6 @@ async def test_rules_that_fail_are_no_harmlessness(opens: Opens, provider: FakeP
 async def test_an_answer_that_cannot_be_stored_is_given(
     opens: Opens, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from demos.toolkit.sessions import SessionStore
-
     async def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
@@ -208,6 +206,23 @@ async def test_an_answer_that_cannot_be_stored_is_given(
     async with opens() as assistant:
         monkeypatch.setattr(SessionStore, "_store", full)
         assert (await assistant.triage(asked(CHEST))).triage_level is Level.EMERGENCY
+
+
+@pytest.mark.parametrize("broken", ["start", "turn"])
+async def test_a_database_that_fails_silences_nobody(
+    opens: Opens, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("no connection to host secret")
+
+    provider.when(None, careful)
+    async with opens() as assistant:
+        monkeypatch.setattr(SessionStore, broken, fails)
+        events: list[Event] = []
+        result = await assistant.triage(asked(CHEST), events.append)
+    assert result.triage_level is Level.EMERGENCY
+    assert result.session_id == ""
+    assert isinstance(events[-1], FinalAnswer)
 
 
 # -- conversations ----------------------------------------------------------------------------
