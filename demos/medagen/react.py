@@ -20,7 +20,7 @@ MOST_ITERATIONS = 5
 ANSWER = "final_answer"
 
 _IN_FENCES = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-_LONGEST_RESULT = 6_000  # characters of what a tool returned, in the prompt
+_LONGEST_RESULT = 2_500  # characters of what a tool returned, in the prompt
 
 
 class Draft(BaseModel):

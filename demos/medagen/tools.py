@@ -130,7 +130,7 @@ class Toolbox:
         given = TriageInput.model_validate(call.model_dump(exclude={"thought"}))
         result = self._services.rules.evaluate(given, self._language)
         self.rules.append(result)
-        return result.model_dump(mode="json")
+        return result.model_dump(mode="json", exclude={"fired"})
 
     async def _search(self, call: _GuidelineCall) -> JSON:
         found = await self._services.search(call.query, self._language, call.top_k)
@@ -155,9 +155,17 @@ class Toolbox:
 
 @cache
 def _tool(name: str, about: str, arguments: type[BaseModel]) -> JSON:
-    schema = arguments.model_json_schema()
+    schema = _plain(arguments.model_json_schema())
     schema.pop("description", None)
     return {
         "type": "function",
         "function": {"name": name, "description": about, "parameters": schema},
     }
+
+
+def _plain(schema: Any) -> Any:
+    """Return a schema without titles and defaults, which a model pays for and does not need."""
+    if isinstance(schema, dict):
+        told = {name: one for name, one in schema.items() if name not in ("title", "default")}
+        return {name: _plain(one) for name, one in told.items()}
+    return [_plain(one) for one in schema] if isinstance(schema, list) else schema
