@@ -87,14 +87,18 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     """
     marks = _marks(words)
     denied = _denied_places(words, marks)
+    parts = _parts(words, marks["turn"])
+    not_now = {parts[at] for at in marks["not now"]}
+    sentences = _parts(words, None)
+    stories = {sentences[at] for at in marks["story"]}
     return [
         one
         for one in found
         if one.start not in denied
         and not marks["denied"].intersection(one.between)
         and one.end not in marks["denied after it"]
-        and not marks["not now"].intersection(_part(words, one, marks["turn"], ","))
-        and not marks["story"].intersection(_part(words, one, set(), ""))
+        and parts[one.start] not in not_now
+        and sentences[one.start] not in stories
     ]
 
 
@@ -136,15 +140,17 @@ def _items(words: Words, start: int, marks: dict[str, set[int]]) -> list[list[in
     return items[:whole]
 
 
-def _part(words: Words, one: Found, turns: set[int], comma: str) -> range:
-    """Return the part of a sentence that something stands in."""
+def _parts(words: Words, turns: set[int] | None) -> list[int]:
+    """Return the number of the part of the message that each word stands in.
 
-    def is_end(at: int) -> bool:
-        return words.is_break(at) or words.words[at] == comma or at in turns
-
-    start, end = one.start, one.end
-    while start > 0 and not is_end(start - 1):
-        start -= 1
-    while end < len(words.words) and not is_end(end):
-        end += 1
-    return range(start, end)
+    Args:
+        words: The message.
+        turns: Words that begin another part, as commas do; None: only sentences are parts.
+    """
+    numbers: list[int] = []
+    number = 0
+    for at in range(len(words.words)):
+        ends = words.is_break(at) if turns is None else words.parts_clauses(at) or at in turns
+        number += ends
+        numbers.append(number)
+    return numbers

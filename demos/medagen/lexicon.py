@@ -149,8 +149,11 @@ class Lexicon:
         for start, reading in enumerate(readings):
             for word, mistakes in reading.items():
                 for phrase in self._phrases.get(word, ()):
-                    for one in phrase.matches(words, readings, start, mistakes):
-                        found.setdefault((phrase.concept, start), one)
+                    if (phrase.concept, start) in found:
+                        continue
+                    first = next(phrase.matches(words, readings, start, mistakes), None)
+                    if first is not None:
+                        found[phrase.concept, start] = first
         return list(found.values())
 
     def _readings(self, word: str, has_diacritics: bool) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ _NOTHING_KNOWN = {
 }
 _FEVER = 38.0
 """°C; NHS, NICE NG143."""
+_REMEMBERED = 1_000  # messages
 _EXPLAINED = 3
 """Rules that the reasoning tells of."""
 
@@ -139,6 +140,8 @@ class Rules:
             may_be_misspelt={rule.id for rule in read.rules if rule.level is Level.EMERGENCY}
             | {"fever", "drowsy"},
         )
+        # A conversation is read anew with each message.
+        self._said_in = lru_cache(maxsize=_REMEMBERED)(self._found_in)
         self._check_names(set(concepts))
 
     def _check_names(self, names: set[str]) -> None:
@@ -190,15 +193,19 @@ class Rules:
     def _said(self, messages: Sequence[str], conditions: Sequence[str]) -> dict[str, str]:
         said: dict[str, str] = {}
         for text in messages:
-            words = split(text)
-            found = self._lexicon.find(words)
-            for one in standing(words, self._meant(found)):
-                said.setdefault(one.concept, " ".join(words.words[one.start : one.end]))
+            for concept, words in self._said_in(text):
+                said.setdefault(concept, words)
         for text in conditions:  # a list of what somebody has: nothing in it is denied
             for one in self._lexicon.find(split(text)):
                 if one.concept in self._conditions:
                     said.setdefault(one.concept, text)
         return said
+
+    def _found_in(self, text: str) -> Sequence[tuple[str, str]]:
+        """Return what a message says, and the words for it."""
+        words = split(text)
+        found = standing(words, self._meant(self._lexicon.find(words)))
+        return [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
 
     @staticmethod
     def _meant(found: Sequence[Found]) -> list[Found]:
