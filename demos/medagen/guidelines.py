@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -19,13 +20,31 @@ FOLDER = Path("data/guidelines")
 
 _NAME = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)\.(en|vi)")
 _FORM = re.compile(
-    r"# (?P<title>[^\n]+)\n\n(?P<text>.+)\n\nSource: (?P<source>[^\n]+)\n*", re.DOTALL
+    r"# (?P<title>[^\n]+)\n\n(?P<text>.+?)\n\n(?:Words: (?P<words>[^\n]+)\n\n)?"
+    r"Source: (?P<source>[^\n]+)\n*",
+    re.DOTALL,
 )
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _KINDS = {Language.ENGLISH: "english", Language.VIETNAMESE: "simple"}
 """What the retriever knows of a language."""
-_FOLDED = "\n\n~ "
-"""Before the text without its diacritics, by which it is found when they are left out."""
+_UNSEEN = "\n\n~ "
+"""Before what a text is found by and that is not shown: other words, all without diacritics."""
 _LONGEST_QUERY = 500
+# Without diacritics no word is here that may be another one then: `da` is skin, `khi` a monkey.
+_ENGLISH_LITTLE = """
+a an and any are as at be been but by can can't cannot cant did do does for from had has have he her
+him his i i'm i've if im in is it its ive me more my not of on or our she so that the their them
+there they this to very was we were what when who will with would you your
+"""
+_VIETNAMESE_LITTLE = """
+tôi mình em anh chị ông bà cháu của và là thì mà có bị được không ko rồi nữa đang đã rất này
+nào với nên làm sao cần ở một các những từ như nhiều toi thi dang nay voi nhung nhu khong
+"""
+_SAYS_LITTLE = {
+    Language.ENGLISH: frozenset(_ENGLISH_LITTLE.split()),
+    Language.VIETNAMESE: frozenset(_VIETNAMESE_LITTLE.split()),
+}
+"""Words that say little of what a query is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +57,8 @@ class Guideline:
     text: str
     source: str
     """The public guidance that it follows."""
+    words: str = ""
+    """What users say instead of its words: it is found by them, and they are not shown."""
 
 
 def read_guidelines(folder: Path) -> list[Guideline]:
@@ -47,7 +68,9 @@ def read_guidelines(folder: Path) -> list[Guideline]:
         ConfigError: There is none, one cannot be read or is in no form, or lacks a language.
     """
     found: list[Guideline] = []
-    for file in sorted(folder.glob("*.*.md")):
+    for file in sorted(folder.glob("*.md")):
+        if file.name == "README.md":
+            continue
         name = _NAME.fullmatch(file.name.removesuffix(".md"))
         if name is None:
             raise ConfigError(f"{file}: the name must be like chest-pain.en.md")
@@ -57,7 +80,7 @@ def read_guidelines(folder: Path) -> list[Guideline]:
             raise ConfigError(f"{file} cannot be read: {type(error).__name__}") from None
         if form is None:
             raise ConfigError(f"{file}: it must be '# Title', the text, 'Source: …'")
-        found.append(Guideline(name[1], Language(name[2]), **form.groupdict()))
+        found.append(Guideline(name[1], Language(name[2]), **form.groupdict(default="")))
     if not found:
         raise ConfigError(f"there are no guidelines in {folder}; name their folder by --folder")
     for one in found:
@@ -65,6 +88,14 @@ def read_guidelines(folder: Path) -> list[Guideline]:
         if one.id not in other:
             raise ConfigError(f"{folder}: {one.id} is there in one language only")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """What changed: texts, of both languages."""
+
+    added: int
+    removed: int
 
 
 class Guidelines:
@@ -95,16 +126,21 @@ class Guidelines:
                 }
             )
 
-    async def seed(self, guidelines: Sequence[Guideline]) -> None:
+    async def seed(self, guidelines: Sequence[Guideline]) -> Seeded:
         """Put guidelines in the place of those that are there.
 
         Those that have not changed cost nothing.
         """
+        added = removed = 0
         for language, retriever in self._retrievers.items():
             wanted = {one.id: _passage(one) for one in guidelines if one.language is language}
-            for gone in set(await retriever.documents()) - set(wanted):
+            there = set(await retriever.documents())
+            for gone in there - set(wanted):
                 await retriever.remove(gone)
             await retriever.add([*wanted.values()])
+            added += len(set(wanted) - there)
+            removed += len(there - set(wanted))
+        return Seeded(added, removed)
 
     async def search(self, query: str, language: Language, k: int = 5) -> list[Passage]:
         """Return the guidelines that a query is about, the best first.
@@ -114,17 +150,25 @@ class Guidelines:
             language: Of the guidelines.
             k: How many at most.
         """
-        query = query[:_LONGEST_QUERY]
+        said = unicodedata.normalize("NFC", query[:_LONGEST_QUERY].lower())
+        words = _WORD.findall(said.replace("’", "'"))
+        little = _SAYS_LITTLE[language]
+        asked = " ".join([word for word in words if word not in little] or words)
         if language is Language.VIETNAMESE:
-            query = f"{query} {fold(query.lower())}"
+            asked = f"{asked} {_folded(asked)}"
         return [
-            replace(hit.passage, text=hit.passage.text.partition(_FOLDED)[0])
-            for hit in await self._retrievers[language].search(query, k=k)
+            replace(hit.passage, text=hit.passage.text.partition(_UNSEEN)[0])
+            for hit in await self._retrievers[language].search(asked, k=k)
         ]
 
 
 def _passage(one: Guideline) -> Passage:
     text = f"{one.text}\n\nSource: {one.source}"
+    unseen = one.words
     if one.language is Language.VIETNAMESE:
-        text = f"{text}{_FOLDED}{fold(f'{one.title} {one.text}'.lower())}"
-    return Passage(one.id, one.id, text, one.title)
+        unseen = f"{unseen} {_folded(f'{one.title} {one.text} {one.words}'.lower())}"
+    return Passage(one.id, one.id, f"{text}{_UNSEEN}{unseen}" if unseen else text, one.title)
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(word) for word in text.split())

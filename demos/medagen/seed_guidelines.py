@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from demos.medagen.guidelines import FOLDER, Guideline, Guidelines, read_guidelines
+from demos.medagen.guidelines import FOLDER, Guideline, Guidelines, Seeded, read_guidelines
 from demos.medagen.settings import Settings
 from infra.config import read_variables
 from infra.files.command_line import Parser
@@ -34,19 +34,22 @@ def main(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     guidelines = read_guidelines(options.folder)
-    shown = asyncio.run(_seed(guidelines))
-    print_result(f"{len(guidelines)} guidelines, two languages, are in {shown}")
+    shown, seeded = asyncio.run(_seed(guidelines))
+    print_result(
+        f"{len(guidelines)} guidelines, two languages, are in {shown}: "
+        f"{seeded.added} added, {seeded.removed} removed"
+    )
     return 0
 
 
-async def _seed(guidelines: Sequence[Guideline]) -> str:
+async def _seed(guidelines: Sequence[Guideline]) -> tuple[str, Seeded]:
     database = Settings.of(read_variables()).database
     try:
         async with Guidelines.open(database) as kept:
-            await kept.seed(guidelines)
+            seeded = await kept.seed(guidelines)
     finally:
         await database.close()
-    return database.shown
+    return database.shown, seeded
 
 
 if __name__ == "__main__":

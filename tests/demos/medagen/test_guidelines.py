@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from demos.medagen.checks import Fault, faults
-from demos.medagen.guidelines import FOLDER, Guidelines, read_guidelines
+from demos.medagen.guidelines import FOLDER, Guidelines, Seeded, read_guidelines
 from demos.medagen.schemas import Language
 from demos.medagen.seed_guidelines import main
 from demos.toolkit.database import Database
@@ -39,7 +41,55 @@ QUESTIONS = [
     (VI, "sot xuat huyet chay mau chan rang", "dengue"),
     (VI, "tieu duong khat nuoc nhieu", "diabetes"),
     (VI, "tieu chay mat nuoc", "diarrhoea"),
+    (EN, "I do not want to live any more", "suicidal-thoughts"),
+    (VI, "không muốn sống nữa", "suicidal-thoughts"),
 ]
+# Written before it was seen what is found; the texts and their words were not mended on these.
+# Both are of one author, so users' words are found less often than this says.
+UNSEEN = [
+    (EN, "grandma suddenly cannot move her left leg and talks nonsense", "stroke-signs"),
+    (EN, "elephant sitting on my chest", "chest-pain"),
+    (EN, "asthma attack, inhaler is not helping", "breathing-difficulty"),
+    (EN, "my baby ate washing powder", "poisoning"),
+    (EN, "I keep thinking about killing myself", "suicidal-thoughts"),
+    (EN, "diarrhoea and vomiting since last night", "diarrhoea"),
+    (EN, "cat scratched me and the wound is swollen", "snake-and-animal-bites"),
+    (EN, "splashed acid in the eye", "eye"),
+    (EN, "spilled boiling soup on my arm", "burns"),
+    (EN, "fell off a ladder and hit my head", "head-injury"),
+    (EN, "blood in my urine", "urinary"),
+    (EN, "my newborn feels hot", "fever-child"),
+    (EN, "pounding headache on one side", "headache"),
+    (EN, "sugar is 20 and I feel sick and thirsty", "diabetes"),
+    (EN, "28 weeks, baby is not kicking", "pregnancy"),
+    (EN, "itchy bumps after gardening", "rash"),
+    (EN, "deep cut on the palm from glass", "bleeding"),
+    (EN, "cannot poop for five days", "small-complaints"),
+    (EN, "he is having convulsions right now", "seizures"),
+    (EN, "pollen makes me sneeze", "allergic-rhinitis"),
+    (VI, "tôi muốn chết cho xong", "suicidal-thoughts"),
+    (VI, "tức ngực khó chịu khi leo cầu thang", "chest-pain"),
+    (VI, "bố tôi tự nhiên nói khó, tay phải không nhấc được", "stroke-signs"),
+    (VI, "bé nhà em đi ngoài phân lỏng mười lần", "diarrhoea"),
+    (VI, "bị ong chích sưng hết mặt", "anaphylaxis"),
+    (VI, "đau lưng lan xuống chân", "back-and-muscle-pain"),
+    (VI, "sốt 40 độ người lớn rét run", "fever-adult"),
+    (VI, "đau họng nuốt vướng, ho", "cold-and-sore-throat"),
+    (VI, "chồng tôi lên cơn động kinh", "seizures"),
+    (VI, "vướng bụi vào mắt, đau mắt", "eye"),
+    (VI, "chay mau cam hoai khong het", "small-complaints"),
+    (VI, "meo cao co can chich ngua khong", "snake-and-animal-bites"),
+    (VI, "con toi nuot pin", "poisoning"),
+    (VI, "dau rat khi di tieu", "urinary"),
+    (VI, "bi bong dau an", "burns"),
+    (VI, "nhuc dau dinh hai ben thai duong", "headache"),
+    (VI, "bau 7 thang dau dau mo mat", "pregnancy"),
+    (VI, "toi chan song lam roi", "suicidal-thoughts"),
+    (VI, "nghet mui hat hoi khi gap bui", "allergic-rhinitis"),
+    (VI, "noi cham do sau sot 4 ngay chay mau rang", "dengue"),
+]
+FOUND = 37
+"""Of those, among the first five, in either database; at three of SQLite too, of PostgreSQL 35."""
 
 
 @pytest.fixture
@@ -62,25 +112,52 @@ async def test_what_is_asked_is_found(
     texts = {one.id: one.text for one in ALL if one.language is language}
     for one in found:
         assert one.text.startswith(texts[one.id]), "as it is written"
-        assert "~" not in one.text
+        assert "~" not in one.text and "Words:" not in one.text
 
 
-@pytest.mark.parametrize("query", ["", "''; DROP TABLE", 'NEAR("a" b*) OR', "x" * 5000, "\x00"])
+async def test_what_is_asked_in_other_words_is_mostly_found(guidelines: Guidelines) -> None:
+    missed = [
+        query
+        for language, query, wanted in UNSEEN
+        if wanted not in [one.id for one in await guidelines.search(query, language, 5)]
+    ]
+    assert len(UNSEEN) - len(missed) >= FOUND - 1, missed
+
+
+async def test_letters_that_are_composed_of_two_are_found(guidelines: Guidelines) -> None:
+    query = unicodedata.normalize("NFD", "bị bỏng nước sôi")
+    assert (await guidelines.search(query, VI, 1))[0].id == "burns"
+
+
+@pytest.mark.parametrize(
+    "query", ["", "''; DROP TABLE", 'NEAR("a" b*) OR', "x" * 5000, "\x00", "\ud800", "the"]
+)
 async def test_any_query_is_harmless(guidelines: Guidelines, query: str) -> None:
     await guidelines.search(query, EN)
     assert await guidelines.search("chest pain", EN)
 
 
 async def test_seeding_again_removes_what_is_gone(guidelines: Guidelines) -> None:
-    await guidelines.seed([one for one in ALL if one.id != "burns"])
+    assert await guidelines.seed(ALL) == Seeded(added=0, removed=0)
+    fewer = [one for one in ALL if one.id != "burns"]
+    assert await guidelines.seed(fewer) == Seeded(added=0, removed=2)
     found = await guidelines.search("burn scald blisters water", EN, 10)
     assert "burns" not in [one.id for one in found]
-    await guidelines.seed(ALL)
+    assert await guidelines.seed(ALL) == Seeded(added=2, removed=0)
     assert (await guidelines.search("scald cling film", EN, 1))[0].id == "burns"
 
 
+async def test_a_text_that_has_changed_takes_the_place_of_the_old_one(
+    guidelines: Guidelines,
+) -> None:
+    changed = [replace(one, words="xylophone") if one.id == "burns" else one for one in ALL]
+    assert not await guidelines.search("xylophone", EN)
+    assert await guidelines.seed(changed) == Seeded(added=0, removed=0)
+    assert [one.id for one in await guidelines.search("xylophone", EN)] == ["burns"]
+
+
 def test_the_texts_keep_the_rules_that_answers_keep() -> None:
-    assert len({one.id for one in ALL}) >= 20
+    assert len({one.id for one in ALL}) == 26
     for one in ALL:
         for sentence in re.split(r"(?<=[.!?:])\s+", one.text):
             assert not faults(sentence) & {Fault.DOSE, Fault.MEDICINE}, sentence
@@ -92,6 +169,7 @@ def test_the_texts_keep_the_rules_that_answers_keep() -> None:
     ("name", "text", "told"),
     [
         ("Chest Pain.en.md", "# A\n\nb\n\nSource: c\n", "the name must be like"),
+        ("a.md", "# A\n\nb\n\nSource: c\n", "the name must be like"),
         ("a.en.md", "no heading", "it must be '# Title'"),
         ("a.en.md", "# A\n\nb\n\nSource: c\n", "one language only"),
         ("a.txt", "x", "there are no guidelines"),
@@ -108,8 +186,10 @@ def test_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = ["--folder", str(REPOSITORY / FOLDER)]
-    for _ in range(2):
+    for added in (len(ALL), 0):
         assert main(folder) == 0
-        assert f"{len(ALL)} guidelines, two languages, are in" in capsys.readouterr().out
+        told = capsys.readouterr().out
+        assert f"{len(ALL)} guidelines, two languages, are in" in told
+        assert told.endswith(f": {added} added, 0 removed\n")
     assert main([]) == 2
     assert "name their folder by --folder" in capsys.readouterr().err
