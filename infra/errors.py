@@ -6,6 +6,7 @@
     ├── EndpointDown             the user: a model that can only fail; it ends the run
     │   └── NothingRecorded      the user: a replay of what was never recorded
     ├── StorageError             the user: something cannot be written; it ends the run
+    ├── MethodError              the user: a method of their own failed; it ends the run
     ├── StructuredOutputError    nobody at run time: no reply had the form that was asked for
     └── LimitExceeded            nobody: a limit that the user set was reached
 
@@ -43,6 +44,10 @@ class NothingRecorded(EndpointDown):
 
 class StorageError(BenchError):
     """A file cannot be written: the disk is full, or gone. What was written before is kept."""
+
+
+class MethodError(BenchError):
+    """A method of the user's own raised an error, or returned something else than a decision."""
 
 
 class ErrorKind(StrEnum):

@@ -6,21 +6,39 @@ from typing import TYPE_CHECKING
 import infra  # noqa: F401 - says so if this Python is too old
 
 if TYPE_CHECKING:
+    from mdagents.agents.case import Case
     from mdagents.datasets.questions import Question
     from mdagents.records.sample import SampleRecord
     from mdagents.runs.api import answer, load, run
     from mdagents.runs.config import RunConfig
-    from mdagents.teams.decision import Decision
+    from mdagents.settings import TeamRole, TeamSettings
+    from mdagents.teams.decision import Decision, Stated
 
 __version__ = "0.2.0"
 
-__all__ = ["Decision", "Question", "RunConfig", "SampleRecord", "answer", "load", "run"]
+__all__ = [
+    "Case",
+    "Decision",
+    "Question",
+    "RunConfig",
+    "SampleRecord",
+    "Stated",
+    "TeamRole",
+    "TeamSettings",
+    "answer",
+    "load",
+    "run",
+]
 
 _MODULES = {
+    "Case": "agents.case",
     "Decision": "teams.decision",
     "Question": "datasets.questions",
     "RunConfig": "runs.config",
     "SampleRecord": "records.sample",
+    "Stated": "teams.decision",
+    "TeamRole": "settings",
+    "TeamSettings": "settings",
     "answer": "runs.api",
     "load": "runs.api",
     "run": "runs.api",

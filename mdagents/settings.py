@@ -18,16 +18,30 @@ class Method(StrEnum):
     """How a question is answered."""
 
     MDAGENTS = "mdagents"
-    """By the team that its difficulty calls for; the others are baselines and do not route."""
+    """By the team that its difficulty calls for; the others do not route."""
     ZERO_SHOT = "zero_shot"
     FEW_SHOT = "few_shot"
     COT = "cot"
     COT_SC = "cot_sc"
     MAJORITY_VOTE = "majority_vote"
+    RECONCILE = "reconcile"
 
 
 ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC})
 """Methods in which agents do not communicate: one turn, or a vote over several such."""
+
+
+IN_ROUNDS = frozenset({Method.RECONCILE})
+"""Methods in which all answer in rounds, each in view of the last one's answers."""
+
+
+class Router(StrEnum):
+    """How it is found out which team a question needs."""
+
+    LLM = "llm"
+    """A model rates the question."""
+    DISAGREEMENT = "disagreement"
+    """Nobody rates it: it climbs to the next team when the experts of one do not agree."""
 
 
 class Preset(StrEnum):
@@ -70,10 +84,12 @@ class RoutedBy(StrEnum):
     ROUTER = "router"
     FALLBACK = "fallback"
     """The router's reply could not be used."""
+    DISAGREEMENT = "disagreement"
+    """Experts who did not agree, or did: `--router disagreement`."""
     FORCED = "forced"
     """`--difficulty`"""
     METHOD = "method"
-    """`--method`: a baseline, which has no levels."""
+    """`--method`, which has no levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +102,8 @@ class TeamSettings:
     """Most rounds of a debate."""
     turns: int = 3
     """Most turns of a round."""
+    answer_rounds: int = 3
+    """Rounds in which all answer, the first of them alone: `debate` and `reconcile`."""
     teams: int = 3
     """Multidisciplinary teams, IAT and FRDT included."""
     team_size: int = 3
@@ -122,6 +140,7 @@ PRESETS = {
         debate_experts=2,
         rounds=1,
         turns=1,
+        answer_rounds=2,
         teams=2,
         team_size=2,
         delegate_words=20,

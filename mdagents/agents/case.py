@@ -39,7 +39,8 @@ class Case:
 
     id: str
     question: Question
-    models: Mapping[TeamRole, ChatModel]
+    models: Mapping[str, ChatModel]
+    """Role -> model; `expert-2` beside `expert` where the second expert has one of its own."""
     settings: TeamSettings
     seed: int
     bus: TraceBus = field(default_factory=TraceBus)
@@ -57,19 +58,31 @@ class Case:
         return self._agent(agent_id, role, model_role, self.settings.decision_temperature)
 
     def expert(self, prefix: str, role: str, expertise: str) -> Agent:
-        """Return a recruited clinician whose id is `prefix` and the role: `iat-1-surgeon`."""
-        agent = self._agent(
-            f"{prefix}-{_slug(role)}", role, TeamRole.EXPERT, self.settings.expert_temperature
-        )
+        """Return a recruited clinician whose id is `prefix` and the role: `iat-1-surgeon`.
+
+        The prefix `expert-2` is also the role of its model, if that was chosen.
+        """
+        model_role = prefix if prefix in self.models else TeamRole.EXPERT.value
+        temperature = self.settings.expert_temperature
+        agent = self._agent(f"{prefix}-{_slug(role)}", role, model_role, temperature)
         agent.persona = render("persona", role=role, expertise=expertise)
         return agent
 
-    def _agent(self, agent_id: str, role: str, model_role: TeamRole, temperature: float) -> Agent:
+    @property
+    def seats(self) -> list[Agent]:
+        """The experts that were given models of their own, `expert-1` first: no persona."""
+        temperature = self.settings.expert_temperature
+        numbers = sorted(n for n in map(expert_number, self.models) if n is not None)
+        roles = [f"{TeamRole.EXPERT}-{number}" for number in numbers]
+        return [self._agent(role, role.capitalize().replace("-", " "), role, temperature)
+                for role in roles]  # fmt: skip
+
+    def _agent(self, agent_id: str, role: str, model_role: str, temperature: float) -> Agent:
         return Agent(
             id=agent_id,
             role=role,
             model=self.models[model_role],
-            model_role=model_role.value,
+            model_role=model_role,
             case_id=self.id,
             question_block=self.question.block(),
             temperature=temperature,
@@ -148,6 +161,12 @@ def first_of(error: BaseException) -> BaseException:
         bugs = [e for e in error.exceptions if not isinstance(e, BenchError)]
         error = (bugs or error.exceptions)[0]
     return error
+
+
+def expert_number(model_role: str) -> int | None:
+    """Return the number of the expert for whom a model was chosen: 2 of `expert-2`."""
+    name, _, number = model_role.partition("-")
+    return int(number) if name == TeamRole.EXPERT and number.isdecimal() else None
 
 
 def _slug(text: str) -> str:

@@ -1,10 +1,11 @@
 """What happens in a question while it runs, as its observers are told it.
 
     Started
-    Routed           to a team or a baseline
+    Routed           to a team or a method; on a ladder, to each team in turn
       TurnBegan      an agent is asked; TraceEvent: a piece of what it says; TurnEnded
       Recruited      the panel, or all teams
       DebateMessage  delivered to an expert, when the turn is over for all
+      Rung           of a ladder: a team was heard
       Summarised     by EXAID, maybe after the end
     Ended
 
@@ -36,10 +37,24 @@ class Routed:
     """It is known who answers."""
 
     level: Difficulty | None
-    """None: a baseline, which has no levels."""
+    """None: a method, which has no levels."""
     by: RoutedBy
     reason: str
-    """The router's; empty when it was not asked."""
+    """The router's, or what the experts said so far; empty when nobody was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A team of a ladder was heard, and the question stops there or climbs on."""
+
+    level: Difficulty
+    votes: dict[str, int]
+    """Presented letter -> experts (in the advanced team: teams) who hold it, most first."""
+    confidence: float | None
+    """Mean of what its experts stated, 0 to 1; None for the advanced team."""
+    decided: bool
+    """Whether the question stops there."""
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +138,7 @@ Event = (
     Started
     | Routed
     | Recruited
+    | Rung
     | TurnBegan
     | TraceEvent
     | TurnEnded

@@ -37,7 +37,7 @@ class OpenQuestion:
     question: Question | None = None
     """None when it started before the display did."""
     level: str = ""
-    """Empty before it is routed, and for a baseline."""
+    """Empty before it is routed, and for a method without levels."""
     phase: str = ""
     """In words, of the turn that began last."""
     members: tuple[Member, ...] = ()

@@ -31,6 +31,7 @@ PHASES: Mapping[str, str] = {
     "arbitrate": "deciding",
     "moderate": "deciding",
     "coordinate": "deciding",
+    "decide": "deciding",
     "answer": "answering",
     "sample": "chains of thought",
     "delegate": "the lead delegates",
@@ -72,7 +73,7 @@ def label_of(item: ItemKey) -> str:
 
 
 def routed_in_words(routed: Routed) -> str:
-    """Return which team answers, and who says so; empty for a baseline, which has no levels."""
+    """Return which team answers, and who says so; empty for a method without levels."""
     match routed.by:
         case RoutedBy.ROUTER:
             return f"routed to {routed.level} by the router: {one_line(routed.reason)}"
@@ -80,6 +81,8 @@ def routed_in_words(routed: Routed) -> str:
             return f"goes to {routed.level}, as --difficulty says"
         case RoutedBy.FALLBACK:
             return f"goes to {routed.level}: the router's reply could not be used"
+        case RoutedBy.DISAGREEMENT:
+            return f"goes to {routed.level}: {one_line(routed.reason)}"
         case RoutedBy.METHOD:
             return ""
 

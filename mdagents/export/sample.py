@@ -24,8 +24,8 @@ SCORER = "option"
 samples, as it needs the notes of Inspect's own solver."""
 
 _METADATA = (
-    "status", "case_id", "difficulty", "routed_by", "routing_reason", "model", "confidence",
-    "votes", "source_label", "source_predicted", "permutation", "order_kept", "panel",
+    "status", "case_id", "difficulty", "routed_by", "routing_reason", "rungs", "model",
+    "confidence", "votes", "source_label", "source_predicted", "permutation", "order_kept", "panel",
     "dropped_messages", "repairs", "left_out", "calls", "token_usage", "watched",
 )  # fmt: skip
 """Fields of a record that a sample has under the same names."""

@@ -11,6 +11,7 @@ from mdagents.agents.feed import (
     Member,
     Recruited,
     Routed,
+    Rung,
     Started,
     Summarised,
     TurnBegan,
@@ -87,6 +88,9 @@ class LiveCase:
     question: Question | None = None
     started_at: int | None = None
     routed: Routed | None = None
+    """Where it is sent; on a ladder, last."""
+    rungs: list[Rung] = field(default_factory=list)
+    """The teams of a ladder that were heard."""
     members: tuple[Member, ...] = ()
     turns: list[Turn] = field(default_factory=list)
     messages: list[Delivered] = field(default_factory=list)
@@ -109,6 +113,8 @@ class LiveCase:
                 self._begin(question, line.at)
             case Routed() as routed:
                 self.routed = routed
+            case Rung() as rung:
+                self.rungs.append(rung)
             case Recruited(members):
                 self.members = members
             case TurnBegan(agent, role, phase):
@@ -156,7 +162,8 @@ class LiveCase:
         self.members = ()
         self.votes = {}
         self.exaid_tokens = 0
-        self.turns, self.messages, self.summaries, self.flips = [], [], [], []
+        self.rungs, self.turns, self.messages = [], [], []
+        self.summaries, self.flips = [], []
 
     def _hear(self, words: Words, at: int) -> None:
         turn = next((t for t in reversed(self.turns) if t.agent == words.agent), None)

@@ -22,6 +22,7 @@ from mdagents.agents.feed import (
     Ended,
     Recruited,
     Routed,
+    Rung,
     Started,
     Summarised,
     TurnBegan,
@@ -61,6 +62,7 @@ Happening = (
     Started
     | Routed
     | Recruited
+    | Rung
     | TurnBegan
     | Words
     | TurnEnded
@@ -76,6 +78,7 @@ _KINDS: Mapping[str, type] = MappingProxyType(
         "started": Started,
         "routed": Routed,
         "recruited": Recruited,
+        "rung": Rung,
         "turn_began": TurnBegan,
         "words": Words,
         "turn_ended": TurnEnded,

@@ -35,6 +35,12 @@ from mdagents.settings import Difficulty, RoutedBy
 
 _OF_A_ROUND = re.compile(r"round-(\d+)-update")
 _NUMBERED = re.compile(r"(?:iat|frdt|mdt\d+|expert)-\d+-")
+_RUNG_OF = {
+    Difficulty.BASIC: re.compile("opinion"),
+    Difficulty.INTERMEDIATE: re.compile("round-"),
+    Difficulty.ADVANCED: re.compile("coordinate"),
+}
+"""Level -> the steps by which its team is heard."""
 _DECIDE = ("arbitrate", "moderate", "coordinate", "answer")
 
 
@@ -58,15 +64,14 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
     told = _with_phases(trace.turns, calls)
     roles = {p.agent: p.role for p in record.panel} | {o.agent: o.role for o in record.opinions}
     happened: list[tuple[int, Happening]] = [(_start(told), Started(_question(record)))]
-    if record.routed_by is not None:
+    if record.routed_by is not None and not record.rungs:
         level = Difficulty(record.difficulty) if record.difficulty else None
         by = RoutedBy(record.routed_by)
         happened.append((_end_of(told, "route"), Routed(level, by, record.routing_reason)))
-    if any(one.phase == "recruit" for one in told):
-        members = _members(record, roles)
-        happened.append((_end_of(told, "recruit"), Recruited(members)))
+    happened += _recruited(told, record, roles)
     for one in told:
         happened += _turn(one, record, roles)
+    happened += _climbed(told, record)
     for message in record.interactions:
         phase = f"round-{message.round}-turn-{message.turn}"
         happened.append((_end_of(told, phase), message))
@@ -134,10 +139,38 @@ def _answer(one: _Told, record: SampleRecord) -> tuple[str | None, float | None]
     return None, None
 
 
-def _members(record: SampleRecord, roles: Mapping[str, str]) -> tuple[Member, ...]:
-    if record.teams:
-        of_teams = ((agent, team.name) for team in record.teams for agent in team.members)
-        return tuple(Member(agent, role_of(agent), team=team) for agent, team in of_teams)
+def _climbed(told: Sequence[_Told], record: SampleRecord) -> Iterator[tuple[int, Happening]]:
+    """Yield where a question climbed, and what was heard on each rung."""
+    at, why = _start(told), ""
+    for rung in record.rungs:
+        yield at, Routed(rung.level, RoutedBy.DISAGREEMENT, why)
+        ends = [one.turn.end_ms for one in told if _RUNG_OF[rung.level].match(one.phase)]
+        at, why = max(ends, default=at), rung.why
+        yield at, rung
+    if record.rungs and record.difficulty and record.difficulty != record.rungs[-1].level:
+        yield at, Routed(Difficulty(record.difficulty), RoutedBy.DISAGREEMENT, why)
+
+
+def _recruited(
+    told: Sequence[_Told], record: SampleRecord, roles: Mapping[str, str]
+) -> Iterator[tuple[int, Happening]]:
+    """Yield who was recruited: a panel, teams, or one after the other."""
+    recruited = [one.turn.end_ms for one in told if one.phase == "recruit"]
+    if not recruited and any(one.phase == "opinion" for one in told):
+        recruited = [_start(told)]  # equals, whom nobody had to recruit
+    if record.rungs and record.teams:
+        yield recruited[0], Recruited(_panel(record, roles))
+    if recruited:
+        members = _teams(record) if record.teams else _panel(record, roles)
+        yield recruited[-1], Recruited(members)
+
+
+def _teams(record: SampleRecord) -> tuple[Member, ...]:
+    of_teams = ((agent, team.name) for team in record.teams for agent in team.members)
+    return tuple(Member(agent, role_of(agent), team=team) for agent, team in of_teams)
+
+
+def _panel(record: SampleRecord, roles: Mapping[str, str]) -> tuple[Member, ...]:
     if record.panel:
         return tuple(Member(p.agent, p.role, p.reports_to) for p in record.panel)
     return tuple(Member(agent, role) for agent, role in roles.items())

@@ -85,7 +85,7 @@ def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _difficulty(options: Mapping[str, Any]) -> str:
-    # A baseline has no levels, whatever the flag says.
+    # A method has no levels, whatever the flag says.
     is_team = options.get("method", Method.MDAGENTS) == Method.MDAGENTS
     return text_of(options, "difficulty").replace(",", ", ") if is_team else ""
 

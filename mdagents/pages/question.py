@@ -338,6 +338,7 @@ class QuestionPage:
         yield Part(
             "options", "top", (tuple(case.votes.items()), case.ended), macro("options", self)
         )
+        yield Part("ladder", "top", tuple(rung.why for rung in case.rungs), macro("ladder", self))
         yield Part("panel", "middle", stands, macro("panel", self))
         yield Part("strip", "top", stands, macro("strip", self))
         yield Part(

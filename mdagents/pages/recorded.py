@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from exaid_core.trace.traces import Trace, read_trace
 from infra.ledger import CallRow
-from mdagents.agents.feed import DebateMessage, Ended
+from mdagents.agents.feed import DebateMessage, Ended, Rung
 from mdagents.datasets.questions import Question
 from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.live.replay import replayed
@@ -35,6 +35,7 @@ from mdagents.scoring.fields import (
 from mdagents.scoring.formatting import UNKNOWN, number, percent
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.transcripts import OtherAttemptError, summaries_of, trace_is_of
+from mdagents.settings import Difficulty
 
 _NO_TRACE = "There is no trace of this answer: what follows is from its record."
 
@@ -122,6 +123,7 @@ def case_of_record(record: Mapping[str, Any], row: ScoredRow) -> LiveCase:
         ended=Ended(row.response if row.response in options else None, _error(record)),
         ended_at=0,
     )
+    case.rungs = list(_rungs(record))
     case.summaries = [
         Made(number, summary, 0, ()) for number, summary in enumerate(summaries_of(record), start=1)
     ]
@@ -131,6 +133,13 @@ def case_of_record(record: Mapping[str, Any], row: ScoredRow) -> LiveCase:
         if turn.answer is not None:
             case.votes[turn.agent] = turn.answer
     return case
+
+
+def _rungs(record: Mapping[str, Any]) -> Iterator[Rung]:
+    levels = {level.value: level for level in Difficulty}
+    for rung in entries_of(record, "rungs"):
+        if level := levels.get(text_of(rung, "level")):
+            yield Rung(level, {}, None, rung.get("decided") is True, text_of(rung, "why"))
 
 
 def _turn(agent: str, role: str, phase: str, text: str, **more: Any) -> Turn:

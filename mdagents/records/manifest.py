@@ -192,6 +192,8 @@ class RunManifest(BaseModel):
     """SHA-256 over ids and contents of the selected questions."""
     exemplars_sha256: str = ""
     """Of the file that few-shot takes its exemplars from; empty for other methods."""
+    method_sha256: str = ""
+    """Of the source of a method of the user's own; empty for the built-in ones."""
     prompt_hashes: dict[str, str]
     git_revision: str | None
     """None outside a git checkout."""
@@ -211,7 +213,7 @@ def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str
     Args:
         model: As the run's models call it.
         dataset: Name of the data set.
-        how: `adaptive`, the difficulty that is forced, or the baseline.
+        how: `adaptive`, the difficulty that is forced, or the method.
         samples: Number of questions.
         changes_hash: Stands at the end; empty when all settings are the default.
     """

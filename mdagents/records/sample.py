@@ -9,14 +9,14 @@ from infra.config import LLMRole
 from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from infra.ledger import CaseBook, Totals
 from mdagents.agents.case import Case, LeftOut
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.feed import DebateMessage, Rung
 from mdagents.datasets.questions import Question
 from mdagents.records.summaries import is_counting
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.router import Route
 
-SCHEMA_VERSION = "1.2.0"
+SCHEMA_VERSION = "1.3.0"
 """Up to 1.0.0 the line of a record in `samples.jsonl` held EXAID's part, too."""
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
@@ -121,7 +121,7 @@ class SampleRecord(_Record):
     """The decision as text; None without a decision."""
     difficulty: str | None
     """The level of the team that answered or would have; None when routing itself failed, and for
-    a baseline, which has no levels."""
+    a method without levels."""
     token_usage: TokenUsageRecord
 
     status: Status
@@ -159,6 +159,8 @@ class SampleRecord(_Record):
     case_id: str
     epoch: int
     routing_reason: str
+    rungs: list[Rung] = Field(default_factory=list)
+    """The teams that were heard, with `--router disagreement`; the last one is where it stopped."""
     panel: list[Panelist]
     """Experts of a debate and who reports to whom."""
     dropped_messages: int
@@ -224,6 +226,7 @@ def make_record(
         case_id=case.id,
         epoch=epoch,
         routing_reason=route.reasoning if route else "",
+        rungs=list(route.rungs) if route else [],
         repairs=list(case.repairs),
         left_out=sorted(case.left_out, key=lambda turn: turn.agent),
         watched=watched or Watched(),

@@ -29,11 +29,12 @@ from mdagents.display import DISPLAYS
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.limits import Limited
-from mdagents.runs.models import check_models, choose_models, make_runtime
+from mdagents.runs.models import check_models, choose_models, make_runtime, models_of_teams
 from mdagents.runs.session import RunResult
 from mdagents.runs.session import run as run_session
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty, Method, TeamRole
+from mdagents.settings import Difficulty, Method
+from mdagents.teams.own_method import is_own
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ async def answer(
         question: Its text.
         options: Letter -> text, letters consecutive from A; or the texts alone. They are shown in
             this order; one that is empty or `n/a` is left out, and the letters close up.
-        team: `adaptive` (a router decides), a level, or a baseline such as `cot`; None: as `config`
+        team: `adaptive` (a router decides), a level, or a method such as `cot`; None: as `config`
             says, which is `adaptive`. `few_shot` needs a data set, and so a run.
         model: As for `--model`; None: as in `config`, which by default depends on the keys.
         gold: Letter of the right option; empty when it is not known, and `correct` is None then.
@@ -91,7 +92,10 @@ async def answer(
         case = Case(
             id=make_case_id(source.id),
             question=present(source, OptionOrder.ORIGINAL, config.seed),
-            models={role: Limited(registry.model(specs[role]), check) for role in TeamRole},
+            models={
+                role: Limited(model, check)
+                for role, model in models_of_teams(registry, specs).items()
+            },
             settings=config.team,
             seed=config.seed,
         )
@@ -130,7 +134,7 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
 
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:
     said = config.model_dump(exclude_unset=True)
-    if team is not None and team in set(Method):
+    if team is not None and (team in set(Method) or is_own(team)):
         said |= {"method": team, "difficulty": ADAPTIVE}
     elif team is not None:
         if team not in {ADAPTIVE, *Difficulty}:

@@ -30,6 +30,7 @@ from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
+from mdagents.agents.case import expert_number
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import DATA_DIR
 from mdagents.datasets.questions import OptionOrder
@@ -37,20 +38,25 @@ from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.limits import Limits
 from mdagents.settings import (
     ALONE,
+    IN_ROUNDS,
     LARGEST_COUNT,
     PRESETS,
     SMALLEST_COUNT,
     Difficulty,
     Method,
     Preset,
+    Router,
     TeamRole,
     TeamSettings,
 )
+from mdagents.teams import own_method
+from mdagents.teams.ladder import AGREEMENT
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"
 LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))
 EXAID_OFF: Literal["off"] = "off"
-MODEL_ROLES = (*(role.value for role in TeamRole), *sorted(EXAID_ROLES))
+MODEL_ROLES = (*(role.value for role in TeamRole), "expert-1", "expert-2", *sorted(EXAID_ROLES))
+"""Roles for which a model can be chosen; experts are numbered up to `LARGEST_COUNT`."""
 WORD_LIMITS = (
     "opinion",
     "debate_opinion",
@@ -132,7 +138,11 @@ class RunConfig(BaseModel):
     difficulty: LevelChoice | tuple[LevelChoice, ...] = ADAPTIVE
     """`adaptive`: a router rates each question. Several, also as one text `basic,advanced`: the
     questions go to these levels in turn."""
-    method: Method = Method.MDAGENTS
+    method: Annotated[Method | str, Field(union_mode="left_to_right")] = Method.MDAGENTS
+    """Also a method of one's own: `my_team.py` or `package.module:solve`."""
+    router: Router = Router.LLM
+    agreement: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Of the router `disagreement`: mean confidence from which on unanimous opinions decide."""
     preset: Preset = Preset.ULTIMATE
     num_experts: Count | None = None
     num_rounds: Count | None = None
@@ -222,12 +232,25 @@ class RunConfig(BaseModel):
                 )
         return tuple(names) if len(names) > 1 else names[0]
 
+    @field_validator("method", mode="before")
+    @classmethod
+    def _known_method(cls, value: object) -> object:
+        name = str(value)
+        if name not in set(Method) and not own_method.is_own(name):
+            raise ConfigError(
+                f"--method is '{name}' but must be one of {', '.join(Method)}, a file.py or "
+                f"package.module:solve{did_you_mean(name, Method)}"
+            )
+        return value
+
     @field_validator("model_role", mode="before")
     @classmethod
     def _roles(cls, value: object) -> object:
         chosen: dict[str, str] = {}
         for entry, role, model in _pairs(value):
-            if role not in MODEL_ROLES or not model:
+            number = expert_number(role)
+            is_expert = number is not None and SMALLEST_COUNT <= number <= LARGEST_COUNT
+            if not (role in MODEL_ROLES or is_expert) or not model:
                 raise ConfigError(
                     f"--model-role {entry}: write ROLE=MODEL with a role of "
                     f"{', '.join(MODEL_ROLES)}{_meant(role, MODEL_ROLES)}"
@@ -274,6 +297,16 @@ class RunConfig(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> RunConfig:
+        if self.router is not Router.DISAGREEMENT and self.agreement is not None:
+            raise ConfigError("--agreement belongs to --router disagreement")
+        if self.router is Router.DISAGREEMENT:
+            if self.method is not Method.MDAGENTS or ADAPTIVE not in self.levels:
+                raise ConfigError(
+                    "--router chooses among the teams; leave it out, or leave --method and "
+                    "--difficulty out"
+                )
+            if self.team.basic_experts < 2:
+                raise ConfigError("--router disagreement needs --num-experts 2 or more")
         if self.method is not Method.MDAGENTS:
             does_not = f"--method {self.method} does not route its questions"
             if self.difficulty != ADAPTIVE:
@@ -282,6 +315,11 @@ class RunConfig(BaseModel):
                 raise ConfigError(
                     f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
                 )
+        if self.method is Method.RECONCILE and len(self.own_experts) < 2:
+            raise ConfigError(
+                "--method reconcile is a round table of different models; name them: "
+                "--model-role expert-1=MODEL --model-role expert-2=MODEL"
+            )
         attempt_timeout = self.attempt_timeout or ATTEMPT_TIMEOUT
         if self.hedge_after is not None and self.hedge_after >= attempt_timeout:
             raise ConfigError(
@@ -305,6 +343,7 @@ class RunConfig(BaseModel):
             "basic_experts": self.num_experts,
             "debate_experts": self.num_experts,
             "rounds": self.num_rounds,
+            "answer_rounds": self.num_rounds,
             "turns": self.num_turns,
             "teams": self.num_teams,
             "team_size": self.team_size,
@@ -348,6 +387,22 @@ class RunConfig(BaseModel):
         return level if isinstance(level, Difficulty) else None
 
     @property
+    def method_name(self) -> str:
+        """What the method is called, in names of runs and to people."""
+        return own_method.name_of(self.method) if own_method.is_own(self.method) else self.method
+
+    @property
+    def own_experts(self) -> tuple[str, ...]:
+        """The numbered experts for whom a model was chosen, by their number: `expert-2`."""
+        numbers = sorted(n for n in map(expert_number, self.model_role) if n is not None)
+        return tuple(f"{TeamRole.EXPERT}-{number}" for number in numbers)
+
+    @property
+    def least_agreement(self) -> float:
+        """The effective `agreement`."""
+        return AGREEMENT if self.agreement is None else self.agreement
+
+    @property
     def exaid_policy(self) -> TriggerPolicy | None:
         """When EXAID summarises; None: never."""
         return self.exaid if isinstance(self.exaid, TriggerPolicy) else None
@@ -362,8 +417,10 @@ class RunConfig(BaseModel):
 
     def changes_from_default(self) -> dict[str, object]:
         """Return result-changing settings that differ from the default, for banner and run name."""
-        usual = RunConfig(method=self.method, preset=self.preset).flags() | {
-            "preset": RunConfig.model_fields["preset"].default.value
+        same = RunConfig(method=self.method, preset=self.preset, model_role=self.model_role)
+        usual = same.flags() | {
+            "preset": RunConfig.model_fields["preset"].default.value,
+            "model_role": [],
         }
         return {
             name: value
@@ -379,15 +436,22 @@ class RunConfig(BaseModel):
         same = OptionOrder.SHUFFLED if self.option_order is OptionOrder.SAME else self.option_order
         return same.value
 
-    def identity(self, models: Mapping[str, str], items_hash: str, exemplars_hash: str = "") -> str:
+    def identity(
+        self,
+        models: Mapping[str, str],
+        items_hash: str,
+        exemplars_hash: str = "",
+        source_hash: str = "",
+    ) -> str:
         """Return the SHA-256 over all that can change a result.
 
         Args:
             models: Role -> model and endpoint, as they were chosen.
             items_hash: Of the selected questions.
             exemplars_hash: Of the questions that exemplars are taken from; empty for none.
+            source_hash: Of a method of the user's own, wherever it is; empty for the built-in ones.
         """
-        content = {
+        content: dict[str, Any] = {
             "items": items_hash,
             "exemplars": exemplars_hash,
             "option_order": self._permutations,
@@ -395,12 +459,19 @@ class RunConfig(BaseModel):
             "epochs": self.epochs,
             "models": dict(models),
             "level": self.difficulty,
-            "method": self.method,
+            "method": self.method_name,
             "team": asdict(self.team),
             "skip": self.skip,
             "prompts": prompt_hashes(with_exaid=self.exaid_policy is not None),
             "exaid": self.exaid_policy,
         }
+        # What earlier versions did not have is there only where it counts: their runs go on.
+        if source_hash:
+            content["source"] = source_hash
+        if self.router is not Router.LLM:
+            content |= {"router": self.router, "agreement": self.least_agreement}
+        if self.method not in IN_ROUNDS:
+            del content["team"]["answer_rounds"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -420,6 +491,8 @@ _WHAT_IT_IS = (
     "model_role",
     "difficulty",
     "method",
+    "router",
+    "agreement",
     "preset",
     "num_experts",
     "num_rounds",

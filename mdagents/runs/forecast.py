@@ -38,7 +38,7 @@ from mdagents.runs.models import choose_models
 from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import usd, wrapped
-from mdagents.settings import Difficulty, Method, TeamRole
+from mdagents.settings import Difficulty, Method, RoutedBy, TeamRole
 
 _CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions that are sketched
@@ -133,7 +133,7 @@ class _Sketch:
 
 
 Level = Difficulty | None
-"""A baseline has no level."""
+"""None: of a method without levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Forecast:
     dataset: str
     model: str
     """The one that the experts are."""
-    method: Method
+    method: str
     questions: int
     """Those to answer, times epochs."""
     quiet: Mapping[Level, _Estimate]
@@ -151,7 +151,7 @@ class Forecast:
     lively: Mapping[Level, _Estimate]
     """The same when all debate throughout."""
     shares: Mapping[Level, float]
-    """Level that questions are sent to -> share of them; None: routed, or a baseline."""
+    """Level that questions are sent to -> share of them; None: routed, or of a method."""
     history: History
     calls_at_once: int
 
@@ -200,7 +200,7 @@ class Forecast:
             costs = [_Estimate().plus(each, 1000).cost for each in (low, high)]
             table.add_row(
                 [
-                    (level or self.method).value,
+                    level.value if level else self.method,
                     _range(low.calls, high.calls),
                     _tokens(*tokens),
                     _money(*costs),
@@ -246,7 +246,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     return Forecast(
         dataset=dataset.name,
         model=str(specs[TeamRole.EXPERT.value]),
-        method=config.method,
+        method=config.method_name,
         questions=len(entries) * config.epochs,
         quiet=quiet,
         lively=lively,
@@ -267,7 +267,7 @@ async def _sketch(
 ) -> _Estimate:
     """Return the mean of one question that goes to `level`, with the router's call if any has one.
 
-    A baseline has no level.
+    A method has no level.
     """
     solver = Solver(config, dataset)
     step = max(1, len(entries) // _SAMPLE)
@@ -276,13 +276,15 @@ async def _sketch(
     for entry in sample:
         question = present(dataset.load(entry), config.option_order, config.seed)
         models = {role: _Sketch(spec, role, talkative, history) for role, spec in specs.items()}
-        team = {role: models[role.value] for role in TeamRole}
+        team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
         bus = TraceBus()
         case = Case(f"case-{entry.id}", question, team, config.team, config.seed, bus)
         exaid = _exaid(config, models, bus, coalesce=not talkative)
-        chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
-        if level not in config.skip:
-            await solver.at(replace(chosen, difficulty=level))(case, question, config.team)
+        if solver.climbs:
+            await solver.ladder(case, lambda at, _: at is level).solve()
+        else:
+            chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
+            await solver.at(replace(chosen, difficulty=level), case)
         if exaid is not None:
             await exaid.finalize()
         for model in models.values():
@@ -304,7 +306,7 @@ def _exaid(
     return exaid
 
 
-def read_history(output_dir: Path, models: Mapping[str, str], method: Method) -> History:
+def read_history(output_dir: Path, models: Mapping[str, str], method: str) -> History:
     """Return what earlier runs below `output_dir` by this method and these models have shown."""
     tokens: dict[str, list[int]] = defaultdict(list)
     latencies: list[float] = []
@@ -321,7 +323,7 @@ def read_history(output_dir: Path, models: Mapping[str, str], method: Method) ->
                 latencies.append(row.latency)
         for _, line in whole_lines(file.with_name("samples.jsonl")):
             record = json.loads(line)
-            if record["routed_by"] == "router":
+            if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
                 routing[record["difficulty"]] += 1
     return History(
         output_tokens={role: sum(counts) / len(counts) for role, counts in tokens.items()},

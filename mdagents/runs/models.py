@@ -6,16 +6,25 @@ from collections.abc import Callable, Mapping
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
+from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.config import Environment, LLMRole, Provider
 from infra.errors import ConfigError
 from infra.layers.cache import CacheMode, ReplyStore
 from infra.layers.retry import OnWait
 from infra.ledger import Ledger
-from infra.llm_registry import AUTO, ModelChooser, ModelSpec, Runtime, check_reachable
+from infra.llm_registry import (
+    AUTO,
+    ModelChooser,
+    ModelRegistry,
+    ModelSpec,
+    Runtime,
+    check_reachable,
+)
 from infra.model_configs import load_model_configs
+from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import TeamRole
+from mdagents.settings import Method, TeamRole
 
 
 def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
@@ -36,7 +45,21 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
         if role.value not in specs:
             chooser = ModelChooser(environment, configs, config.model_base_url)
             specs[role.value] = chooser.for_role(role, team, chosen=config.model != AUTO)
+    if config.method is Method.RECONCILE:
+        at_table = {f"{specs[role]} {specs[role].base_url}" for role in config.own_experts}
+        if len(at_table) < 2:
+            raise ConfigError(
+                f"--method reconcile is a round table of different models, and all of its experts "
+                f"are {specs[config.own_experts[0]]}; give them others by --model-role expert-N"
+            )
     return specs
+
+
+def models_of_teams(
+    registry: ModelRegistry, specs: Mapping[str, ModelSpec]
+) -> dict[str, ChatModel]:
+    """Return role -> model, of all roles but EXAID's."""
+    return {role: registry.model(s) for role, s in specs.items() if role not in EXAID_ROLES}
 
 
 def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:

@@ -29,7 +29,8 @@ from infra.web.address import add_address_flags
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
 from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
-from mdagents.settings import Difficulty, Method, Preset
+from mdagents.settings import Difficulty, Method, Preset, Router
+from mdagents.teams.ladder import AGREEMENT
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
 """Variables that `env_flag` reads for the constants of `main.py`."""
@@ -280,7 +281,16 @@ def _add_team_flags(group: Any) -> None:
     add("--difficulty", metavar="LEVEL,…",
         help="adaptive: a router rates each question; basic, intermediate or advanced: that team "
         "answers; several: in turn")  # fmt: skip
-    add("--method", choices=_values(Method), help="the teams, or a baseline")
+    add("--method", metavar="METHOD",
+        help=f"the teams ({Method.MDAGENTS}), or instead of them "
+        f"{', '.join(m for m in Method if m is not Method.MDAGENTS)}; or one of your own: "
+        "a file.py or package.module:solve")  # fmt: skip
+    add("--router", choices=_values(Router),
+        help="who says which team a question needs: a model, or whether the experts of a team "
+        "agree")  # fmt: skip
+    add("--agreement", metavar="X", type=float,
+        help="mean confidence at which agreeing experts decide, with --router disagreement "
+        f"[{AGREEMENT:g}]")  # fmt: skip
     add("--preset", choices=_values(Preset), help="numbers of the teams")
     count("--num-experts", help="experts of basic and intermediate [3; classic 3, 5; small 2]")
     count("--num-rounds", help="rounds of the debate [3; classic 5; small 1]")

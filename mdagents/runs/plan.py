@@ -18,7 +18,6 @@ from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
-from mdagents.datasets.exemplars import exemplars_hash
 from mdagents.records.folder import earlier_run, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.records.summaries import ItemKey
@@ -26,6 +25,7 @@ from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import choose_models
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, Status, TeamRole
+from mdagents.teams.methods import OpenMethod
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "
@@ -41,7 +41,7 @@ class Item:
     epoch: int = 1
     """Counted from 1."""
     level: Difficulty | None = None
-    """The level to which it goes; None: a router rates it, or a baseline answers it."""
+    """The level to which it goes; None: a router finds it, or the method has none."""
 
     @property
     def key(self) -> ItemKey:
@@ -93,7 +93,8 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
     specs = choose_models(config, environment)
-    manifest = make_manifest(config, dataset, entries, specs, clock)
+    solver = Solver(config, dataset)
+    manifest = make_manifest(config, dataset, entries, specs, solver.method, clock)
     earlier = None if config.fresh else earlier_run(config.output_dir, manifest)
     again = {Status.LIMIT}
     if config.retry_errors or (earlier is not None and earlier.totals.could_not_work):
@@ -101,7 +102,7 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
     return Plan(
         config,
         dataset,
-        Solver(config, dataset),
+        solver,
         [
             Item(entry, epoch, config.forced_level(index))
             for epoch in range(1, config.epochs + 1)
@@ -141,14 +142,17 @@ def make_manifest(
     dataset: Dataset,
     entries: Sequence[IndexEntry],
     specs: Mapping[str, ModelSpec],
+    method: OpenMethod | None,
     clock: Clock,
 ) -> RunManifest:
     """Make the manifest of a run that starts now."""
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
     items_hash = dataset.items_hash(entries)
     endpoints = {role: f"{spec} {spec.base_url} {_file_size(spec)}" for role, spec in specs.items()}
-    exemplars = exemplars_hash(dataset.path) if config.method is Method.FEW_SHOT else ""
-    config_hash = config.identity(endpoints, items_hash, exemplars)
+    exemplars, source = "", ""
+    if method is not None:
+        exemplars, source = method.exemplars_sha256, method.source_sha256
+    config_hash = config.identity(endpoints, items_hash, exemplars, source)
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(
@@ -156,7 +160,7 @@ def make_manifest(
             dataset.name,
             how,
             len(entries),
-            config_hash[:8] if config.changes_from_default() else "",
+            config_hash[:8] if source or config.changes_from_default() else "",
         )
         for how in _how_answered(config)
     )
@@ -169,6 +173,7 @@ def make_manifest(
         | {
             "dataset": _without_machine_path(Path(config.dataset)),
             "model": _without_folder(config.model),
+            "method": _without_machine_path(Path(config.method)),
         },
         models=models,
         dataset=dataset.name,
@@ -179,6 +184,7 @@ def make_manifest(
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,
         exemplars_sha256=exemplars,
+        method_sha256=source,
         prompt_hashes=prompt_hashes(with_exaid=config.exaid_policy is not None),
         git_revision=_git_revision(),
         package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp"),
@@ -190,7 +196,7 @@ def _how_answered(config: RunConfig) -> tuple[str, str]:
     """Return (what a run's name says today, what it said in earlier versions)."""
     if config.method is Method.MDAGENTS:
         return ("-".join(config.levels),) * 2
-    return config.method.value, f"{ADAPTIVE}_{config.method}"
+    return config.method_name, f"{ADAPTIVE}_{config.method_name}"
 
 
 def _effective(config: RunConfig) -> dict[str, object]:
@@ -201,6 +207,7 @@ def _effective(config: RunConfig) -> dict[str, object]:
         "limits": asdict(config.limits),
         "dataset": _without_machine_path(Path(config.dataset)),
         "model": _without_folder(config.model),
+        "method": _without_machine_path(Path(config.method)),
         "model_role": {r: _without_folder(m) for r, m in config.model_role.items()},
     }
 

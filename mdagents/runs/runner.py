@@ -21,7 +21,6 @@ from mdagents.runs.limits import Limited
 from mdagents.runs.observers import CaseObservers, RunObservers
 from mdagents.runs.plan import Item, Plan
 from mdagents.runs.solver import Solved
-from mdagents.settings import TeamRole
 
 GRACE = 10.0
 """Seconds to finish questions under way after an interruption; or EXAID, if all are done."""
@@ -78,7 +77,7 @@ class Runner:
     def __init__(
         self,
         plan: Plan,
-        models: Mapping[TeamRole, ChatModel],
+        models: Mapping[str, ChatModel],
         ledger: Ledger,
         clock: Clock,
         observers: RunObservers,

@@ -40,12 +40,12 @@ from mdagents.records.store import RunStore, writable
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.exaid_queue import ExaidQueue
-from mdagents.runs.models import check_models, exaid_roles, make_runtime
+from mdagents.runs.models import check_models, exaid_roles, make_runtime, models_of_teams
 from mdagents.runs.observers import ExaidModels, RunObservers
 from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.runner import Outcome, Recorded, Runner
 from mdagents.runs.solver import roles_at_work
-from mdagents.settings import Method, Status, TeamRole
+from mdagents.settings import Method, Router, Status, TeamRole
 
 if TYPE_CHECKING:
     from mdagents.view.beside import RunView
@@ -113,7 +113,7 @@ async def run(
     ledger = Ledger()
     shown = make_display(display, len(plan.items), with_summaries=config.exaid_policy is not None)
     async with _registry(plan, environment, ledger, clock, shown) as registry:
-        models = {role: registry.model(plan.specs[role.value]) for role in TeamRole}
+        models = models_of_teams(registry, plan.specs)
         exaid_models = _exaid_models(config, registry, plan.specs)
         await registry.prepare()
         on_ready()
@@ -312,7 +312,7 @@ def _workers(config: RunConfig, registry: ModelRegistry) -> int:
 def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: int) -> None:
     config, manifest, finished = plan.config, store.manifest, len(store.done)
     by_model: dict[str, list[str]] = {}
-    at_work = {role.value for role in (*roles_at_work(config), *exaid_roles(config.exaid_policy))}
+    at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
     for role, model in manifest.models.items():
         if role in at_work:
             by_model.setdefault(model, []).append(role)
@@ -327,8 +327,10 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
     say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
     say(f"models     {models}")
     levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
+    if config.router is Router.DISAGREEMENT:
+        levels = f"{levels} by disagreement below {config.least_agreement:g}"
     teams = f"teams      {levels}, preset {config.preset}"
-    answers = teams if config.method is Method.MDAGENTS else f"baseline   {config.method}"
+    answers = teams if config.method is Method.MDAGENTS else f"method     {config.method_name}"
     say(f"{answers}, EXAID {config.exaid}")
     if changes := config.changes_from_default():
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))

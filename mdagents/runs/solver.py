@@ -1,48 +1,34 @@
-"""Who answers the questions of a run: the team that a route leads to, or a baseline."""
+"""Who answers the questions of a run: the team that a route leads to, or a method."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from typing import Protocol
 
 from infra.clock import Clock
-from infra.errors import (
-    BenchError,
-    ConfigError,
-    LimitExceeded,
-    ProviderError,
-    StructuredOutputError,
-)
+from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
-from mdagents.datasets.exemplars import open_exemplars
 from mdagents.runs.config import ADAPTIVE, RunConfig
-from mdagents.settings import ALONE, Difficulty, Method, RoutedBy, TeamRole
-from mdagents.teams import TEAMS, Decision, Solve
-from mdagents.teams.baselines import cot, cot_sc, few_shot, majority_vote, zero_shot
+from mdagents.settings import Difficulty, Method, RoutedBy, Router, TeamRole
+from mdagents.teams import TEAMS, Decision
+from mdagents.teams.ladder import Agreement, Ladder, Stops
+from mdagents.teams.methods import open_method, roles_of
 from mdagents.teams.router import Route, route
 
-BASELINES: Mapping[Method, Solve] = {
-    Method.ZERO_SHOT: zero_shot.solve,
-    Method.COT: cot.solve,
-    Method.COT_SC: cot_sc.solve,
-    Method.MAJORITY_VOTE: majority_vote.solve,
-}
-"""How a baseline answers; few-shot needs its exemplars in addition."""
 
-
-def roles_at_work(config: RunConfig) -> tuple[TeamRole, ...]:
+def roles_at_work(config: RunConfig) -> tuple[str, ...]:
     """Return the roles of which a model can be asked in a run."""
-    if config.method in ALONE:
-        return (TeamRole.DECISION,)
-    if config.method is Method.MAJORITY_VOTE:
-        return TeamRole.RECRUITER, TeamRole.EXPERT
-    is_routed = ADAPTIVE in config.levels
-    return tuple(role for role in TeamRole if is_routed or role is not TeamRole.ROUTER)
+    roles = tuple(TeamRole)
+    if config.method is not Method.MDAGENTS:
+        roles = roles_of(config.method)
+    elif ADAPTIVE not in config.levels or config.router is Router.DISAGREEMENT:
+        roles = tuple(role for role in TeamRole if role is not TeamRole.ROUTER)
+    return *roles, *(config.own_experts if TeamRole.EXPERT in roles else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +43,35 @@ class Solved:
     wall_seconds: float
 
 
+class Way(Protocol):
+    """How one question gets from the question to a decision."""
+
+    @property
+    def route(self) -> Route | None:
+        """Where it is so far; None before that is known."""
+        ...
+
+    async def solve(self) -> Decision | None:
+        """Return the decision; None where its level is left out."""
+        ...
+
+
 class Solver:
-    """Chooses the team or baseline for a question, and runs it.
+    """Chooses the team or method for a question, and runs it.
 
     Args:
         config: What is asked for.
-        dataset: Where the questions are, and the train split of few-shot; None: no data set.
+        dataset: Where the questions are, and the train split beside them; None: no data set.
 
     Raises:
-        ConfigError: The train split for few-shot is missing.
+        ConfigError: The train split that a method needs is missing, or a method of the user's own
+            cannot be used.
     """
 
     def __init__(self, config: RunConfig, dataset: Dataset | None = None) -> None:
         self._config = config
-        self._baseline: Solve | None = None
-        if config.method is Method.FEW_SHOT:
-            if dataset is None:
-                raise ConfigError("few_shot takes its exemplars from a data set: use a run")
-            exemplars = open_exemplars(dataset, config.option_order, config.seed)
-            self._baseline = partial(few_shot.solve, exemplars=exemplars)
-        elif config.method is not Method.MDAGENTS:
-            self._baseline = BASELINES[config.method]
+        self.method = open_method(config.method, dataset, config.option_order, config.seed)
+        """None: the teams."""
 
     async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:
         """Route and answer a question; an error of a model call becomes part of the result.
@@ -85,26 +79,43 @@ class Solver:
         Args:
             case: What to answer.
             clock: For the wall time.
-            level: The level to which it goes; None: a router rates it. A baseline has none.
+            level: The level to which it goes; None: a router finds it, or the method has none.
 
         Raises:
             EndpointDown: A model cannot reply.
+            MethodError: A method of the user's own failed.
         """
-        route: Route | None = None
+        way = self._way(case, level)
         decision: Decision | None = None
         error: BenchError | None = None
         started = clock.monotonic()
         case.tell(Started(case.question))
         try:
             async with _time_limit(self._config.limits.sample_seconds):
-                route = await self.route(case, level)
-                case.tell(Routed(route.difficulty, route.routed_by, route.reasoning))
-                if route.difficulty not in self._config.skip:
-                    decision = await self.at(route)(case, case.question, self._config.team)
+                decision = await way.solve()
         except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
             error = caught
         case.tell(Ended(decision.letter if decision else None, str(error) if error else None))
-        return Solved(route, decision, error, clock.monotonic() - started)
+        return Solved(way.route, decision, error, clock.monotonic() - started)
+
+    def _way(self, case: Case, level: Difficulty | None) -> Way:
+        if level is None and self.climbs:
+            return self.ladder(case, Agreement(self._config.least_agreement))
+        return _ToOneTeam(self, case, level)
+
+    @property
+    def climbs(self) -> bool:
+        """Whether questions without a forced level climb from team to team."""
+        return self.method is None and self._config.router is Router.DISAGREEMENT
+
+    def ladder(self, case: Case, stops: Stops) -> Ladder:
+        """Return the climb of a question.
+
+        Args:
+            case: What to answer.
+            stops: When it stops.
+        """
+        return Ladder(case, self._config.team, stops, self._config.skip)
 
     async def route(self, case: Case, level: Difficulty | None) -> Route:
         """Return where the question goes, by asking the router unless the level is given.
@@ -112,18 +123,35 @@ class Solver:
         Raises:
             ProviderError: The router's endpoint gave no usable reply.
         """
-        if self._baseline is not None:
+        if self.method is not None:
             return Route(None, RoutedBy.METHOD)
         if level is not None:
             return Route(level, RoutedBy.FORCED)
         return await route(case)
 
-    def at(self, route: Route) -> Solve:
-        """Return the team or baseline that answers on a route."""
+    async def at(self, route: Route, case: Case) -> Decision | None:
+        """Return the decision of the team or method on a route; None for a level left out."""
+        if route.difficulty in self._config.skip:
+            return None
         if route.difficulty is not None:
-            return TEAMS[route.difficulty]
-        assert self._baseline is not None, "only a baseline has no level"
-        return self._baseline
+            return await TEAMS[route.difficulty](case, case.question, self._config.team)
+        assert self.method is not None, "only a method has no level"
+        return await self.method.solve(case, case.question, self._config.team)
+
+
+class _ToOneTeam:
+    """A question that is sent to one team, or to a method."""
+
+    def __init__(self, solver: Solver, case: Case, level: Difficulty | None) -> None:
+        self._solver = solver
+        self._case = case
+        self._level = level
+        self.route: Route | None = None
+
+    async def solve(self) -> Decision | None:
+        route = self.route = await self._solver.route(self._case, self._level)
+        self._case.tell(Routed(route.difficulty, route.routed_by, route.reasoning))
+        return await self._solver.at(route, self._case)
 
 
 @asynccontextmanager

@@ -40,7 +40,7 @@ from mdagents.scoring.statistics import (
     calibration,
     minimum_detectable_difference,
 )
-from mdagents.settings import Difficulty, Status
+from mdagents.settings import Difficulty, RoutedBy, Status
 
 T = TypeVar("T")
 
@@ -311,7 +311,8 @@ def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
 def report_lines(report: Report) -> list[str]:
     """Return figures that are clearer in a line than in a table."""
     overall = report.overall
-    lines = ["status: " + counts(report.status_counts), "routing: " + counts(report.routing)]
+    how = " by disagreement" if RoutedBy.DISAGREEMENT in report.routed_by else ""
+    lines = [f"status: {counts(report.status_counts)}", f"routing{how}: {counts(report.routing)}"]
     if 0 < overall.answered < overall.n:
         lines.append(f"right among the answered: {share(overall.correct, overall.answered)}")
     if overall.questions >= SMALLEST_FOR_COEFFICIENTS:

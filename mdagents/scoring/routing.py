@@ -88,7 +88,7 @@ def _role(rows: Sequence[ScoredRow]) -> str:
     """
     levels = {row.difficulty for row in rows if row.difficulty}
     by = {row.routed_by for row in rows if row.routed_by}
-    if by & {RoutedBy.ROUTER, RoutedBy.FALLBACK}:
+    if by & {RoutedBy.ROUTER, RoutedBy.FALLBACK, RoutedBy.DISAGREEMENT}:
         return ROUTER if RoutedBy.FORCED not in by else ""
     if not by and len(levels) > 1:
         return ROUTER

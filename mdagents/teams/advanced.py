@@ -25,14 +25,24 @@ ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
 """What an assistant is asked when the lead's delegation fails."""
 
 
-async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
+async def solve(
+    case: Case, question: Question, settings: TeamSettings, *, known: str = ""
+) -> Decision:
     """Recruit M teams, let them report, let the review team review, let a coordinator decide.
+
+    Args:
+        case: The question while it runs.
+        question: What to answer.
+        settings: Numbers of the teams.
+        known: What is known before, shown to all but the recruiter: how a debate ended.
 
     Raises:
         ProviderError, StructuredOutputError: No team reported, or the coordinator did not reply.
     """
     plans = await recruit_teams(case, settings.teams, settings.team_size)
-    mdts = [Mdt(case, question, settings, plan, number) for number, plan in enumerate(plans, 1)]
+    mdts = [
+        Mdt(case, question, settings, plan, number, known) for number, plan in enumerate(plans, 1)
+    ]
     case.tell(Recruited(tuple(member for mdt in mdts for member in mdt.members())))
     reviewers = [mdt for mdt in mdts if mdt.plan.kind == "final_review"]
     assessors = [mdt for mdt in mdts if mdt not in reviewers]
@@ -46,7 +56,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         render("coordinate", words=settings.verdict_words, letters=question.letters),
         replies.verdict(question.letters, settings.verdict_words),
         phase="coordinate",
-        shared=_compiled(reports),
+        shared=_blocks(known, _compiled(reports)),
     )
     return Decision(letter=verdict.answer, analysis=verdict.analysis, teams=tuple(reports))
 
@@ -61,9 +71,11 @@ class Mdt:
         settings: TeamSettings,
         plan: TeamPlan,
         number: int,
+        known: str = "",
     ) -> None:
         self.case = case
         self.plan = plan
+        self._known = known
         self._letters = question.letters
         self._settings = settings
         prefix = {"initial": "iat", "final_review": "frdt"}.get(plan.kind, f"mdt{number}")
@@ -104,7 +116,10 @@ class Mdt:
         )
         reply = replies.team_report(self._letters, self._settings.synthesise_words)
         conclusion = await self.lead.ask(
-            task, reply, phase=f"{self._phase}-synthesise", shared=under_review
+            task,
+            reply,
+            phase=f"{self._phase}-synthesise",
+            shared=_blocks(self._known, under_review),
         )
         return ReportedTeam(
             name=self.plan.name,
@@ -126,7 +141,10 @@ class Mdt:
         task = self._task("delegate", under_review, assistants=assistants, words=words)
         try:
             reply = await self.lead.ask(
-                task, replies.delegation(words), phase=phase, shared=under_review
+                task,
+                replies.delegation(words),
+                phase=phase,
+                shared=_blocks(self._known, under_review),
             )
         except ModelError as error:
             self.case.leave_out(self.lead, phase, error)
@@ -137,11 +155,12 @@ class Mdt:
         self, instructions: str, under_review: str
     ) -> list[tuple[Agent, Investigation]]:
         phase, words = f"{self._phase}-investigate", self._settings.investigate_words
+        shared = _blocks(self._known, under_review)
         task = self._task("investigate", under_review, instructions=instructions, words=words)
 
         async def investigate(assistant: Agent) -> Investigation:
             return await assistant.ask(
-                task, replies.investigation(words), phase=phase, shared=under_review
+                task, replies.investigation(words), phase=phase, shared=shared
             )
 
         return await self.case.ask_all(self.assistants, phase, investigate, required=False)
@@ -185,6 +204,10 @@ def _compiled(reports: Sequence[ReportedTeam]) -> str:
         if lines:
             sections.append("\n".join([heading, *lines]))
     return "\n\n".join(sections)
+
+
+def _blocks(*blocks: str) -> str:
+    return "\n\n".join(block for block in blocks if block)
 
 
 def _line(report: ReportedTeam) -> str:

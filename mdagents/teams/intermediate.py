@@ -16,7 +16,7 @@ from mdagents.agents.prompts import render
 from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
-from mdagents.teams.decision import Decision, Panelist, Stated
+from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.digest import digest
 from mdagents.teams.memory import memory
 from mdagents.teams.recruitment import Profile, recruit_ranked_experts
@@ -48,10 +48,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     )
     debate = Debate(case, question, settings, experts)
     await debate.form_opinions()
-    for round_ in range(1, settings.rounds + 1):
-        anyone_spoke = await debate.hold_round(round_)
-        if not anyone_spoke or debate.is_settled():
-            break
+    await debate.hold_rounds()
 
     moderator = case.decider("moderator", "Moderator", TeamRole.DECISION)
     verdict = await moderator.ask(
@@ -60,17 +57,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         phase="moderate",
         shared=f"{_hierarchy(profiles)}\n\n{debate.course()}",
     )
-    return Decision(
-        letter=verdict.answer,
-        analysis=verdict.analysis,
-        opinions=tuple(debate.stated),
-        panel=tuple(
-            Panelist(expert.id, expert.role, emoji, profile.reports_to)
-            for expert, profile, emoji in zip(experts, profiles, EMOJIS, strict=False)
-        ),
-        messages=tuple(debate.messages),
-        dropped_messages=debate.dropped,
-    )
+    return debate.decision(verdict.answer, verdict.analysis, above=[p.reports_to for p in profiles])
 
 
 def _expertise(profile: Profile) -> str:
@@ -111,7 +98,14 @@ class Debate:
             return await expert.ask(task, replies.opinion(letters, words), phase="opinion")
 
         for expert, opinion in await self.case.ask_all(self.panel, "opinion", judge):
-            self._state(expert, opinion, round_=0)
+            self.state(expert, opinion, round_=0)
+
+    async def hold_rounds(self) -> None:
+        """Debate until a round is silent, all agree, or R rounds are over."""
+        for round_ in range(1, self.settings.rounds + 1):
+            anyone_spoke = await self.hold_round(round_)
+            if not anyone_spoke or self.is_settled():
+                break
 
     async def hold_round(self, round_: int) -> bool:
         """Hold the turns of a round; then ask those who received messages for their opinion.
@@ -204,7 +198,7 @@ class Debate:
         for expert, opinion in await self.case.ask_all(
             list(received), phase, reconsider, required=False
         ):
-            self._state(expert, opinion, round_)
+            self.state(expert, opinion, round_)
 
     def current_opinions(self) -> str:
         """Return what every expert thinks now, by number: the shared state of a turn."""
@@ -226,9 +220,41 @@ class Debate:
         ]
         return "\n\n".join(blocks)
 
-    def _state(self, expert: Agent, opinion: Opinion, round_: int) -> None:
+    def state(self, expert: Agent, opinion: Opinion, round_: int) -> None:
+        """Note what an expert thinks after a round; 0: before the first."""
         expert.opinion = opinion
         self.stated.append(Stated.by(expert, opinion, round_))
+
+    def decision(
+        self,
+        letter: str,
+        analysis: str,
+        teams: Sequence[ReportedTeam] = (),
+        *,
+        above: Sequence[str | None] = (),
+    ) -> Decision:
+        """Return a decision that rests on this debate.
+
+        Args:
+            letter: Decided by whoever decides.
+            analysis: Their argument.
+            teams: Those that took over from the debate.
+            above: For each expert the role to which it reports; empty: all are independent.
+        """
+        return Decision(
+            letter=letter,
+            analysis=analysis,
+            opinions=tuple(self.stated),
+            panel=tuple(
+                Panelist(expert.id, expert.role, emoji, reports_to)
+                for expert, emoji, reports_to in zip(
+                    self.panel, EMOJIS, above or [None] * len(self.panel), strict=False
+                )
+            ),
+            messages=tuple(self.messages),
+            dropped_messages=self.dropped,
+            teams=tuple(teams),
+        )
 
     def _own(self, expert: Agent, title: str, shown: Sequence[DebateMessage], task: str) -> str:
         """Return what only this expert is told: messages to it, what it remembers, its task."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from infra.errors import StructuredOutputError
 from mdagents.agents import replies
 from mdagents.agents.case import Case
+from mdagents.agents.feed import Rung
 from mdagents.agents.prompts import render
 from mdagents.settings import Difficulty, RoutedBy, TeamRole
 
@@ -19,9 +20,11 @@ class Route:
     """Which team answers, and how that was decided."""
 
     difficulty: Difficulty | None
-    """None: a baseline, not a team."""
+    """None: a method without levels."""
     routed_by: RoutedBy
     reasoning: str = ""
+    rungs: tuple[Rung, ...] = ()
+    """The teams that were heard on the way: `ladder`."""
 
 
 async def route(case: Case) -> Route:

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mdagents.settings import Method
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 
 Run = Callable[..., tuple[int, str, str]]
 """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
+ROUND_TABLE = {"expert-1": "gpt-4o-mini", "expert-2": "gpt-4.1-mini"}
+"""Role -> model: what `--method reconcile` has to be told."""
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 
 
@@ -23,6 +26,13 @@ def records(output: Path = Path("output")) -> list[dict[str, Any]]:
     (array,) = output.glob("*.json")
     loaded: list[dict[str, Any]] = json.loads(array.read_text())
     return loaded
+
+
+def asked_for(method: Method) -> list[str]:
+    """The flags that ask for a method, with all that it has to be told."""
+    seats = ROUND_TABLE if method is Method.RECONCILE else {}
+    named = (flag for role, model in seats.items() for flag in ("--model-role", f"{role}={model}"))
+    return ["--method", method, *named]
 
 
 def program(provider: FakeProvider, *arguments: str) -> subprocess.Popen[str]:

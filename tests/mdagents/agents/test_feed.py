@@ -29,14 +29,17 @@ from mdagents.display.words import phase_in_words
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty, Method, RoutedBy
+from mdagents.settings import Difficulty, Method, RoutedBy, Router
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import Run, records
 
+_ELSEWHERE = (Method.MDAGENTS, Method.FEW_SHOT, Method.RECONCILE)
+"""The teams, and methods that a question alone is not enough for."""
 WAYS: list[dict[str, Any]] = [
     *({"difficulty": level} for level in Difficulty),
-    *({"method": method} for method in Method if method not in (Method.MDAGENTS, Method.FEW_SHOT)),
+    *({"method": method} for method in Method if method not in _ELSEWHERE),
+    {"router": Router.DISAGREEMENT},
 ]
 
 

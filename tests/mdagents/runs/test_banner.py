@@ -34,7 +34,7 @@ def banner(err: str) -> list[str]:
 def test_only_roles_at_work_are_named(flags: list[str], roles: str, run: Run) -> None:
     _, _, err = run("--num-samples", "1", *flags)
     models = " ".join(line.strip() for line in banner(err) if not line.startswith("NOTE"))
-    assert f"{roles} teams" in models or f"{roles} baseline" in models
+    assert f"{roles} teams" in models or f"{roles} method" in models
 
 
 def test_the_banner_fits_80_columns(run: Run) -> None:

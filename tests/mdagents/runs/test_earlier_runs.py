@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mdagents.records.sample import SCHEMA_VERSION
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
@@ -84,6 +85,7 @@ def records(path: Path, *, without: tuple[str, ...]) -> list[dict[str, Any]]:
     for record in found:
         exaid = record["exaid"]
         exaid["summaries"] = [{**SINCE_THEN, **summary} for summary in exaid["summaries"]]
+    found = [{"rungs": []} | record | {"schema_version": SCHEMA_VERSION} for record in found]
     return [{k: v for k, v in record.items() if k not in without} for record in found]
 
 

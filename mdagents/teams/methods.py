@@ -1,0 +1,98 @@
+"""The methods: what `--method` can name besides the teams, and what each of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from infra.errors import ConfigError
+from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.exemplars import exemplars_hash, open_exemplars
+from mdagents.datasets.questions import OptionOrder
+from mdagents.settings import Method, TeamRole
+from mdagents.teams import Solve, own_method
+from mdagents.teams.baselines import (
+    cot,
+    cot_sc,
+    few_shot,
+    majority_vote,
+    reconcile,
+    zero_shot,
+)
+
+_DECIDER = (TeamRole.DECISION,)
+_PANEL = (TeamRole.RECRUITER, TeamRole.EXPERT)
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A built-in method that needs nothing but the question."""
+
+    solve: Solve
+    roles: tuple[TeamRole, ...]
+    """Roles of which it asks the models."""
+
+
+PROTOCOLS: Mapping[Method, Protocol] = {
+    Method.ZERO_SHOT: Protocol(zero_shot.solve, _DECIDER),
+    Method.COT: Protocol(cot.solve, _DECIDER),
+    Method.COT_SC: Protocol(cot_sc.solve, _DECIDER),
+    Method.MAJORITY_VOTE: Protocol(majority_vote.solve, _PANEL),
+    Method.RECONCILE: Protocol(reconcile.solve, (TeamRole.EXPERT,)),
+}
+"""All but those that read the train split."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMethod:
+    """A method that is ready to answer questions."""
+
+    solve: Solve
+    exemplars_sha256: str = ""
+    """Of the train split that it reads; empty for none. Part of what a run is, as is the next."""
+    source_sha256: str = ""
+    """Of a method of the user's own; empty for the built-in ones, which have a version."""
+
+
+def roles_of(method: str) -> tuple[TeamRole, ...]:
+    """Return the roles of which a method, not `mdagents`, can ask the models."""
+    if own_method.is_own(method):
+        return TeamRole.RECRUITER, TeamRole.EXPERT, TeamRole.DECISION
+    protocol = PROTOCOLS.get(Method(method))
+    return protocol.roles if protocol else _DECIDER
+
+
+def open_method(
+    method: str, dataset: Dataset | None, order: OptionOrder, seed: int
+) -> OpenMethod | None:
+    """Make a method ready.
+
+    Args:
+        method: As `--method` names it.
+        dataset: Where the questions are, beside their train split; None: no data set.
+        order: Of the options of exemplars.
+        seed: Of the choice of exemplars.
+
+    Returns:
+        None for `mdagents`, whose teams are chosen question by question.
+
+    Raises:
+        ConfigError: The train split that it needs is missing, or the user's own method cannot be
+            used.
+    """
+    if own_method.is_own(method):
+        own = own_method.load(method)
+        return OpenMethod(own.solve, source_sha256=own.source_sha256)
+    match Method(method):
+        case Method.MDAGENTS:
+            return None
+        case Method.FEW_SHOT:
+            if dataset is None:
+                raise ConfigError(f"{method} takes its exemplars from a data set: use a run")
+            exemplars = open_exemplars(dataset, order, seed)
+            return OpenMethod(
+                partial(few_shot.solve, exemplars=exemplars), exemplars_hash(dataset.path)
+            )
+        case built_in:
+            return OpenMethod(PROTOCOLS[built_in].solve)

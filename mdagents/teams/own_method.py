@@ -1,0 +1,200 @@
+"""A method of the user's own: `--method my_team.py` or `--method package.module:solve`.
+
+It is Python code of the user, run as it is. What it returns is checked before it counts: a letter
+that the question does not have is a reply without an answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import TypeAdapter, ValidationError
+
+from infra.chat import StopReason, TokenUsage
+from infra.errors import BenchError, ConfigError, MethodError, StructuredOutputError
+from mdagents.agents.case import Case, first_of
+from mdagents.datasets.questions import Question
+from mdagents.settings import TeamSettings
+from mdagents.teams.decision import Decision
+
+SOLVE = "solve"
+"""What the function is called in a file."""
+_SIGNATURE = "async def solve(case, question, settings)"
+_SOURCES = (".py", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMethod:
+    """A method of the user's own, loaded."""
+
+    solve: Callable[[Case, Question, TeamSettings], Awaitable[Decision]]
+    source_sha256: str
+    """Of the file; of `package.module:solve`, of all `.py` and `.txt` files of the package."""
+
+
+def is_own(method: str) -> bool:
+    """Return whether a method is given by its file or module, not by the name of a built-in one."""
+    return method.endswith(".py") or ":" in method
+
+
+def name_of(method: str) -> str:
+    """Return what an own method is called: `my_team` of `lab/my_team.py` and `lab.my_team:solve`.
+
+    A function of another name is told: `my_team.quick` of `lab.my_team:quick`.
+    """
+    if method.endswith(".py"):
+        return Path(method).stem
+    module, _, function = method.partition(":")
+    name = module.rpartition(".")[2]
+    return name if function == SOLVE else f"{name}.{function}"
+
+
+def load(method: str) -> OwnMethod:
+    """Load a method of the user's own.
+
+    Args:
+        method: A file that ends in `.py`, or `package.module:function`, which is looked for where
+            Python looks and then in the working directory.
+
+    Raises:
+        ConfigError: It is not there, cannot be loaded, or has no such function.
+    """
+    is_file = method.endswith(".py")
+    module = _from_file(Path(method)) if is_file else _from_module(method)
+    function = SOLVE if is_file else method.partition(":")[2]
+    solve = getattr(module, function, None)
+    if not inspect.iscoroutinefunction(solve) or not _takes_three(solve):
+        signature = _SIGNATURE.replace(SOLVE, function)
+        raise ConfigError(f"--method {method} has no `{signature}`; see docs/own-method.md")
+    sources = _sources_of(module)
+    return OwnMethod(_checked(solve, name_of(method), sources), _hash_of(sources))
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ConfigError(f"--method {path} is not there; give a file with `{_SIGNATURE}`")
+    name = f"mdagents_own_method_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None, "its name ends in .py"
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pydantic look there for what annotations name
+    with _loading(str(path)):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _from_module(method: str) -> ModuleType:
+    name, _, function = method.partition(":")
+    if not all(part.isidentifier() for part in (*name.split("."), function)):
+        raise ConfigError(f"--method {method}: write package.module:function, or a file.py")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    with _loading(method):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _loading(method: str) -> Iterator[None]:
+    try:
+        yield
+    except (Exception, SystemExit) as error:  # whatever the user's code does while it loads
+        raise ConfigError(f"--method {method} cannot be loaded: {_in_words(error)}") from error
+
+
+def _in_words(error: BaseException) -> str:
+    where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return " ".join(f"{where}{type(error).__name__}: {message}".split())
+
+
+def _takes_three(solve: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(solve).bind("case", "question", "settings")
+    except TypeError:
+        return False
+    return True
+
+
+def _sources_of(module: ModuleType) -> list[Path]:
+    """Return the files that make the method: the file, or those of its package."""
+    own = Path(str(module.__file__))
+    package = sys.modules.get(module.__name__.partition(".")[0])
+    roots = list(getattr(package, "__path__", ()))
+    if not roots:
+        return [own]
+    found = (path for root in roots for path in Path(root).rglob("*") if path.suffix in _SOURCES)
+    return sorted(found)
+
+
+def _hash_of(sources: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _checked(
+    solve: Callable[[Case, Question, TeamSettings], Awaitable[object]],
+    name: str,
+    sources: Iterable[Path],
+) -> Callable[[Case, Question, TeamSettings], Awaitable[Decision]]:
+    """Return the method with its errors in one line and its decisions checked.
+
+    Errors of a model and limits pass: they become the status of the question, as for every method.
+    """
+    files = {str(path) for path in sources}
+
+    async def checked(case: Case, question: Question, settings: TeamSettings) -> Decision:
+        try:
+            decided = await solve(case, question, settings)
+        except (Exception, BaseExceptionGroup) as raised:
+            error = first_of(raised)
+            if isinstance(error, BenchError) or not isinstance(error, Exception):
+                raise error from raised
+            lines = [at.lineno for at in traceback.extract_tb(error.__traceback__)
+                     if at.filename in files]  # fmt: skip
+            where = f" line {lines[-1]}" if lines else ""
+            raise MethodError(
+                f"the method {name}{where}: {_in_words(error)} (question {question.id})"
+            ) from error
+        return _as_decision(decided, name, question)
+
+    return checked
+
+
+def _as_decision(decided: object, name: str, question: Question) -> Decision:
+    if not isinstance(decided, Decision):
+        raise MethodError(
+            f"the method {name} returned {type(decided).__name__}, not a Decision "
+            f"(question {question.id})"
+        )
+    if decided.letter not in question.options:
+        raise StructuredOutputError(
+            f"the method {name} decided {decided.letter!r}, which is none of "
+            f"{', '.join(question.options)}",
+            text=decided.analysis,
+            usage=TokenUsage(),
+            stop_reason=StopReason.STOP,
+        )
+    try:
+        # A dataclass does not check its fields, and a record that cannot be written ends the run.
+        return TypeAdapter(Decision).validate_python(asdict(decided))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise MethodError(
+            f"the method {name} returned a Decision whose {field} cannot be used: {first['msg']} "
+            f"(question {question.id})"
+        ) from error

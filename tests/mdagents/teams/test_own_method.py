@@ -1,0 +1,223 @@
+"""A method of the user's own: what it is told when it is wrong, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import ConfigError
+from mdagents.runs.config import RunConfig
+from mdagents.teams.own_method import is_own, load, name_of
+from tests.fake_provider import FakeProvider, depth
+from tests.support.whole_runs import Run, records
+
+GOOD = """
+from mdagents import Decision, Stated, TeamRole
+from mdagents.agents import replies
+
+async def solve(case, question, settings):
+    physician = case.decider("physician", "Physician", TeamRole.DECISION)
+    reply = await physician.ask(
+        "Your task: choose.", replies.opinion(question.letters, 50), phase="answer"
+    )
+    return Decision(reply.answer, reply.reasoning, opinions=(Stated.by(physician, reply),))
+"""
+
+
+def write(body: str, name: str = "my_team.py") -> str:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(body)
+    return name
+
+
+def returning(expression: str) -> str:
+    return write(GOOD.replace('Decision(reply.answer, reply.reasoning, opinions=(Stated.by('
+                              'physician, reply),))', expression))  # fmt: skip
+
+
+def manifest() -> dict[str, Any]:
+    (path,) = Path("output").glob("*/run.json")
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (None, "is not there"),
+        ("async def solve(case, question, settings):\n    return (", "line 2: SyntaxError: "),
+        ("import no_such_module", "cannot be loaded: ModuleNotFoundError: No module named"),
+        ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
+        ("x = 1", "has no `async def solve(case, question, settings)`"),
+        ("def solve(case, question, settings): ...", "has no `async def solve("),
+        ("async def solve(case): ...", "has no `async def solve("),
+        ("solve = 3", "has no `async def solve("),
+    ],
+    ids=["no file", "syntax", "import", "exit", "no solve", "not async", "arguments", "a number"],
+)
+def test_what_cannot_be_loaded_is_one_line(
+    body: str | None, problem: str, provider: FakeProvider, run: Run
+) -> None:
+    if body is not None:
+        write(body)
+    status, out, err = run("--method", "my_team.py")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: --method my_team.py ")
+    assert problem in err
+    assert err.count("\n") == 1
+    assert provider.calls == []
+    assert not Path("output").exists()
+
+
+@pytest.mark.parametrize("method", ["my_lab:", ":solve", "my lab:solve", "a:b:c", "my-lab.x:solve"])
+def test_what_names_no_function_is_one_line(method: str, run: Run) -> None:
+    status, _, err = run("--method", method)
+    assert status == 2
+    assert err == f"error: --method {method}: write package.module:function, or a file.py\n"
+
+
+def test_a_mistyped_name_of_a_built_in_one(run: Run) -> None:
+    status, _, err = run("--method", "cot-sc")
+    assert status == 2
+    assert "a file.py or package.module:solve; did you mean 'cot_sc'?" in err
+
+
+def test_an_error_in_its_code_ends_the_run_and_keeps_what_was_done(run: Run) -> None:
+    write(GOOD.replace("    physician =", """
+    if question.id == "sample-008":
+        return {}["missing"]
+    physician ="""))  # fmt: skip
+    status, _, err = run("--method", "my_team.py", "--max-samples", "1", "--num-samples", "30")
+    assert status == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("stopped: ")]
+    assert "the method my_team line 8: KeyError: 'missing' (question sample-" in line
+    assert "Traceback" not in err
+    done = records()
+    assert 0 < len(done) < 30
+    assert {record["status"] for record in done} == {"answered"}
+    assert "KeyError" in manifest()["invocations"][-1]["reason"]
+
+
+def test_of_several_errors_at_once_the_one_of_the_code_is_told(run: Run) -> None:
+    write(GOOD.replace("    return Decision", """
+    import asyncio
+    async def fail():
+        raise ValueError("two\\nlines")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+        group.create_task(asyncio.sleep(60))
+    return Decision"""))  # fmt: skip
+    status, _, err = run("--method", "my_team.py", "--num-samples", "1")
+    assert status == 1
+    assert "ValueError: two lines (question" in err
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        ("None", "returned NoneType, not a Decision"),
+        ("reply.answer", "returned str, not a Decision"),
+        ("Decision('A', None)", "returned a Decision whose analysis cannot be used"),
+        (
+            "Decision('A', '', opinions=('A', 'B'))",
+            "returned a Decision whose opinions.0 cannot be used",
+        ),
+    ],
+)
+def test_something_else_than_a_decision_ends_the_run(returned: str, problem: str, run: Run) -> None:
+    status, _, err = run("--method", returning(returned), "--num-samples", "1")
+    assert status == 1
+    assert f"the method my_team {problem}" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("letter", ["E", "", "a", "A) x", "AB"])
+def test_a_letter_that_the_question_does_not_have_is_no_answer(letter: str, run: Run) -> None:
+    run("--method", returning(f"Decision({letter!r}, 'because')"), "--num-samples", "2")
+    for record in records():
+        assert (record["status"], record["predicted"]) == ("parse_error", None)
+        assert record["error"].startswith(f"the method my_team decided {letter!r}, which is none")
+        assert record["calls"] == 1, "what it took is counted"
+
+
+def test_errors_of_the_model_are_statuses(provider: FakeProvider, run: Run) -> None:
+    write(GOOD)
+    provider.fail_next("refusal", times=1)
+    provider.fail_next("context_length", times=1)
+    run("--method", "my_team.py", "--num-samples", "3", "--max-samples", "1")
+    assert sorted(r["status"] for r in records()) == ["answered", "api_error", "refused"]
+
+
+def test_another_source_is_another_run_and_what_did_not_change_is_not_paid_again(
+    provider: FakeProvider, run: Run
+) -> None:
+    flags = ("--method", write(GOOD), "--num-samples", "2")
+    run(*flags)
+    assert len(provider.calls) == 2
+    assert run(*flags)[2].count("finished already") == 1
+    write(GOOD + "# another\n")
+    run(*flags)
+    assert len(provider.calls) == 2, "kept replies"
+    runs = [json.loads(path.read_text()) for path in Path("output").glob("*/run.json")]
+    assert len({one["name"] for one in runs}) == len({one["method_sha256"] for one in runs}) == 2
+    assert all("_my_team_2samples_" in one["name"] for one in runs)
+
+
+def test_resume_finds_it_again_and_no_folder_of_this_machine_is_written(
+    provider: FakeProvider, run: Run, tmp_path: Path
+) -> None:
+    outside = tmp_path / "elsewhere" / "my_team.py"
+    outside.parent.mkdir()
+    outside.write_text(GOOD)
+    write(GOOD, "lab/my_team.py")
+    run("--method", "lab/my_team.py", "--num-samples", "1")
+    assert manifest()["options"]["method"] == "lab/my_team.py"
+    assert run("--resume", manifest()["name"])[0] == 0
+    run("--method", str(outside), "--num-samples", "1", "--output-dir", "other")
+    (path,) = Path("other").glob("*/run.json")
+    assert str(tmp_path) not in path.read_text()
+
+
+def test_a_package_counts_with_all_its_sources(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "lab_of_test", raising=False)
+    write("", "lab_of_test/__init__.py")
+    write(GOOD.replace("async def solve", "async def quick"), "lab_of_test/teams.py")
+    write("Choose.", "lab_of_test/prompt.txt")
+    provider.latency = 0.02
+    run("--method", "lab_of_test.teams:quick", "--num-samples", "1")
+    assert depth(provider.calls) == 1
+    assert "_teams.quick_1samples_" in manifest()["name"]
+    before = load("lab_of_test.teams:quick").source_sha256
+    write("Choose well.", "lab_of_test/prompt.txt")
+    assert load("lab_of_test.teams:quick").source_sha256 != before
+
+
+def test_names() -> None:
+    assert [name_of(m) for m in ("a/b.py", "x.y:solve", "x:go")] == ["b", "y", "x.go"]
+    assert [m for m in ("cot", "a.py", "x.y:solve") if is_own(m)] == ["a.py", "x.y:solve"]
+
+
+@pytest.mark.parametrize("flags", [{"skip": "basic"}, {"difficulty": "basic"}])
+def test_it_has_no_levels(flags: dict[str, str]) -> None:
+    write(GOOD)
+    with pytest.raises(ConfigError, match="does not route its questions"):
+        RunConfig(method="my_team.py", **flags)
+
+
+def test_exaid_and_forecast_are_as_for_a_team(provider: FakeProvider, run: Run) -> None:
+    flags = ("--method", write(GOOD), "--num-samples", "1", "--exaid", "turn_end")
+    status, out, _ = run(*flags, "--dry-run")
+    assert status == 0
+    assert provider.calls == []
+    assert "| my_team " in out
+    run(*flags)
+    (record,) = records()
+    assert len(record["exaid"]["summaries"]) == 1
