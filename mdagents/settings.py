@@ -23,15 +23,19 @@ class Method(StrEnum):
     FEW_SHOT = "few_shot"
     COT = "cot"
     COT_SC = "cot_sc"
+    SELF_REFINE = "self_refine"
+    MULTI_PERSONA = "multi_persona"
     MAJORITY_VOTE = "majority_vote"
+    DEBATE = "debate"
     RECONCILE = "reconcile"
+    MEDAGENTS = "medagents"
 
 
 ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC})
 """Methods in which agents do not communicate: one turn, or a vote over several such."""
 
 
-IN_ROUNDS = frozenset({Method.RECONCILE})
+IN_ROUNDS = frozenset({Method.DEBATE, Method.RECONCILE})
 """Methods in which all answer in rounds, each in view of the last one's answers."""
 
 

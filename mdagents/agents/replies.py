@@ -170,6 +170,27 @@ class TeamReport(_WithAnswer):
     """What a member of the team sees differently, or `none`."""
 
 
+class Critique(Reply):
+    """What a physician finds wrong in their own answer."""
+
+    critique: str
+    needs_change: bool
+
+
+class Discussion(Reply):
+    """What several personas say to each other, in one text."""
+
+    discussion: str
+
+
+class Consent(Reply):
+    """Whether an expert agrees with a report."""
+
+    objection: str
+    """What is wrong or missing, or `none`."""
+    agrees: bool
+
+
 class Choice(_WithAnswer):
     """An answer without any reasoning."""
 
@@ -258,6 +279,24 @@ def delegation(words: int) -> type[Delegation]:
 def investigation(words: int) -> type[Investigation]:
     """Return `Investigation` of at most `words` words."""
     return create_model("Investigation", __base__=Investigation, findings=(str, _prose(words)))
+
+
+@lru_cache(maxsize=64)
+def critique(words: int) -> type[Critique]:
+    """Return `Critique` of at most `words` words."""
+    return create_model("Critique", __base__=Critique, critique=(str, _prose(words)))
+
+
+@lru_cache(maxsize=64)
+def discussion(words: int) -> type[Discussion]:
+    """Return `Discussion` of at most `words` words."""
+    return create_model("Discussion", __base__=Discussion, discussion=(str, _prose(words)))
+
+
+@lru_cache(maxsize=64)
+def consent(words: int) -> type[Consent]:
+    """Return `Consent` with at most `words` words of objection."""
+    return create_model("Consent", __base__=Consent, objection=(str, _prose(words, shortest=4)))
 
 
 @lru_cache(maxsize=64)

@@ -32,6 +32,11 @@ PHASES: Mapping[str, str] = {
     "moderate": "deciding",
     "coordinate": "deciding",
     "decide": "deciding",
+    "critique": "criticising",
+    "revise": "revising",
+    "discuss": "discussing",
+    "report": "writing the report",
+    "consult": "consulting the experts",
     "answer": "answering",
     "sample": "chains of thought",
     "delegate": "the lead delegates",
@@ -51,6 +56,7 @@ _BY_WORTH = (
 
 _OF_A_ROUND = re.compile(r"round-(\d+)-(?:turn-(\d+)|update)")
 _OF_A_TEAM = re.compile(r"(iat|frdt|mdt(\d+))-(\w+)")
+_NUMBERED = re.compile(r"([a-z]+)-(\d+)")
 _TEAMS = {"iat": "initial team", "frdt": "review team"}
 
 
@@ -63,6 +69,8 @@ def phase_in_words(phase: str) -> str:
     if of_team := _OF_A_TEAM.fullmatch(phase):
         prefix, number, step = of_team.groups()
         return f"{_TEAMS.get(prefix, f'team {number}')}: {PHASES.get(step, step)}"
+    if numbered := _NUMBERED.fullmatch(phase):
+        return f"{PHASES.get(numbered[1], numbered[1])}, round {numbered[2]}"
     return PHASES.get(phase, phase)
 
 

@@ -33,7 +33,7 @@ from mdagents.scoring.matching import calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
 from mdagents.settings import Difficulty, RoutedBy
 
-_OF_A_ROUND = re.compile(r"round-(\d+)-update")
+_OF_A_ROUND = re.compile(r"round-(\d+)-update|revise-(\d+)")
 _NUMBERED = re.compile(r"(?:iat|frdt|mdt\d+|expert)-\d+-")
 _RUNG_OF = {
     Difficulty.BASIC: re.compile("opinion"),
@@ -41,7 +41,7 @@ _RUNG_OF = {
     Difficulty.ADVANCED: re.compile("coordinate"),
 }
 """Level -> the steps by which its team is heard."""
-_DECIDE = ("arbitrate", "moderate", "coordinate", "answer")
+_DECIDE = ("arbitrate", "moderate", "coordinate", "decide", "answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +124,16 @@ def _turn(
 
 def _answer(one: _Told, record: SampleRecord) -> tuple[str | None, float | None]:
     agent, phase = one.turn.agent_id, one.phase
-    if phase in _DECIDE:
-        return record.predicted, None
     if phase.endswith("-synthesise"):
         held = (team.answer for team in record.teams if agent in team.members)
         return next(held, None), None
     update = _OF_A_ROUND.fullmatch(phase)
-    if phase not in ("opinion", "sample") and not update:
-        return None, None
-    number = int(update[1]) if update else 0
-    for opinion in record.opinions:
-        if (opinion.agent, opinion.round) == (agent, number):
-            return opinion.answer, opinion.confidence
-    return None, None
+    if phase in ("opinion", "sample", "answer") or update:
+        number = int(update[1] or update[2]) if update else 0
+        for opinion in record.opinions:
+            if (opinion.agent, opinion.round) == (agent, number):
+                return opinion.answer, opinion.confidence
+    return (record.predicted if phase in _DECIDE else None), None
 
 
 def _climbed(told: Sequence[_Told], record: SampleRecord) -> Iterator[tuple[int, Happening]]:

@@ -15,9 +15,13 @@ from mdagents.teams import Solve, own_method
 from mdagents.teams.baselines import (
     cot,
     cot_sc,
+    debate,
     few_shot,
     majority_vote,
+    medagents,
+    multi_persona,
     reconcile,
+    self_refine,
     zero_shot,
 )
 
@@ -38,8 +42,12 @@ PROTOCOLS: Mapping[Method, Protocol] = {
     Method.ZERO_SHOT: Protocol(zero_shot.solve, _DECIDER),
     Method.COT: Protocol(cot.solve, _DECIDER),
     Method.COT_SC: Protocol(cot_sc.solve, _DECIDER),
+    Method.SELF_REFINE: Protocol(self_refine.solve, _DECIDER),
+    Method.MULTI_PERSONA: Protocol(multi_persona.solve, _DECIDER),
     Method.MAJORITY_VOTE: Protocol(majority_vote.solve, _PANEL),
+    Method.DEBATE: Protocol(debate.solve, (TeamRole.EXPERT,)),
     Method.RECONCILE: Protocol(reconcile.solve, (TeamRole.EXPERT,)),
+    Method.MEDAGENTS: Protocol(medagents.solve, (*_PANEL, TeamRole.DECISION)),
 }
 """All but those that read the train split."""
 

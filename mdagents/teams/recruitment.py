@@ -54,10 +54,23 @@ FALLBACK_EXPERTS = (
 """The panel when the recruiter's reply cannot be used, repeated as often as needed."""
 
 
-async def recruit_experts(case: Case, count: int) -> list[Profile]:
-    """Recruit `count` specialists of equal authority, no two of the same name."""
-    recruiter = case.decider("recruiter", "Recruiter", TeamRole.RECRUITER)
-    task = render("recruit_experts", count=count, expertise_words=EXPERTISE_WORDS)
+async def recruit_experts(
+    case: Case,
+    count: int,
+    *,
+    prompt: str = "recruit_experts",
+    by: TeamRole = TeamRole.RECRUITER,
+) -> list[Profile]:
+    """Recruit `count` experts of equal authority, no two of the same name.
+
+    Args:
+        case: The question while it runs.
+        count: How many.
+        prompt: Name of the prompt that says whom.
+        by: The role whose model is asked.
+    """
+    recruiter = case.decider("recruiter", "Recruiter", by)
+    task = render(prompt, count=count, expertise_words=EXPERTISE_WORDS)
     try:
         reply = await recruiter.ask(task, replies.recruitment(count), phase=PHASE)
     except StructuredOutputError as error:

@@ -10,16 +10,12 @@ from mdagents.agents.case import Case
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.alone import physician
+from mdagents.teams.baselines.alone import apart, physician
 from mdagents.teams.baselines.cot import reason
 from mdagents.teams.baselines.voting import by_majority
-from mdagents.teams.decision import Decision
+from mdagents.teams.decision import Decision, Stated
 
 SAMPLES = 5
-
-_SEEDS_APART = 10_000
-"""Distance between the seeds of two samples: more than a run has epochs, each of which takes the
-next seed. Otherwise an endpoint that honours seeds would give one sample twice."""
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
@@ -35,19 +31,12 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     async def think(sample: Agent) -> Opinion:
         return await reason(sample, question, settings, phase="sample")
 
-    samples = [_sample(case, number) for number in range(SAMPLES)]
-    return by_majority(await case.ask_all(samples, "sample", think))
+    samples = [_sample(case, place) for place in range(SAMPLES)]
+    heard = await case.ask_all(samples, "sample", think)
+    return by_majority([Stated.by(sample, opinion) for sample, opinion in heard])
 
 
-def _sample(case: Case, number: int) -> Agent:
-    """Return one of the equal agents, which differ only in which reply to the request they get.
-
-    Args:
-        case: The question; an epoch of a run is a case of its own.
-        number: Counted from 0.
-    """
-    agent = physician(case, f"sample-{number + 1}")
+def _sample(case: Case, place: int) -> Agent:
+    agent = physician(case, f"sample-{place + 1}")
     agent.temperature = case.settings.expert_temperature
-    agent.repeat = case.repeat * SAMPLES + number
-    agent.seed = case.seed + number * _SEEDS_APART
-    return agent
+    return apart(agent, place, SAMPLES)

@@ -7,7 +7,7 @@ from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.basic import hear_experts
-from mdagents.teams.decision import Decision
+from mdagents.teams.decision import Decision, Stated
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
@@ -18,4 +18,5 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     Raises:
         ProviderError, StructuredOutputError: No expert replied.
     """
-    return by_majority(await hear_experts(case, question, settings))
+    heard = await hear_experts(case, question, settings)
+    return by_majority([Stated.by(expert, opinion) for expert, opinion in heard])

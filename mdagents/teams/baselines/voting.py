@@ -1,39 +1,66 @@
-"""The vote over independent opinions, made without a model."""
+"""The vote over opinions, made without a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from mdagents.agents.agent import Agent
-from mdagents.agents.replies import Opinion
 from mdagents.teams.decision import Decision, Stated
 
 
-def by_majority(opinions: Sequence[tuple[Agent, Opinion]]) -> Decision:
+def by_majority(stated: Sequence[Stated]) -> Decision:
     """Return the decision for the answer with the most votes.
 
-    A tie goes to the answer with the higher mean stated confidence, then to the one that comes
-    first. The argument is that of the first agent who gave the answer.
+    Each agent votes for what it said last. A tie goes to the answer with the higher mean stated
+    confidence, then to the one that comes first. The argument is that of the first agent who holds
+    the answer.
 
     Args:
-        opinions: At least one, each with its agent.
+        stated: At least one, in the order in which they were stated.
     """
-    ballots: dict[str, list[Opinion]] = {}
-    for _, opinion in opinions:
-        ballots.setdefault(opinion.answer, []).append(opinion)
-    # max takes the first of equals, and letters stand in the order in which they were first named.
-    letter, votes = max(
-        ballots.items(),
-        key=lambda ballot: (len(ballot[1]), _mean_confidence(ballot[1])),
+    return _by(
+        stated,
+        lambda ballot: (len(ballot), _rounded(fmean(each.confidence for each in ballot))),
+        lambda ballot, all_: f"{len(ballot)} of {len(all_)} votes.",
     )
+
+
+def by_weight(stated: Sequence[Stated], weight: Callable[[float], float]) -> Decision:
+    """Return the decision for the answer of most weight; a tie goes to the one that comes first.
+
+    Args:
+        stated: As for `by_majority`.
+        weight: Stated confidence (0 to 1) of an agent -> weight of its vote.
+    """
+
+    def of(ballot: Sequence[Stated]) -> float:
+        return sum(weight(each.confidence) for each in ballot)
+
+    return _by(
+        stated,
+        lambda ballot: _rounded(of(ballot)),
+        lambda ballot, all_: f"{of(ballot):.1f} of {of(all_):.1f} by weight of confidence.",
+    )
+
+
+def _by(
+    stated: Sequence[Stated],
+    merit: Callable[[Sequence[Stated]], float | tuple[float, float]],
+    result: Callable[[Sequence[Stated], Sequence[Stated]], str],
+) -> Decision:
+    held = list({each.agent: each for each in stated}.values())
+    ballots: dict[str, list[Stated]] = {}
+    for each in held:
+        ballots.setdefault(each.answer, []).append(each)
+    # max takes the first of equals, and letters stand in the order in which they were first named.
+    letter, ballot = max(ballots.items(), key=lambda entry: merit(entry[1]))
     return Decision(
         letter=letter,
-        analysis=f"{len(votes)} of {len(opinions)} votes. {votes[0].reasoning}",
-        opinions=tuple(Stated.by(agent, opinion) for agent, opinion in opinions),
+        analysis=f"{result(ballot, held)} {ballot[0].reasoning}",
+        opinions=tuple(stated),
     )
 
 
-def _mean_confidence(opinions: Sequence[Opinion]) -> float:
-    # Rounded, so that values that are equal on paper tie here.
-    return round(fmean(opinion.confidence for opinion in opinions), 9)
+def _rounded(value: float) -> float:
+    """Round, so that values that are equal on paper tie."""
+    return round(value, 9)

@@ -32,9 +32,9 @@ from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, RoutedBy, Router
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
-from tests.support.whole_runs import Run, records
+from tests.support.whole_runs import WITH_TRAIN_SPLIT, Run, records
 
-_ELSEWHERE = (Method.MDAGENTS, Method.FEW_SHOT, Method.RECONCILE)
+_ELSEWHERE = (Method.MDAGENTS, *WITH_TRAIN_SPLIT, Method.RECONCILE)
 """The teams, and methods that a question alone is not enough for."""
 WAYS: list[dict[str, Any]] = [
     *({"difficulty": level} for level in Difficulty),

@@ -18,7 +18,6 @@ from infra.errors import ProviderError, StructuredOutputError
 from infra.json_schema import token_limit
 from infra.ledger import CallRow
 from mdagents.agents import replies
-from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
@@ -29,6 +28,7 @@ from mdagents.settings import Method, TeamRole
 from mdagents.teams import Decision, basic
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.baselines.voting import by_majority
+from mdagents.teams.decision import Stated
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, SeenRequest, ServedCall, depth, peak_in_flight
 from tests.support.whole_runs import Run, asked_for, records
@@ -40,10 +40,20 @@ CALLS = {
     Method.COT: (1, 1),
     Method.COT_SC: (5, 1),
     Method.MAJORITY_VOTE: (4, 2),
+    Method.SELF_REFINE: (7, 7),
+    Method.MULTI_PERSONA: (5, 4),
+    Method.DEBATE: (9, 3),
     Method.RECONCILE: (6, 3),
+    Method.MEDAGENTS: (18, 10),
 }
 """Calls and depth of a question, at most."""
-SHORTER = {Method.RECONCILE: (2, 1)}
+SHORTER = {
+    Method.SELF_REFINE: (2, 2),
+    Method.MULTI_PERSONA: (3, 2),
+    Method.DEBATE: (3, 1),
+    Method.RECONCILE: (2, 1),
+    Method.MEDAGENTS: (9, 5),
+}
 """At least, where a method may end early."""
 
 
@@ -184,17 +194,12 @@ confidences = st.floats(min_value=0, max_value=1)
 
 @given(st.lists(st.tuples(letters, confidences), min_size=1, max_size=9))
 def test_nobody_has_more_votes_than_the_winner(ballots: list[tuple[str, float]]) -> None:
-    def voter(number: int) -> Agent:
-        agent: Any = object.__new__(Agent)
-        agent.id, agent.role = f"v{number}", "Voter"
-        return agent  # type: ignore[no-any-return]
-
-    opinion = replies.opinion("ABCD", 10)
-    opinions = [
-        (voter(n), opinion(reasoning="", answer=letter, confidence=confidence))
-        for n, (letter, confidence) in enumerate(ballots)
-    ]
-    decision = by_majority(opinions)
+    decision = by_majority(
+        [
+            Stated(f"v{n}", "Voter", 0, letter, confidence, "")
+            for n, (letter, confidence) in enumerate(ballots)
+        ]
+    )
     votes = decision.votes()
     assert votes[decision.letter] == max(votes.values())
     assert sum(votes.values()) == len(ballots)

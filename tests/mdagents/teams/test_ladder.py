@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -238,23 +236,6 @@ async def test_observers_are_told_each_rung(provider: FakeProvider, case: Case) 
         "Routed", "Recruited", "Rung", "Routed", "Rung", "Routed", "Recruited", "Rung", "Ended",
     ]  # fmt: skip
     assert [event.level for event in told if isinstance(event, Routed)] == list(Difficulty)
-
-
-async def test_a_climb_that_is_cancelled_anywhere_leaves_no_task(
-    provider: FakeProvider, case: Case
-) -> None:
-    provider.latency = 0.01
-    chatter(provider)
-    draw = random.Random(1)
-    for _ in range(12):
-        config = RunConfig(model="gpt-4o-mini", router="disagreement", preset="small")
-        one = replace(case, settings=config.team, repairs=[], left_out=[])
-        climbing = asyncio.ensure_future(Solver(config).solve(one, Clock(), None))
-        await asyncio.wait([climbing], timeout=draw.uniform(0, 0.2))
-        climbing.cancel()
-        await asyncio.gather(climbing, return_exceptions=True)
-        left = {task for task in asyncio.all_tasks() if "Agent" in repr(task)}
-        assert not left
 
 
 # -- whole runs -------------------------------------------------------------------------------

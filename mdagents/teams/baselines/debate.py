@@ -1,0 +1,35 @@
+"""Multi-agent debate: N equal agents answer in R rounds, then vote (≤ N × R calls, depth ≤ R).
+
+Source: Du et al. 2023, https://arxiv.org/abs/2305.14325. There an agent reads its own answer as
+the last turn of its chat; here all answers stand in one list, which is the same for all agents.
+"""
+
+from __future__ import annotations
+
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import Case
+from mdagents.datasets.questions import Question
+from mdagents.settings import TeamRole, TeamSettings
+from mdagents.teams.baselines.alone import apart
+from mdagents.teams.baselines.rounds import answers_in_rounds
+from mdagents.teams.baselines.voting import by_majority
+from mdagents.teams.decision import Decision
+
+
+async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
+    """Let all answer alone, then in view of all answers, until they agree or R rounds are over.
+
+    Raises:
+        ProviderError, StructuredOutputError: Nobody answered in the first round.
+    """
+    debaters = [_debater(case, place, settings) for place in range(settings.debate_experts)]
+    stated = await answers_in_rounds(
+        case, question, settings, debaters, again="debate", with_confidence=False
+    )
+    return by_majority(stated)
+
+
+def _debater(case: Case, place: int, settings: TeamSettings) -> Agent:
+    agent = case.decider(f"debater-{place + 1}", f"Debater {place + 1}", TeamRole.EXPERT)
+    agent.temperature = settings.expert_temperature
+    return apart(agent, place, settings.debate_experts)
