@@ -32,14 +32,14 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         ProviderError, StructuredOutputError: Every sample failed.
     """
 
-    async def think(sample: Agent) -> Opinion:
-        return await reason(sample, question, settings, phase="sample")
+    async def think(agent: Agent) -> Opinion:
+        return await reason(agent, question, settings, phase="sample")
 
-    samples = [_sample(case, number) for number in range(SAMPLES)]
+    samples = [sample(case, number) for number in range(SAMPLES)]
     return by_majority(await case.ask_all(samples, "sample", think))
 
 
-def _sample(case: Case, number: int) -> Agent:
+def sample(case: Case, number: int) -> Agent:
     """Return one of the equal agents, which differ only in which reply to the request they get.
 
     Args:
