@@ -41,9 +41,9 @@ def train_file(path: Path, method: str = "few_shot") -> Path:
     found = find_train_file(path)
     if found is None:
         raise ConfigError(
-            f"--method {method} needs {path.with_name('train.jsonl')}, which is not there: "
-            f"write solved questions there in the form of {path.name} ({', '.join(FETCHED_WITH_TRAIN)}: "
-            "mdagents data download NAME fetches it)"
+            f"--method {method} needs {path.with_name('train.jsonl')}, which is not there: write "
+            f"solved questions into it in the form of {path.name} (of "
+            f"{', '.join(FETCHED_WITH_TRAIN)}, mdagents data download NAME fetches it)"
         )
     return found
 

@@ -15,9 +15,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from infra.embeddings import Embedder
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import PREPARE, Case, LeftOut, ModelError, gather
@@ -25,13 +24,19 @@ from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.exemplars import SHOTS, train_file
-from mdagents.datasets.neighbours import Neighbours
 from mdagents.datasets.questions import OptionOrder, Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.baselines import cot
 from mdagents.teams.baselines.cot_sc import SAMPLES, sample
 from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision
+
+# numpy, which they need, would delay the first request of runs of any method.
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.embeddings import Embedder
+    from mdagents.datasets.neighbours import Neighbours
 
 TRIED = 20
 """The nearest train questions that may become examples: those that the model got right."""
@@ -157,6 +162,8 @@ def open_library(
     Raises:
         ConfigError: There is no train split or no embedder, or the split cannot be read.
     """
+    from mdagents.datasets.neighbours import Neighbours
+
     path = train_file(dataset.path, "medprompt")
     train = open_dataset(str(path), path.parent)
     neighbours = Neighbours(train, order, seed, embedder=embedder, cache_dir=cache_dir)
