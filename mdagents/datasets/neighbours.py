@@ -11,7 +11,7 @@ import numpy as np
 from filelock import AsyncFileLock
 
 from infra.embeddings import Embedder, Vectors
-from infra.errors import ConfigError, StorageError
+from infra.errors import ConfigError
 from infra.files.printing import print_line
 from infra.files.whole_file import whole_file
 from infra.finishing import finished
@@ -73,13 +73,12 @@ class Neighbours:
 
         Raises:
             ConfigError: The cache folder cannot be written, or the train split was changed.
-            StorageError: The vectors could not be written.
         """
         async with self._embedding:
             await self._ready()
 
     async def near(self, question: Question, count: int) -> list[Question]:
-        """Return the nearest train questions whose answer is known, the nearest first.
+        """Return the nearest train questions, the nearest first.
 
         None is a near-duplicate of the question or of another.
 
@@ -88,7 +87,7 @@ class Neighbours:
             count: How many at most.
 
         Raises:
-            ConfigError, StorageError: As for `prepare`.
+            ConfigError: As for `prepare`.
         """
         async with self._embedding:  # an embedder is called by one at a time
             vectors = await self._ready()
@@ -103,7 +102,7 @@ class Neighbours:
                 break
             source = self._train.load(self._train.index[place])
             own = fingerprint(source.text)
-            if own not in taken and source.gold:
+            if own not in taken:
                 taken.add(own)
                 nearest.append(present(source, self._order, self._seed))
         return nearest
@@ -151,7 +150,7 @@ class Neighbours:
                     np.save(file, vectors, allow_pickle=False)
                     return vectors
         except OSError as error:
-            raise StorageError(
+            raise ConfigError(
                 f"cannot write {self._path}: {error.strerror}; set MDAGENTS_CACHE_DIR to a folder "
                 "with room"
             ) from error

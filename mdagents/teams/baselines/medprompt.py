@@ -98,10 +98,10 @@ class Library:
         self._trying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def prepare(self) -> None:
-        """Embed the train split, if that was never done; takes a second for 6 questions or so.
+        """Embed the train split if that was never done: an hour for 10,000 long questions.
 
         Raises:
-            ConfigError, StorageError: See `Neighbours.prepare`.
+            ConfigError: The cache folder cannot be written, or the train split was changed.
         """
         await self._neighbours.prepare()
 
