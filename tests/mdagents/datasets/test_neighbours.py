@@ -144,6 +144,20 @@ async def test_the_event_loop_goes_on_while_texts_are_embedded() -> None:
     assert set(await finding) == {"fever", "rash"}
 
 
+async def test_an_embedder_is_called_by_one_at_a_time() -> None:
+    embedder = StoppedEmbedder("cough")
+    among = neighbours(write_train(["fever", "rash"]), embedder)
+    stopped = asyncio.ensure_future(texts_near("cough", among))
+    await asyncio.to_thread(embedder.has_begun.wait, 60)
+    stopped.cancel()
+    next_one = asyncio.ensure_future(texts_near("ankle", among))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    embedder.may_go_on.set()
+    await asyncio.wait([stopped, next_one])
+    assert embedder.embedded == ["fever", "rash", "cough", "ankle"]
+
+
 async def test_what_is_stopped_halfway_leaves_nothing() -> None:
     train = write_train(["fever", "rash", "cough"])
     embedder = StoppedEmbedder("rash")
