@@ -25,8 +25,8 @@ from statistics import mean, median
 from benchmarks.harness import REPOSITORY, make_parser, p95, parse, show_machine, show_table
 from demos.document_assistant.library import Library, shipped
 from demos.toolkit.database import Database
-from demos.toolkit.embeddings import local_embedder
 from demos.toolkit.retrieval import By, HybridRetriever, Passage
+from infra.embeddings import local_embedder
 
 _QUESTIONS = REPOSITORY / "benchmarks" / "retrieval_questions.jsonl"
 _FIRST = 3

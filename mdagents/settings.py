@@ -23,6 +23,7 @@ class Method(StrEnum):
     FEW_SHOT = "few_shot"
     COT = "cot"
     COT_SC = "cot_sc"
+    MEDPROMPT = "medprompt"
     SELF_REFINE = "self_refine"
     MULTI_PERSONA = "multi_persona"
     MAJORITY_VOTE = "majority_vote"
@@ -31,7 +32,7 @@ class Method(StrEnum):
     MEDAGENTS = "medagents"
 
 
-ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC})
+ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC, Method.MEDPROMPT})
 """Methods in which agents do not communicate: one turn, or a vote over several such."""
 
 

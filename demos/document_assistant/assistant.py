@@ -21,11 +21,11 @@ from demos.document_assistant.tool_log import ToolLogger
 from demos.document_assistant.tools import tools_of
 from demos.document_assistant.uploads import read_upload_async
 from demos.toolkit.database import Database
-from demos.toolkit.embeddings import Embedder
 from demos.toolkit.retrieval import HybridRetriever
 from demos.toolkit.sessions import Message, Role, Session, SessionStore, Turn
 from infra import LLMRole, get_llm
 from infra.clock import Clock
+from infra.embeddings import Embedder
 from infra.errors import ConfigError
 from infra.files.text import well_formed
 from infra.langchain_model import ChatModelAdapter

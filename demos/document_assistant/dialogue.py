@@ -20,9 +20,9 @@ from demos.document_assistant.library import Document
 from demos.document_assistant.models import OpenedModel, opened_model
 from demos.document_assistant.shown import clean, documents_as_text
 from demos.toolkit.database import Database
-from demos.toolkit.embeddings import local_embedder
 from demos.toolkit.settings import database_of
 from infra.config import read_variables
+from infra.embeddings import local_embedder
 from infra.errors import BenchError, StorageError
 from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_line, print_result

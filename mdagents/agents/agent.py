@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -46,6 +47,9 @@ class Agent:
     """Name of the prompt that states the purpose of all calls of the case."""
     exemplars: str = ""
     """Solved questions, shown before the question; empty except for few-shot."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Letter in the question block -> letter of the case, in which all that it answers is told and
+    returned; empty when they are the same."""
     persona: str = ""
     """Text that states who the agent is; empty when the task does so itself."""
     opinion: Opinion | None = None
@@ -69,9 +73,11 @@ class Agent:
             StructuredOutputError: The reply does not validate.
         """
         self.tell(TurnBegan(self.id, self.role, phase))
-        turn = StreamedTurn(self.bus, self.id, reply)
+        turn = StreamedTurn(self.bus, self.id, reply, self.letters)
         try:
-            answer = await self._generate(task, reply, phase, shared, turn)
+            answer = self._in_letters_of_case(
+                await self._generate(task, reply, phase, shared, turn)
+            )
         except BaseException:
             turn.end()
             self.tell(TurnEnded(self.id, phase, failed=True))
@@ -103,6 +109,10 @@ class Agent:
         )
         assert isinstance(answer.parsed, reply), "Structured returns what the schema says"
         return answer.parsed
+
+    def _in_letters_of_case(self, answer: R) -> R:
+        letter = self.letters.get(getattr(answer, ANSWER, ""))
+        return answer if letter is None else answer.model_copy(update={ANSWER: letter})
 
     def read_inbox(self) -> list[DebateMessage]:
         """Return the unread messages and mark them as read."""

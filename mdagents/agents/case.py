@@ -20,6 +20,9 @@ from mdagents.settings import TeamRole, TeamSettings
 
 T = TypeVar("T")
 
+PREPARE = "prepare"
+"""Case of calls that prepare something for several questions, and so belong to none of them."""
+
 ModelError = (ProviderError, StructuredOutputError)
 """Errors of a model call, as opposed to errors of the program."""
 

@@ -16,6 +16,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -44,14 +45,18 @@ class StreamedTurn:
         bus: Where the turn is published.
         agent_id: The agent whose turn it is.
         reply: The form of the reply, which tells free text from the rest.
+        letters: As for `ReplyStream`.
     """
 
-    def __init__(self, bus: TraceBus, agent_id: str, reply: type[BaseModel]) -> None:
+    def __init__(
+        self, bus: TraceBus, agent_id: str, reply: type[BaseModel], letters: Mapping[str, str]
+    ) -> None:
         self._bus = bus
         self._agent_id = agent_id
         self._reply = reply
+        self._letters = letters
         self._turn = bus.start_turn(agent_id)
-        self._stream = ReplyStream(reply, self._turn.say)
+        self._stream = ReplyStream(reply, self._turn.say, letters)
 
     def take(self, delta: str | None) -> None:
         """Take a piece of the reply; None: the text so far was discarded (see `OnText`)."""
@@ -61,13 +66,14 @@ class StreamedTurn:
         if self._stream.has_emitted:
             self._turn.end()
             self._turn = self._bus.start_turn(self._agent_id)
-        self._stream = ReplyStream(self._reply, self._turn.say)
+        self._stream = ReplyStream(self._reply, self._turn.say, self._letters)
 
     def end(self, parsed: BaseModel | None = None) -> None:
         """End the turn.
 
         Args:
-            parsed: The reply, whose unpublished part is published; None when the turn failed.
+            parsed: The reply, whose unpublished part is published, its letter as told; None when
+                the turn failed.
         """
         if parsed is not None:
             self._stream.finish(parsed)
@@ -84,11 +90,18 @@ class ReplyStream:
     Args:
         reply: The form of the reply.
         emit: Called with text, never empty, at most once per `feed` and once by `finish`.
+        letters: Letter of the answer in the reply -> letter that is told; empty: the same.
     """
 
-    def __init__(self, reply: type[BaseModel], emit: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        reply: type[BaseModel],
+        emit: Callable[[str], None],
+        letters: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._strings = _strings_of(reply)
         self._emit = emit
+        self._letters = letters
         self._emitted = ""
         self._text = ""
         self._is_over = False
@@ -111,7 +124,7 @@ class ReplyStream:
         so_far = self._read()
         is_whole = "}" in delta and _is_whole(self._text)
         self._is_over |= is_whole
-        self._say(_text_of(so_far, self._strings, is_whole=is_whole))
+        self._say(_text_of(so_far, self._strings, self._letters, is_whole=is_whole))
 
     def finish(self, parsed: BaseModel) -> None:
         """Emit what the stream left out; for a reply that was not streamed, all of it.
@@ -191,7 +204,11 @@ def _strings(schema: JsonSchema, path: Path) -> Iterator[tuple[Path, list[object
 
 
 def _text_of(
-    value: dict[str, object], strings: Mapping[Path, list[object]], *, is_whole: bool
+    value: dict[str, object],
+    strings: Mapping[Path, list[object]],
+    letters: Mapping[str, str],
+    *,
+    is_whole: bool,
 ) -> str:
     lines: list[str] = []
     answer = value.get(ANSWER)
@@ -199,7 +216,7 @@ def _text_of(
         _add_lines(lines, value, strings, (), {})
         # Other spellings of a letter are left to the validation of the reply.
         if is_whole and isinstance(answer, str) and answer in strings.get((ANSWER,), []):
-            lines.append(f"Answer: {answer}")
+            lines.append(f"Answer: {letters.get(answer, answer)}")
     except KeyError:  # a prefix names what is not known yet: its text and all after it waits
         pass
     return "\n".join(lines)

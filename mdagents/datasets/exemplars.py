@@ -11,6 +11,9 @@ from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
 
+FETCHED_WITH_TRAIN = ("medqa", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro")
+"""Data sets whose train split `mdagents data download` fetches."""
+
 SHOTS = 5
 """Exemplars in a prompt, as in Hendrycks et al. 2021, https://arxiv.org/abs/2009.03300."""
 
@@ -25,8 +28,12 @@ def find_train_file(path: Path) -> Path | None:
     return next((found for name in names if (found := path.with_name(name)).is_file()), None)
 
 
-def train_file(path: Path) -> Path:
+def train_file(path: Path, method: str = "few_shot") -> Path:
     """Return the train split that belongs to a data set file and must exist.
+
+    Args:
+        path: The file.
+        method: What needs it, for the error.
 
     Raises:
         ConfigError: The data set has no train split.
@@ -34,19 +41,24 @@ def train_file(path: Path) -> Path:
     found = find_train_file(path)
     if found is None:
         raise ConfigError(
-            f"--method few_shot needs {path.with_name('train.jsonl')}, which is not there; "
-            "mdagents data download NAME fetches it with its data set"
+            f"--method {method} needs {path.with_name('train.jsonl')}, which is not there: write "
+            f"solved questions into it in the form of {path.name} (of "
+            f"{', '.join(FETCHED_WITH_TRAIN)}, mdagents data download NAME fetches it)"
         )
     return found
 
 
-def exemplars_hash(path: Path) -> str:
+def exemplars_hash(path: Path, method: str = "few_shot") -> str:
     """Return the SHA-256 of the train split that belongs to a data set file.
+
+    Args:
+        path: The file.
+        method: What needs it, for the error.
 
     Raises:
         ConfigError: The data set has no train split, or it cannot be read.
     """
-    found = train_file(path)
+    found = train_file(path, method)
     try:
         with found.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from infra.errors import ConfigError
 from infra.ledger import ABORTED, CallRow, add_costs
+from mdagents.agents.case import PREPARE
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.settings import Status
 
@@ -126,6 +127,8 @@ class Spent(BaseModel):
     """Without those that were given up when the run was stopped."""
     input_tokens: int = 0
     output_tokens: int = 0
+    prepared_tokens: int = 0
+    """Those of them that prepared something for several questions: see `PREPARE`."""
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
 
@@ -146,6 +149,8 @@ class Spent(BaseModel):
             self.calls += 1
             self.input_tokens += row.usage.input_tokens
             self.output_tokens += row.usage.output_tokens
+            if row.case_id == PREPARE:
+                self.prepared_tokens += row.usage.total_tokens
             self.cost_usd = add_costs(self.cost_usd, row.cost_usd)
 
 

@@ -14,7 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from prettytable import PrettyTable
 
@@ -39,6 +40,10 @@ from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import usd, wrapped
 from mdagents.settings import Difficulty, Method, RoutedBy, TeamRole
+from mdagents.teams.methods import Embedding
+
+if TYPE_CHECKING:
+    from infra.embeddings import Vectors
 
 _CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions that are sketched
@@ -130,6 +135,19 @@ class _Sketch:
                 return schema["minimum"]
             case _:
                 return None
+
+
+class _AllAlike:
+    """Finds all texts equally alike: which examples are shown does not matter to a forecast."""
+
+    name = "forecast"
+
+    def queries(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np  # not needed for most forecasts
+
+        return np.zeros((len(texts), 1), dtype=np.float32)
+
+    passages = queries
 
 
 Level = Difficulty | None
@@ -269,26 +287,28 @@ async def _sketch(
 
     A method has no level.
     """
-    solver = Solver(config, dataset)
     step = max(1, len(entries) // _SAMPLE)
     sample = entries[::step][:_SAMPLE]
     total = _Estimate()
-    for entry in sample:
-        question = present(dataset.load(entry), config.option_order, config.seed)
-        models = {role: _Sketch(spec, role, talkative, history) for role, spec in specs.items()}
-        team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
-        bus = TraceBus()
-        case = Case(f"case-{entry.id}", question, team, config.team, config.seed, bus)
-        exaid = _exaid(config, models, bus, coalesce=not talkative)
-        if solver.climbs:
-            await solver.ladder(case, lambda at, _: at is level).solve()
-        else:
-            chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
-            await solver.at(replace(chosen, difficulty=level), case)
-        if exaid is not None:
-            await exaid.finalize()
-        for model in models.values():
-            total = total.plus(model.total)
+    with TemporaryDirectory() as folder:
+        by = Embedding(_AllAlike(), Path(folder), say=lambda _: None)
+        solver = Solver(config, dataset, lambda: by)
+        for entry in sample:
+            question = present(dataset.load(entry), config.option_order, config.seed)
+            models = {role: _Sketch(spec, role, talkative, history) for role, spec in specs.items()}
+            team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
+            bus = TraceBus()
+            case = Case(f"case-{entry.id}", question, team, config.team, config.seed, bus)
+            exaid = _exaid(config, models, bus, coalesce=not talkative)
+            if solver.climbs:
+                await solver.ladder(case, lambda at, _: at is level).solve()
+            else:
+                chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
+                await solver.at(replace(chosen, difficulty=level), case)
+            if exaid is not None:
+                await exaid.finalize()
+            for model in models.values():
+                total = total.plus(model.total)
     return _Estimate().plus(total, 1 / len(sample))
 
 

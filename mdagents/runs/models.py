@@ -25,6 +25,7 @@ from infra.model_configs import load_model_configs
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.settings import Method, TeamRole
+from mdagents.teams.methods import Embedding
 
 
 def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
@@ -88,6 +89,13 @@ def check_models(
             raise ConfigError(
                 f"--cost-limit needs the price of {spec}, which is not known; use --token-limit"
             )
+
+
+def local_embedding(environment: Environment) -> Embedding:
+    """Return how similar questions are found on this machine."""
+    from infra.embeddings import local_embedder  # loads numpy, which few methods need
+
+    return Embedding(local_embedder(), environment.cache_dir)
 
 
 def make_runtime(

@@ -22,7 +22,7 @@ from mdagents.records.folder import earlier_run, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import ADAPTIVE, RunConfig
-from mdagents.runs.models import choose_models
+from mdagents.runs.models import choose_models, local_embedding
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
@@ -93,7 +93,7 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
     specs = choose_models(config, environment)
-    solver = Solver(config, dataset)
+    solver = Solver(config, dataset, lambda: local_embedding(environment))
     manifest = make_manifest(config, dataset, entries, specs, solver.method, clock)
     earlier = None if config.fresh else earlier_run(config.output_dir, manifest)
     again = {Status.LIMIT}

@@ -116,6 +116,8 @@ async def run(
         models = models_of_teams(registry, plan.specs)
         exaid_models = _exaid_models(config, registry, plan.specs)
         await registry.prepare()
+        if plan.solver.method is not None:
+            await plan.solver.method.prepare()
         on_ready()
         live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
         with _store(plan, ledger, clock) as store, shown, live, ledger.subscribed(live.booked):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +17,7 @@ from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.settings import Difficulty, Method, RoutedBy, Router, TeamRole
 from mdagents.teams import TEAMS, Decision
 from mdagents.teams.ladder import Agreement, Ladder, Stops
-from mdagents.teams.methods import open_method, roles_of
+from mdagents.teams.methods import Embedding, no_embedding, open_method, roles_of
 from mdagents.teams.router import Route, route
 
 
@@ -62,15 +62,23 @@ class Solver:
     Args:
         config: What is asked for.
         dataset: Where the questions are, and the train split beside them; None: no data set.
+        embedding: How similar questions are found; needed with a data set only.
 
     Raises:
         ConfigError: The train split that a method needs is missing, or a method of the user's own
             cannot be used.
     """
 
-    def __init__(self, config: RunConfig, dataset: Dataset | None = None) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        dataset: Dataset | None = None,
+        embedding: Callable[[], Embedding] = no_embedding,
+    ) -> None:
         self._config = config
-        self.method = open_method(config.method, dataset, config.option_order, config.seed)
+        self.method = open_method(
+            config.method, dataset, config.option_order, config.seed, embedding
+        )
         """None: the teams."""
 
     async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:

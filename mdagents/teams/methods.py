@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.errors import ConfigError
+from infra.files.printing import print_line
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import exemplars_hash, open_exemplars
 from mdagents.datasets.questions import OptionOrder
@@ -19,11 +22,15 @@ from mdagents.teams.baselines import (
     few_shot,
     majority_vote,
     medagents,
+    medprompt,
     multi_persona,
     reconcile,
     self_refine,
     zero_shot,
 )
+
+if TYPE_CHECKING:
+    from infra.embeddings import Embedder  # loads numpy, which few methods need
 
 _DECIDER = (TeamRole.DECISION,)
 _PANEL = (TeamRole.RECRUITER, TeamRole.EXPERT)
@@ -53,10 +60,33 @@ PROTOCOLS: Mapping[Method, Protocol] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Embedding:
+    """How train questions that are like a question are found."""
+
+    embedder: Embedder | None
+    """None where this machine has none."""
+    cache_dir: Path
+    """Of the user: where vectors are kept."""
+    say: Callable[[str], None] = print_line
+    """Told in a line of a wait before it begins."""
+
+
+def no_embedding() -> Embedding:
+    """Return that nothing can be embedded."""
+    return Embedding(None, Path())
+
+
+async def _nothing() -> None:
+    """Prepare nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenMethod:
-    """A method that is ready to answer questions."""
+    """A method that is ready to answer questions, or will be when `prepare` has been awaited."""
 
     solve: Solve
+    prepare: Callable[[], Awaitable[None]] = _nothing
+    """What takes its time and is done once, before the first question."""
     exemplars_sha256: str = ""
     """Of the train split that it reads; empty for none. Part of what a run is, as is the next."""
     source_sha256: str = ""
@@ -72,7 +102,11 @@ def roles_of(method: str) -> tuple[TeamRole, ...]:
 
 
 def open_method(
-    method: str, dataset: Dataset | None, order: OptionOrder, seed: int
+    method: str,
+    dataset: Dataset | None,
+    order: OptionOrder,
+    seed: int,
+    embedding: Callable[[], Embedding],
 ) -> OpenMethod | None:
     """Make a method ready.
 
@@ -81,6 +115,7 @@ def open_method(
         dataset: Where the questions are, beside their train split; None: no data set.
         order: Of the options of exemplars.
         seed: Of the choice of exemplars.
+        embedding: Asked only where similar questions are looked for: an embedder takes its time.
 
     Returns:
         None for `mdagents`, whose teams are chosen question by question.
@@ -92,15 +127,22 @@ def open_method(
     if own_method.is_own(method):
         own = own_method.load(method)
         return OpenMethod(own.solve, source_sha256=own.source_sha256)
+    if method == Method.MDAGENTS:
+        return None
+    if protocol := PROTOCOLS.get(Method(method)):
+        return OpenMethod(protocol.solve)
+    if dataset is None:
+        raise ConfigError(f"{method} takes its exemplars from a data set: use a run")
     match Method(method):
-        case Method.MDAGENTS:
-            return None
         case Method.FEW_SHOT:
-            if dataset is None:
-                raise ConfigError(f"{method} takes its exemplars from a data set: use a run")
+            read = exemplars_hash(dataset.path)
             exemplars = open_exemplars(dataset, order, seed)
-            return OpenMethod(
-                partial(few_shot.solve, exemplars=exemplars), exemplars_hash(dataset.path)
+            return OpenMethod(partial(few_shot.solve, exemplars=exemplars), exemplars_sha256=read)
+        case Method.MEDPROMPT:
+            read, by = exemplars_hash(dataset.path, method), embedding()
+            library = medprompt.open_library(
+                dataset, order, seed, embedder=by.embedder, cache_dir=by.cache_dir, say=by.say
             )
-        case built_in:
-            return OpenMethod(PROTOCOLS[built_in].solve)
+            solve = partial(medprompt.solve, library=library)
+            return OpenMethod(solve, library.prepare, exemplars_sha256=read)
+    raise AssertionError("all others have a protocol")

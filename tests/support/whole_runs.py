@@ -18,7 +18,7 @@ Run = Callable[..., tuple[int, str, str]]
 """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
 ROUND_TABLE = {"expert-1": "gpt-4o-mini", "expert-2": "gpt-4.1-mini"}
 """Role -> model: what `--method reconcile` has to be told."""
-WITH_TRAIN_SPLIT = (Method.FEW_SHOT,)
+WITH_TRAIN_SPLIT = (Method.FEW_SHOT, Method.MEDPROMPT)
 """Methods that a question alone is not enough for."""
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 

@@ -28,15 +28,21 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         ProviderError, StructuredOutputError: Every sample failed.
     """
 
-    async def think(sample: Agent) -> Opinion:
-        return await reason(sample, question, settings, phase="sample")
+    async def think(agent: Agent) -> Opinion:
+        return await reason(agent, question, settings, phase="sample")
 
-    samples = [_sample(case, place) for place in range(SAMPLES)]
+    samples = [sample(case, place) for place in range(SAMPLES)]
     heard = await case.ask_all(samples, "sample", think)
-    return by_majority([Stated.by(sample, opinion) for sample, opinion in heard])
+    return by_majority([Stated.by(agent, opinion) for agent, opinion in heard])
 
 
-def _sample(case: Case, place: int) -> Agent:
+def sample(case: Case, place: int) -> Agent:
+    """Return one of the equal agents, which differ only in which reply to the request they get.
+
+    Args:
+        case: The question; an epoch of a run is a case of its own.
+        place: From 0.
+    """
     agent = physician(case, f"sample-{place + 1}")
     agent.temperature = case.settings.expert_temperature
     return apart(agent, place, SAMPLES)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from demos.toolkit.database import Database
-from demos.toolkit.embeddings import Vectors, local_embedder
 from demos.toolkit.retrieval import By, HybridRetriever, Passage
+from infra.embeddings import Vectors, local_embedder
 from tests.support.cancelling import cancel_sometime
 
 PASSAGES = [

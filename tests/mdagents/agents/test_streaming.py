@@ -204,6 +204,21 @@ def test_a_reply_cut_off_anywhere_is_completed_without_a_double(
     assert streamed_text(parsed).startswith(said_of(form.reply, *parts))
 
 
+@given(st.permutations("ABC"), st.sampled_from("ABC"), delta_lengths, st.data())
+def test_an_answer_is_told_in_the_letters_of_the_case(
+    order: list[str], answer: str, lengths: list[int], data: st.DataObject
+) -> None:
+    letters = dict(zip("ABC", order, strict=True))
+    value = {"reasoning": "Option A or B.", "answer": answer, "confidence": 0.5}
+    text = json.dumps(value)
+    said: list[str] = []
+    stream = ReplyStream(OPINION, said.append, letters)
+    for part in deltas(text[: data.draw(st.integers(0, len(text)))], lengths):
+        stream.feed(part)
+    stream.finish(OPINION.model_validate(value | {"answer": letters[answer]}))
+    assert "".join(said) == f"Option A or B.\nAnswer: {letters[answer]}"
+
+
 @given(formed_values, delta_lengths, st.data())
 def test_a_reply_that_validates_is_said_in_full_however_odd_its_json(
     formed: tuple[Form, Value], lengths: list[int], data: st.DataObject

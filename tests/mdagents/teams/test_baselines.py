@@ -18,7 +18,7 @@ from infra.errors import ProviderError, StructuredOutputError
 from infra.json_schema import token_limit
 from infra.ledger import CallRow
 from mdagents.agents import replies
-from mdagents.agents.case import Case
+from mdagents.agents.case import PREPARE, Case
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint
@@ -40,6 +40,7 @@ CALLS = {
     Method.COT: (1, 1),
     Method.COT_SC: (5, 1),
     Method.MAJORITY_VOTE: (4, 2),
+    Method.MEDPROMPT: (5 + 6, 1 + 2),
     Method.SELF_REFINE: (7, 7),
     Method.MULTI_PERSONA: (5, 4),
     Method.DEBATE: (9, 3),
@@ -48,6 +49,7 @@ CALLS = {
 }
 """Calls and depth of a question, at most."""
 SHORTER = {
+    Method.MEDPROMPT: (5, 1),
     Method.SELF_REFINE: (2, 2),
     Method.MULTI_PERSONA: (3, 2),
     Method.DEBATE: (3, 1),
@@ -277,7 +279,9 @@ def test_a_run(provider: FakeProvider, run: Run, method: Method) -> None:
     (record,) = records()
     assert record["status"] == "answered"
     assert (record["difficulty"], record["routed_by"]) == (None, "method")
-    assert record["calls"] == calls
+    (ledger,) = Path("output").glob("*/calls.jsonl")
+    rows = map(json.loads, ledger.read_text().splitlines())
+    assert record["calls"] == calls - sum(row["case_id"] == PREPARE for row in rows)
     assert record["response"]["final_answer"].startswith(f"{record['predicted']}) ")
     (folder,) = (file.parent for file in Path("output").glob("*/run.json"))
     assert folder.name.startswith(f"gpt-4o-mini_sample_{method}_1samples")

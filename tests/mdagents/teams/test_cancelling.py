@@ -31,7 +31,7 @@ WAYS: list[dict[str, Any]] = [
 async def test_a_question_that_is_stopped(
     provider: FakeProvider, case: Case, way: dict[str, Any]
 ) -> None:
-    provider.latency = 0.002
+    provider.latency = 0.02
     chatter(provider)
     chance = Random(str(way))
     roles = ROUND_TABLE if way.get("method") is Method.RECONCILE else {}

