@@ -27,6 +27,9 @@ from urllib.request import Request, urlopen
 
 from prettytable import PrettyTable
 
+from infra.ledger import CallRow
+from mdagents.records.calls import read_calls
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -335,13 +338,18 @@ class Workspace:
     Args:
         folder: The folder, which must exist.
         questions: Number of questions in the data set.
+        source: File whose first questions they are; None: made from the shipped sample.
     """
 
-    def __init__(self, folder: Path, questions: int) -> None:
+    def __init__(self, folder: Path, questions: int, source: Path | None = None) -> None:
         self.folder = folder
         self._dataset = folder / "questions.jsonl"
         self._states = 0
-        write_questions(self._dataset, questions)
+        if source is None:
+            write_questions(self._dataset, questions)
+        else:
+            lines = source.read_bytes().split(b"\n")[:questions]
+            self._dataset.write_bytes(b"".join(line + b"\n" for line in lines))
 
     def new_state(self) -> Path:
         """Make an empty folder for one run of `main.py`: its output, its caches."""
@@ -413,10 +421,10 @@ class Workspace:
 
 
 @contextmanager
-def workspace(questions: int) -> Iterator[Workspace]:
+def workspace(questions: int, source: Path | None = None) -> Iterator[Workspace]:
     """Make a `Workspace` that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="mdagents-benchmark-") as folder:
-        yield Workspace(Path(folder), questions)
+        yield Workspace(Path(folder), questions, source)
 
 
 def write_questions(path: Path, count: int) -> None:
@@ -457,6 +465,12 @@ def records(state: Path) -> list[dict[str, Any]]:
     array = folder.with_name(f"{folder.name}.json").read_text(encoding="utf-8")
     loaded: list[dict[str, Any]] = json.loads(array)
     return loaded
+
+
+def ledger(state: Path) -> list[CallRow]:
+    """Return the rows of the ledger of the finished run in `state`."""
+    folder = run_folder(state)
+    return [] if folder is None else [row for _, row in read_calls(folder / "calls.jsonl")]
 
 
 def lines_of(state: Path, name: str) -> int:

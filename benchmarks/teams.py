@@ -1,8 +1,9 @@
-"""What a question costs in tokens, by team and baseline, on replies of fixed length.
+"""What a question costs in tokens, by team and method, on replies of fixed length.
 
-    python -m benchmarks.teams
+    python -m benchmarks.teams [--source test.jsonl]
 
-1. Calls and tokens of a question, for each team and each baseline.
+1. Calls, depth (calls one after the other) and tokens of a question, for each team, the ladder of
+   the router that asks nobody, and each method.
 2. Tokens of a debate in which every expert always writes, against one in which half of them do and
    one of a single round: for a program that replays the history they grow with the square of the
    text.
@@ -15,8 +16,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 
 from benchmarks.harness import (
@@ -24,6 +27,7 @@ from benchmarks.harness import (
     Provider,
     Workspace,
     judged,
+    ledger,
     make_parser,
     parse,
     records,
@@ -32,6 +36,8 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
+from infra.ledger import CallRow
+from mdagents.settings import Method
 
 GROWTH_AIM = 1.2
 EXPERTS_OF_THE_DEBATE = 4
@@ -48,19 +54,36 @@ class Course:
     who_writes: str = "nobody"
     """The experts that write in a debate."""
 
+    agree: str = ""
+    """Whether opinions agree, `always` or `never`; empty: at random."""
 
+
+_LADDER = ("--router", "disagreement")
+_TABLE = ("--model-role", "expert-1=gpt-4o-mini", "--model-role", "expert-2=gpt-4.1-mini")
 COURSES = (
     Course("basic", ("--difficulty", "basic")),
     Course("intermediate, silent", ("--difficulty", "intermediate")),
     Course("intermediate, everybody writes", ("--difficulty", "intermediate"), "everybody"),
     Course("advanced, 3 teams of 3", ("--difficulty", "advanced")),
     Course("advanced, 2 teams of 2", ("--difficulty", "advanced", "--preset", "classic")),
-    Course("zero_shot", ("--method", "zero_shot")),
-    Course("few_shot", ("--method", "few_shot")),
-    Course("cot", ("--method", "cot")),
-    Course("cot_sc", ("--method", "cot_sc")),
-    Course("majority_vote", ("--method", "majority_vote")),
+    Course("ladder, all agree", _LADDER, agree="always"),
+    Course("ladder, silent, at random", _LADDER),
+    Course("ladder, everybody writes, nobody agrees", _LADDER, "everybody", agree="never"),
+    *(
+        Course(method.value, ("--method", method, *(_TABLE if method is Method.RECONCILE else ())))
+        for method in Method
+        if method is not Method.MDAGENTS
+    ),
+    *(
+        Course(f"{method}, all agree", ("--method", method, *flags), agree="always")
+        for method, flags in (
+            (Method.MULTI_PERSONA, ()),
+            (Method.DEBATE, ()),
+            (Method.RECONCILE, _TABLE),
+        )
+    ),
 )
+_LATENCY = 0.02  # seconds: so that calls at once can be told from calls one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +93,9 @@ class Cost:
     calls: float
     tokens_in: float
     tokens_out: float
+    depth: float
+    """Calls one after the other."""
+    statuses: Mapping[str, int]
 
     @property
     def tokens(self) -> float:
@@ -80,10 +106,12 @@ class Cost:
         """Return the cells of a table row, tokens of a call last."""
         return {
             "calls": f"{self.calls:.1f}",
+            "depth": f"{self.depth:.1f}",
             "tokens in": f"{self.tokens_in:,.0f}",
             "tokens out": f"{self.tokens_out:,.0f}",
             "tokens": f"{self.tokens:,.0f}",
             "tokens/call": f"{self.tokens / self.calls:,.0f}",
+            "statuses": ", ".join(f"{status} {n}" for status, n in self.statuses.items()),
         }
 
     def growth(self, other: Cost) -> float:
@@ -105,7 +133,10 @@ def measure_courses(place: Workspace, questions: int) -> None:
     """Print part 1, with `questions` answered on each course."""
     rows = []
     for course in COURSES:
-        cost = _cost(place, questions, course.flags, _FIXED, "--debate", course.who_writes)
+        provider = [_FIXED, "--debate", course.who_writes]
+        if course.agree:
+            provider += ["--agree", course.agree]
+        cost = _cost(place, questions, course.flags, *provider)
         rows.append({"answered by": course.name} | cost.figures())
     show_table(f"A question, mean of {questions}", rows)
 
@@ -147,15 +178,28 @@ def _cost(place: Workspace, questions: int, course: Sequence[str], *provider: st
         course: Flags of `main.py`.
         provider: Flags of the fake provider.
     """
-    with Provider(*provider) as endpoint:
+    with Provider(*provider, "--latency", str(_LATENCY)) as endpoint:
         state = place.new_state()
         place.run(endpoint, state, *course, "--num-samples", str(questions))
-    found = records(state)
+    found, rows = records(state), ledger(state)
     return Cost(
-        fmean(record["calls"] for record in found),
-        fmean(record["token_usage"]["input_tokens"] for record in found),
-        fmean(record["token_usage"]["output_tokens"] for record in found),
+        calls=fmean(record["calls"] for record in found),
+        tokens_in=fmean(record["token_usage"]["input_tokens"] for record in found),
+        tokens_out=fmean(record["token_usage"]["output_tokens"] for record in found),
+        depth=fmean(
+            _depth([row for row in rows if row.case_id == record["case_id"]]) for record in found
+        ),
+        statuses=Counter(record["status"] for record in found),
     )
+
+
+def _depth(calls: Sequence[CallRow]) -> int:
+    """Return how many calls were made one after the other: the most that do not overlap."""
+    chain, free_at = 0, 0.0
+    for call in sorted(calls, key=lambda call: call.ended_ms):
+        if call.ended_ms - 1000 * call.latency >= free_at:
+            chain, free_at = chain + 1, call.ended_ms
+    return chain
 
 
 def _numbers(text: str) -> list[int]:
@@ -168,9 +212,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--questions", type=int, default=10, help="of a run [%(default)s]")
     add("--message-words", type=_numbers, default="40,70,100,200", help="in part 2 [%(default)s]")
+    add("--source", type=Path, help="file whose first questions are answered [the sample's]")
     options = parse(parser, argv, quick={"questions": 1, "message_words": "70"})
     show_machine("teams")
-    with workspace(options.questions) as place:
+    with workspace(options.questions, options.source) as place:
         train = SAMPLE.with_name(f"{SAMPLE.stem}_train.jsonl")
         shutil.copy(train, place.folder / "train.jsonl")  # exemplars of few_shot
         measure_courses(place, options.questions)
