@@ -181,11 +181,20 @@ def _point(
 
 
 def draw_interval(
-    axes: Axes, x: Sequence[float], y: Sequence[float], title: str, *, color: str = NEUTRAL
-) -> None:
+    axes: Axes,
+    x: Sequence[float],
+    y: Sequence[float],
+    title: str,
+    *,
+    color: str = NEUTRAL,
+    marker: str = "o",
+) -> Artist:
     """Draw a point and the interval around it: lower end, point, upper end."""
-    (mark,) = axes.plot(x, y, marker="o", markevery=[1], color=color, linewidth=2)
+    (mark,) = axes.plot(
+        x, y, marker=marker, markevery=[1], color=color, linewidth=2, clip_on=False, zorder=3
+    )
     entitle(mark, title)
+    return mark
 
 
 def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:

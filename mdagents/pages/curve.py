@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
@@ -27,12 +28,17 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-_WIDTH, _HEIGHT = 7.6, 5.6  # inches of 72 pixels
+_WIDTH, _HEIGHT = 8.6, 6.4  # inches of 72 pixels
 _COLOURS = ("#E69F00", "#CC79A7", "#56B4E9")  # of families; Okabe and Ito's, as the others
+_OTHER = "#D55E00"  # colour of those without a threshold
 _OTHERS = 2  # families without a threshold that are drawn
 _LOGARITHMIC = 20  # times the fewest tokens
+_WIDE = 100  # likewise: fewer ticks for each power of ten
+_LEGEND = 76  # characters of a line
 _GAP = 9  # pixels between a point and its name
-_LETTER = 0.55  # width of a letter, in heights of the text
+_POINT = 4  # half its width, in pixels
+_LETTER = 0.6  # width of a letter, in heights of the text
+
 
 Box = tuple[float, float, float, float]
 """(left, bottom, right, top) in pixels."""
@@ -58,10 +64,11 @@ def policy_chart(what_if: WhatIf) -> Markup:
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.legend(
-        legend.values(), legend.keys(), loc="outside upper left", ncols=2, frameon=False,
-        fontsize=TEXT, handlelength=1.8, columnspacing=1,
+        legend.values(),
+        [textwrap.shorten(name, _LEGEND, placeholder=" …") for name in legend],
+        loc="outside upper left", frameon=False, fontsize=TEXT, handlelength=1.8,
     )  # fmt: skip
-    _name_points(axes, {name: _place(group) for name, group in what_if.runs.items()})
+    _name_points(axes, what_if.runs)
     return as_svg(axes)
 
 
@@ -97,7 +104,7 @@ def _draw_families(axes: Axes, what_if: WhatIf, legend: dict[str, Artist]) -> No
             if others <= _OTHERS:
                 marker = "sP"[others - 1]
                 legend[outcome.name] = _draw_reached(
-                    axes, outcome.name, outcome.reached, color=INK, marker=marker, has_ends=False
+                    axes, outcome.name, outcome.reached, color=_OTHER, marker=marker
                 )
 
 
@@ -148,26 +155,19 @@ def _draw_run(axes: Axes, name: str, group: Group) -> None:
     )
 
 
-def _draw_reached(
-    axes: Axes, name: str, reached: Reached, *, color: str, marker: str, has_ends: bool = True
-) -> Artist:
-    x, y = reached.tokens_per_question, 100 * reached.accuracy
+def _draw_reached(axes: Axes, name: str, reached: Reached, *, color: str, marker: str) -> Artist:
+    x = reached.tokens_per_question
     ends = interval(reached.accuracy_low, reached.accuracy_high)
-    if has_ends:
-        draw_interval(
-            axes,
-            [x] * 3,
-            [100 * reached.accuracy_low, y, 100 * reached.accuracy_high],
-            f"{name}: 95 % interval {ends}",
-            color=color,
-        )
-    (mark,) = axes.plot(x, y, marker, markersize=8, color=color, zorder=4, linestyle="none")
-    entitle(
-        mark,
+    values = (reached.accuracy_low, reached.accuracy, reached.accuracy_high)
+    return draw_interval(
+        axes,
+        [x] * 3,
+        [100 * value for value in values],
         f"{name}: {percent(reached.accuracy)} right (95 % interval {ends}), "
         f"{x:,.0f} tokens per question",
+        color=color,
+        marker=marker,
     )
-    return mark
 
 
 def _set_scales(axes: Axes, what_if: WhatIf) -> None:
@@ -176,7 +176,8 @@ def _set_scales(axes: Axes, what_if: WhatIf) -> None:
     tokens = [x for x, _ in map(_place, what_if.runs.values())]
     if min(tokens) > 0 and max(tokens) > _LOGARITHMIC * min(tokens):
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+        steps = (1, 2, 5) if max(tokens) < _WIDE * min(tokens) else (1, 3)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps, numticks=12))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("tokens per question (logarithmic)")
     else:
@@ -189,30 +190,45 @@ def _set_scales(axes: Axes, what_if: WhatIf) -> None:
     axes.set_ylim(max(low, 0), min(high, 100))
 
 
-def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
+def _name_points(axes: Axes, runs: Mapping[str, Group]) -> None:
     """Write names beside points, each where it covers no other name and no other point."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    figure.draw_without_rendering()  # so that pixels are known
-    pixels = {name: axes.transData.transform(place) for name, place in places.items()}
-    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in pixels.values()]
-    for name, (x, y) in sorted(pixels.items(), key=lambda item: tuple(item[1])):
+    figure.draw_without_rendering()  # so that it is known where things are
+    scale = 72 / figure.dpi
+
+    def pixels(x: float, y: float) -> tuple[float, float]:
+        across, up = axes.transData.transform((x, y)) * scale
+        return float(across), float(up)
+
+    taken: list[Box] = []
+    for group in runs.values():
+        x, y = pixels(*_place(group))
+        taken.append((x - _POINT, y - _POINT, x + _POINT, y + _POINT))
+        ends = group.accuracy_low or 0, group.accuracy_high or 0
+        low, high = (pixels(_place(group)[0], 100 * end)[1] for end in ends)
+        taken.append((x - 1, low, x + 1, high))
+    right = axes.get_window_extent().x1 * scale
+    for name, group in sorted(runs.items(), key=lambda run: _place(run[1])):
+        x, y = pixels(*_place(group))
         width = len(name) * TEXT * _LETTER
-        left, rise = next(
-            (way for way in _ways(width) if not _covers(_box(x, y, *way, width), taken)),
-            (_GAP, 0.0),
+        fitting = (
+            way
+            for way in _ways(width)
+            if x + way[0] + width < right and not _covers(_box(x, y, *way, width), taken)
         )
+        left, rise = next(fitting, (_GAP, 0.0))
         taken.append(_box(x, y, left, rise, width))
         axes.annotate(
-            name, places[name], xytext=(left, rise), textcoords="offset pixels", ha="left",
-            va="center", fontsize=TEXT,
+            name, _place(group), xytext=(left, rise), textcoords="offset points", ha="left",
+            va="center", fontsize=TEXT, zorder=4,
             arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5} if rise else None,
         )  # fmt: skip
 
 
 def _ways(width: float) -> Iterator[tuple[float, float]]:
     """Yield (left end, middle) of a name from its point, in pixels, the nearest first."""
-    for step, side in product(range(9), (1, -1)):
+    for step, side in product(range(14), (1, -1)):
         for left in (_GAP, -_GAP - width):
             yield left, side * step * TEXT * 0.75
 
