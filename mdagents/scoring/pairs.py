@@ -9,10 +9,8 @@ from infra.bootstrap import paired_bootstrap
 from infra.proportions import Interval
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import mcnemar_exact, minimum_detectable_difference
+from mdagents.scoring.statistics import SIGNIFICANT, mcnemar_exact, minimum_detectable_difference
 from mdagents.settings import Status
-
-_SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Pair:
 
 def shows_difference(low: float, high: float, p: float) -> bool:
     """Return whether a 95 % interval leaves out 0, and p is below 5 %."""
-    return (low > 0 or high < 0) and p < _SIGNIFICANT
+    return (low > 0 or high < 0) and p < SIGNIFICANT
 
 
 def make_pair(
