@@ -21,6 +21,7 @@ from mdagents.scoring.statistics import Calibration
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's colours, which colour-blind readers tell apart.
 RIGHT, WRONG, UNANSWERED, NEUTRAL = "#009E73", "#D55E00", "#999999", "#0072B2"
@@ -188,7 +189,7 @@ def draw_interval(
     *,
     color: str = NEUTRAL,
     marker: str = "o",
-) -> Artist:
+) -> Line2D:
     """Draw a point and the interval around it: lower end, point, upper end."""
     (mark,) = axes.plot(
         x, y, marker=marker, markevery=[1], color=color, linewidth=2, clip_on=False, zorder=3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
@@ -68,12 +68,16 @@ def policy_chart(what_if: WhatIf) -> Markup:
         [textwrap.shorten(name, _LEGEND, placeholder=" …") for name in legend],
         loc="outside upper left", frameon=False, fontsize=TEXT, handlelength=1.8,
     )  # fmt: skip
-    _name_points(axes, what_if.runs)
+    _name_points(axes, what_if)
     return as_svg(axes)
 
 
 def _place(group: Group) -> tuple[float, float]:
     return group.tokens_per_question or 0.0, 100 * (group.accuracy or 0.0)
+
+
+def _place_of(reached: Reached) -> tuple[float, float]:
+    return reached.tokens_per_question, 100 * reached.accuracy
 
 
 def _draw_coins(axes: Axes, what_if: WhatIf, legend: dict[str, Artist]) -> None:
@@ -156,10 +160,10 @@ def _draw_run(axes: Axes, name: str, group: Group) -> None:
 
 
 def _draw_reached(axes: Axes, name: str, reached: Reached, *, color: str, marker: str) -> Artist:
-    x = reached.tokens_per_question
+    x, _ = _place_of(reached)
     ends = interval(reached.accuracy_low, reached.accuracy_high)
     values = (reached.accuracy_low, reached.accuracy, reached.accuracy_high)
-    return draw_interval(
+    mark = draw_interval(
         axes,
         [x] * 3,
         [100 * value for value in values],
@@ -168,6 +172,8 @@ def _draw_reached(axes: Axes, name: str, reached: Reached, *, color: str, marker
         color=color,
         marker=marker,
     )
+    mark.set_markersize(9)
+    return mark
 
 
 def _set_scales(axes: Axes, what_if: WhatIf) -> None:
@@ -190,7 +196,7 @@ def _set_scales(axes: Axes, what_if: WhatIf) -> None:
     axes.set_ylim(max(low, 0), min(high, 100))
 
 
-def _name_points(axes: Axes, runs: Mapping[str, Group]) -> None:
+def _name_points(axes: Axes, what_if: WhatIf) -> None:
     """Write names beside points, each where it covers no other name and no other point."""
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -202,20 +208,25 @@ def _name_points(axes: Axes, runs: Mapping[str, Group]) -> None:
         return float(across), float(up)
 
     taken: list[Box] = []
-    for group in runs.values():
+    for group in what_if.runs.values():
         x, y = pixels(*_place(group))
         taken.append((x - _POINT, y - _POINT, x + _POINT, y + _POINT))
         ends = group.accuracy_low or 0, group.accuracy_high or 0
         low, high = (pixels(_place(group)[0], 100 * end)[1] for end in ends)
         taken.append((x - 1, low, x + 1, high))
-    right = axes.get_window_extent().x1 * scale
-    for name, group in sorted(runs.items(), key=lambda run: _place(run[1])):
+    if what_if.choice is not None:
+        x, y = pixels(*_place_of(what_if.choice.reached))
+        taken.append((x - _POINT, y - _POINT, x + _POINT, y + _POINT))
+    inside = axes.get_window_extent()
+    leftmost, rightmost = inside.x0 * scale, inside.x1 * scale
+    for name, group in sorted(what_if.runs.items(), key=lambda run: _place(run[1])):
         x, y = pixels(*_place(group))
         width = len(name) * TEXT * _LETTER
         fitting = (
             way
             for way in _ways(width)
-            if x + way[0] + width < right and not _covers(_box(x, y, *way, width), taken)
+            if leftmost < x + way[0] < rightmost - width
+            and not _covers(_box(x, y, *way, width), taken)
         )
         left, rise = next(fitting, (_GAP, 0.0))
         taken.append(_box(x, y, left, rise, width))
