@@ -64,8 +64,8 @@ class FamilyOutcome:
     name: str
     reached: Reached | None
     """With the threshold of each fold chosen on the others. None: too few questions to choose."""
-    in_hindsight: str
-    """The policy that is best on all questions: what one would use on new ones."""
+    threshold: float | None
+    """The one that is best on all questions: what one would use on new ones."""
     curve: Curve | None
     """None without a threshold."""
 
@@ -295,7 +295,9 @@ class _Scoring:
             family.kind,
             family.name,
             self._reached(*self._validation.held_out(chosen)) if is_known else None,
-            self._validation.name_of(self._validation.best_in_hindsight(policies)),
+            family.thresholds[self._validation.best_in_hindsight(policies) - policies.start]
+            if family.thresholds
+            else None,
             self._curve(family) if family.thresholds else None,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mdagents.scoring.formatting import (
     Table,
     interval,
+    number,
     p_equation,
     percent,
     points,
@@ -84,7 +85,10 @@ def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
     """
     lines = [what_if.how] if what_if.choice else []
     if what_if.choice:
-        lines.append(f"best on all questions, in hindsight: «{what_if.choice.in_hindsight}»")
+        lines.append(
+            f"best on all questions, in hindsight: «{what_if.choice.in_hindsight}»; so are the "
+            "thresholds in the table, which are for new questions"
+        )
     lines.append("the oracle knows the outcome; part of its lead is luck: a bound, and no aim")
     more = len(_of_several(what_if)) - shown
     if more > 0:
@@ -117,7 +121,7 @@ def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
         for name, group in what_if.runs.items()
     ]
     families = [
-        [outcome.name, *_cells(what_if, outcome.reached), _threshold(outcome)]
+        [outcome.name, *_cells(what_if, outcome.reached), number(outcome.threshold, ".2f")]
         for outcome in _of_several(what_if)[:shown]
         if outcome.reached
     ]
@@ -223,9 +227,3 @@ def _saving(what_if: WhatIf) -> str:
         f"{points(saved, '.0f')} % fewer. That is the cheapest of {len(what_if.families)} in "
         "hindsight, and no difference shown is not equality."
     )
-
-
-def _threshold(outcome: FamilyOutcome) -> str:
-    """Return the threshold that is best on all questions."""
-    _, from_, threshold = outcome.in_hindsight.rpartition(", from ")
-    return threshold if from_ and outcome.curve else ""
