@@ -21,6 +21,7 @@ from mdagents.scoring.statistics import Calibration
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's colours, which colour-blind readers tell apart.
 RIGHT, WRONG, UNANSWERED, NEUTRAL = "#009E73", "#D55E00", "#999999", "#0072B2"
@@ -28,11 +29,15 @@ _OUTCOMES = {"right": RIGHT, "wrong": WRONG, "unanswered": UNANSWERED, "skipped"
 
 _WIDTH = 4.8  # inches of 72 pixels: what a narrow window shows in its full size
 _ROW = 0.42  # inches that a row of bars takes
-_TEXT = 13  # pixels
+TEXT = 13
+"""Size of all text, in pixels."""
+
 _SQUARE = 173  # pixels of a scale up to 100 %
 _TEXT_HEIGHT = 9  # of that scale
 _LINE = 16  # characters of a name
-_INK = "#010203"  # stands for the page's text colour until the SVG is written
+INK = "#010203"
+"""Stands for the page's text colour until the SVG is written."""
+
 _MARK = "mark:"
 
 
@@ -43,11 +48,11 @@ def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
         _point(axes, name, group, y=place)
         if group.chance is not None:
             ends = [place - 0.3, place + 0.3]
-            (tick,) = axes.plot([100 * group.chance] * 2, ends, color=_INK, linewidth=1)
-            _title(tick, f"{name}: chance {percent(group.chance)}")
+            (tick,) = axes.plot([100 * group.chance] * 2, ends, color=INK, linewidth=1)
+            entitle(tick, f"{name}: chance {percent(group.chance)}")
     axes.set_xlim(0, 100)
     axes.set_xlabel("%, with 95 % interval; | is chance")
-    return _svg(axes)
+    return as_svg(axes)
 
 
 def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup:
@@ -79,7 +84,7 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlabel("tokens per question")
     axes.set_ylabel("accuracy, %")
-    return _svg(axes)
+    return as_svg(axes)
 
 
 def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
@@ -100,7 +105,7 @@ def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
     named = [o for o in _OUTCOMES if any(counted.get(o) for counted in outcomes.values())]
     _legend(axes, {outcome: _OUTCOMES[outcome] for outcome in named})
     _count(axes)
-    return _svg(axes)
+    return as_svg(axes)
 
 
 def calibration_chart(calibration: Calibration) -> Markup:
@@ -114,7 +119,7 @@ def calibration_chart(calibration: Calibration) -> Markup:
     for x, y, of_bin in zip(stated, reached, bins, strict=True):
         size = (20 + 180 * of_bin.n / calibration.n) ** 0.5
         (point,) = axes.plot(x, y, "o", markersize=size, color=NEUTRAL, clip_on=False, zorder=3)
-        _title(
+        entitle(
             point,
             f"stated {percent(of_bin.confidence)}, right {percent(of_bin.accuracy)}: "
             f"{of_bin.n:,} answers",
@@ -123,7 +128,7 @@ def calibration_chart(calibration: Calibration) -> Markup:
     axes.set_ylim(0, 100)
     axes.set_xlabel("stated confidence, %")
     axes.set_ylabel("accuracy, %")
-    return _svg(axes)
+    return as_svg(axes)
 
 
 def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> Markup:
@@ -145,20 +150,20 @@ def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> M
         _bar(axes, place + 0.2, given, f"{letter} was answered {given:,} times", color=NEUTRAL)
     _legend(axes, {"right option": UNANSWERED, "answered right": RIGHT, "answer given": NEUTRAL})
     _count(axes)
-    return _svg(axes)
+    return as_svg(axes)
 
 
 def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
     """Draw differences in accuracy with their 95 % intervals, by the name of the pair."""
     axes = _rows(list(pairs))
-    axes.axvline(0, color=_INK, linewidth=0.8)
+    axes.axvline(0, color=INK, linewidth=0.8)
     for place, (name, pair) in enumerate(pairs.items()):
         across = [pair.difference_low, pair.difference, pair.difference_high]
         ends = interval(pair.difference_low, pair.difference_high, "+.1f")
         title = f"{name}: {points(pair.difference, '+.1f')} points (95 % interval {ends})"
-        _interval(axes, [100 * x for x in across], [place] * 3, title)
+        draw_interval(axes, [100 * x for x in across], [place] * 3, title)
     axes.set_xlabel("points, with 95 % interval")
-    return _svg(axes)
+    return as_svg(axes)
 
 
 def _point(
@@ -171,15 +176,26 @@ def _point(
     ends = interval(group.accuracy_low, group.accuracy_high)
     title = f"{name}: {percent(group.accuracy)} of {group.n:,} right (95 % interval {ends})"
     if y is not None:
-        _interval(axes, values, [y] * 3, title)
+        draw_interval(axes, values, [y] * 3, title)
     elif x is not None:
-        _interval(axes, [x] * 3, values, f"{title}, {x:,.0f} tokens per question")
+        draw_interval(axes, [x] * 3, values, f"{title}, {x:,.0f} tokens per question")
 
 
-def _interval(axes: Axes, x: Sequence[float], y: Sequence[float], title: str) -> None:
+def draw_interval(
+    axes: Axes,
+    x: Sequence[float],
+    y: Sequence[float],
+    title: str,
+    *,
+    color: str = NEUTRAL,
+    marker: str = "o",
+) -> Line2D:
     """Draw a point and the interval around it: lower end, point, upper end."""
-    (mark,) = axes.plot(x, y, marker="o", markevery=[1], color=NEUTRAL, linewidth=2)
-    _title(mark, title)
+    (mark,) = axes.plot(
+        x, y, marker=marker, markevery=[1], color=color, linewidth=2, clip_on=False, zorder=3
+    )
+    entitle(mark, title)
+    return mark
 
 
 def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
@@ -199,8 +215,8 @@ def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
             textcoords="offset points",
             ha=side,
             va="center",
-            fontsize=_TEXT,
-            arrowprops={"arrowstyle": "-", "color": _INK, "linewidth": 0.5},
+            fontsize=TEXT,
+            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5},
         )
 
 
@@ -209,12 +225,13 @@ def _bar(
     height: float = 0.36,
 ) -> None:  # fmt: skip
     (bar,) = axes.barh(
-        y, width, left=left, color=color, height=height, edgecolor=_INK, linewidth=0.5
+        y, width, left=left, color=color, height=height, edgecolor=INK, linewidth=0.5
     )
-    _title(bar, title)
+    entitle(bar, title)
 
 
-def _title(mark: Artist, text: str) -> None:
+def entitle(mark: Artist, text: str) -> None:
+    """Give a mark a title, which is also what is read aloud of it."""
     mark.set_gid(_MARK + " ".join(text.split()))
 
 
@@ -225,13 +242,13 @@ def _legend(axes: Axes, colours: Mapping[str, str]) -> None:
     assert figure is not None
     figure.legend(
         handles=[
-            Patch(facecolor=colour, edgecolor=_INK, linewidth=0.5, label=name)
+            Patch(facecolor=colour, edgecolor=INK, linewidth=0.5, label=name)
             for name, colour in colours.items()
         ],
         loc="outside upper left",
         ncols=2,  # longer lines would not fit
         frameon=False,
-        fontsize=_TEXT,
+        fontsize=TEXT,
         handlelength=1,
         columnspacing=1,
     )
@@ -256,7 +273,7 @@ def _rows(names: Sequence[str]) -> Axes:
     """Return axes with a row for each name, the first at the top."""
     labels = [_broken(name) for name in names]
     height = _ROW * (1.4 if any("\n" in label for label in labels) else 1)
-    axes = _axes(_WIDTH, 1.1 + height * len(names))
+    axes = empty_axes(_WIDTH, 1.1 + height * len(names))
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=True, axis="x", alpha=0.25)
@@ -264,12 +281,18 @@ def _rows(names: Sequence[str]) -> Axes:
 
 
 def _square() -> Axes:
-    axes = _axes(_WIDTH, 1 + _SQUARE / 72)
+    axes = empty_axes(_WIDTH, 1 + _SQUARE / 72)
     axes.grid(visible=True, alpha=0.25)
     return axes
 
 
-def _axes(width: float, height: float) -> Axes:
+def empty_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new chart.
+
+    Args:
+        width: Of the chart, in inches of 72 pixels.
+        height: Likewise.
+    """
     # Imported here: it takes a second, and only drawing needs it.
     from matplotlib.figure import Figure
 
@@ -277,23 +300,24 @@ def _axes(width: float, height: float) -> Axes:
     axes = figure.add_subplot()
     axes.patch.set_visible(False)
     axes.set_axisbelow(True)
-    axes.xaxis.label.set_fontsize(_TEXT)
-    axes.yaxis.label.set_fontsize(_TEXT)
+    axes.xaxis.label.set_fontsize(TEXT)
+    axes.yaxis.label.set_fontsize(TEXT)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return axes
 
 
-def _svg(axes: Axes) -> Markup:
+def as_svg(axes: Axes) -> Markup:
+    """Return the chart of some axes as it is put into a page."""
     import matplotlib as mpl
 
     for spine in axes.spines.values():
-        spine.set_color(_INK)
-    axes.tick_params(colors=_INK, labelsize=_TEXT)
+        spine.set_color(INK)
+    axes.tick_params(colors=INK, labelsize=TEXT)
     figure = axes.get_figure(root=True)
     assert figure is not None
     for text in figure.findobj(mpl.text.Text):
-        text.set_color(_INK)
+        text.set_color(INK)
         text.set_parse_math(False)  # a name is not a formula
     file = io.StringIO()
     # Text stays text, and equal charts are equal files.
@@ -305,4 +329,4 @@ def _svg(axes: Axes) -> Markup:
     # would be the same in every chart.
     svg = re.sub(f'<g id="{_MARK}(.*?)">', r'<g role="img" aria-label="\1"><title>\1</title>', svg)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    return Markup(svg.replace(_INK, "currentColor"))
+    return Markup(svg.replace(INK, "currentColor"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.errors import ConfigError
 from infra.files.command_line import Parser
@@ -17,6 +18,9 @@ from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import RunOutput, newest_output, read_output
+
+if TYPE_CHECKING:
+    from mdagents.pages.head import Head
 
 _HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
 _LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
@@ -30,7 +34,7 @@ def main(
     output_filename: str = "",
     program: str = "python evaluate_text_output.py",
 ) -> int:
-    """Score runs, or compare them.
+    """Score runs, compare them, or tell what policies over them would have reached.
 
     Args:
         argv: The command line without the program's name.
@@ -44,13 +48,17 @@ def main(
     options = make_parser(program).parse_args(argv)
     if options.output and Path(options.output).suffix == ".html":
         raise ConfigError(
-            f"--output {options.output} names the CSV, or the JSON of --compare; the page of "
-            "--html goes beside it"
+            f"--output {options.output} names the CSV, or the JSON of --compare or --what-if; the "
+            "page of --html goes beside it"
         )
+    if options.compare is not None and options.what_if is not None:
+        raise ConfigError("--compare and --what-if are two questions; give one of them")
     if options.compare is not None:
         _compare(options)
+    elif options.what_if is not None:
+        _what_if(options)
     elif options.common:
-        raise ConfigError("--common belongs to --compare")
+        raise ConfigError("--common belongs to --compare or --what-if")
     else:
         _score_all(options, input_filename, output_filename)
     return 0
@@ -69,9 +77,16 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         "--compare", nargs="+", metavar="RUN", help="compare two or more runs of the same questions"
     )
     parser.add_argument(
+        "--what-if",
+        nargs="+",
+        metavar="RUN",
+        help="what policies over two or more runs of the same questions would have reached: "
+        "accuracy and tokens, thresholds by cross-validation",
+    )
+    parser.add_argument(
         "--common",
         action="store_true",
-        help="with --compare: take the questions that all runs hold",
+        help="with --compare or --what-if: take the questions that all runs hold",
     )
     parser.add_argument(
         "--html",
@@ -81,7 +96,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--output",
         metavar="FILE",
-        help="CSV file, or JSON file of --compare [evaluation/{run}.csv]",
+        help="CSV file, or JSON file of --compare or --what-if [evaluation/{run}.csv]",
     )
     parser.add_argument(
         "--output-dir", metavar="DIR", default="output", help="where runs are [%(default)s]"
@@ -156,29 +171,78 @@ def _writing(path: Path) -> Iterator[None]:
         raise ConfigError(f"cannot write {path}: {error.strerror}; see --output") from error
 
 
-def _compare(options: argparse.Namespace) -> None:
-    paths = [Path(name) for name in options.compare]
+def _runs_of(flag: str, names: Sequence[str], options: argparse.Namespace) -> list[RunOutput]:
+    """Return the runs that a flag names.
+
+    Raises:
+        ConfigError: They are fewer than two different ones, or --input is given too.
+    """
     if options.input:
-        raise ConfigError("--compare names the runs itself; leave --input out")
-    if len(paths) < 2:
-        raise ConfigError("--compare needs two runs or more")
-    runs = [_read(path) for path in paths]
+        raise ConfigError(f"{flag} names the runs itself; leave --input out")
+    if len(names) < 2:
+        raise ConfigError(f"{flag} needs two runs or more")
+    runs = [_read(Path(name)) for name in names]
     if len({run.folder.resolve() for run in runs}) < len(runs):
-        raise ConfigError("--compare names the same run twice")
-    # Imported here: numpy takes a moment to load, and only comparisons need it.
+        raise ConfigError(f"{flag} names the same run twice")
+    return runs
+
+
+def _compare(options: argparse.Namespace) -> None:
+    runs = _runs_of("--compare", options.compare, options)
+    # Imported here: numpy takes a moment to load, and only runs side by side need it.
     from mdagents.scoring.compare import compare
     from mdagents.scoring.comparison_text import render_comparison
 
     comparison = compare(runs, common=options.common)
-    path = Path(options.output or Path(options.evaluation_dir) / f"{_stem(runs)}.json")
-    page = path.with_suffix(".html")
     print_result(render_comparison(comparison))
+
+    def head(compared: Sequence[RunOutput]) -> Head:
+        from mdagents.pages.head import head_of_comparison
+
+        return head_of_comparison(comparison, compared)
+
+    _write_of_several("compare", runs, comparison.as_dict(), head, options)
+
+
+def _what_if(options: argparse.Namespace) -> None:
+    runs = _runs_of("--what-if", options.what_if, options)
+    from mdagents.scoring.what_if import what_if
+    from mdagents.scoring.what_if_text import render_what_if
+
+    policies = what_if(runs, common=options.common)
+    print_result(render_what_if(policies))
+
+    def head(compared: Sequence[RunOutput]) -> Head:
+        from mdagents.pages.head import head_of_what_if
+
+        return head_of_what_if(policies, compared)
+
+    _write_of_several("what_if", runs, policies.as_dict(), head, options)
+
+
+def _write_of_several(
+    what: str,
+    runs: Sequence[RunOutput],
+    figures: dict[str, object],
+    head: Callable[[Sequence[RunOutput]], Head],
+    options: argparse.Namespace,
+) -> None:
+    """Write the figures of several runs, and with --html their page.
+
+    Args:
+        what: How the names of the files begin.
+        runs: The runs.
+        figures: What the JSON file holds.
+        head: Makes the top of the page from the runs with the rows that they share.
+        options: The command line.
+    """
+    path = Path(options.output or Path(options.evaluation_dir) / f"{_stem(what, runs)}.json")
+    page = path.with_suffix(".html")
     with _writing(path):
-        _write_json(comparison.as_dict(), path)
+        _write_json(figures, path)
     print_result(f"written: {path}")
     if options.html:
         with _writing(page):
-            from mdagents.pages.head import head_of_comparison
             from mdagents.pages.report import write_page
             from mdagents.scoring.items import shared_rows
 
@@ -186,17 +250,17 @@ def _compare(options: argparse.Namespace) -> None:
             compared = [
                 replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
             ]
-            write_page(page, head_of_comparison(comparison, compared), compared)
+            write_page(page, head(compared), compared)
         print_result(f"written: {page}")
     else:
         print_result(_HOW_TO_GET_A_PAGE)
 
 
-def _stem(runs: Sequence[RunOutput]) -> str:
+def _stem(what: str, runs: Sequence[RunOutput]) -> str:
     names = "_vs_".join(run.name for run in runs)
     if len(names) <= _LONGEST_STEM:
-        return f"compare_{names}"
-    return f"compare_{len(runs)}runs_{hashlib.sha256(names.encode()).hexdigest()[:8]}"
+        return f"{what}_{names}"
+    return f"{what}_{len(runs)}runs_{hashlib.sha256(names.encode()).hexdigest()[:8]}"
 
 
 def _write_json(content: dict[str, object], path: Path) -> None:

@@ -19,8 +19,9 @@ from mdagents.pages.charts import (
     letter_chart,
     outcome_chart,
 )
+from mdagents.pages.curve import policy_chart
 from mdagents.pages.listing import outcome
-from mdagents.scoring import comparison_text
+from mdagents.scoring import comparison_text, what_if_text
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import Table, percent
@@ -28,6 +29,9 @@ from mdagents.scoring.group import Group
 from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
+from mdagents.scoring.what_if import WhatIf
+
+_FAMILIES_SHOWN = 20  # in the table of policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Chart:
 
     title: str
     svg: Markup
+    is_wide: bool = False
+    """Whether it takes the width of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,32 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput]) -> Hea
             ),
         ],
         figures=_without_folders(comparison.as_dict()),
+    )
+
+
+def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
+    """Make the head of the page of the policies over several runs.
+
+    Args:
+        what_if: The figures of the policies.
+        runs: The same runs, with the rows that are taken.
+    """
+    names = list(what_if.runs)
+    return Head(
+        title=f"Policies over {len(names)} runs on {what_if.questions:,} questions: "
+        + what_if_text.headline(what_if),
+        run_names=names,
+        cards=list(map(make_card, runs)),
+        notices=what_if_text.what_if_notices(what_if),
+        verdicts=what_if_text.verdicts(what_if),
+        lines=what_if_text.what_if_lines(what_if, _FAMILIES_SHOWN),
+        tables=what_if_text.what_if_tables(what_if, _FAMILIES_SHOWN),
+        charts=(
+            [Chart("Accuracy against tokens", policy_chart(what_if), is_wide=True)]
+            if what_if.questions >= SMALLEST_FOR_RATES
+            else []
+        ),
+        figures=what_if.as_dict(),
     )
 
 

@@ -80,19 +80,24 @@ def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
         answers=len(shared[0]),
         bootstrap_seed=SEED,
         bootstrap_resamples=RESAMPLES,
-        notices=_notices(runs),
+        notices=notices_of(runs, [f"run {number}" for number in range(1, len(runs) + 1)]),
         runs=_compared_runs(runs, shared),
         pairs=pairs,
         router=make_router_report(runs, shared),
     )
 
 
-def _notices(runs: Sequence[RunOutput]) -> list[str]:
-    """Return the notices of the runs, those that all share without a number."""
+def notices_of(runs: Sequence[RunOutput], names: Sequence[str]) -> list[str]:
+    """Return the notices of the runs, those that all share without a name.
+
+    Args:
+        runs: At least one.
+        names: What they are called.
+    """
     shared = [notice for notice in runs[0].notices if all(notice in r.notices for r in runs)]
     return shared + [
-        f"run {number}: {notice}"
-        for number, run in enumerate(runs, start=1)
+        f"{name}: {notice}"
+        for name, run in zip(names, runs, strict=True)
         for notice in run.notices
         if notice not in shared
     ]

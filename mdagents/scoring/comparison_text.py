@@ -12,10 +12,12 @@ from mdagents.scoring.formatting import (
     counts,
     interval,
     number,
+    p_equation,
     p_value,
     points,
     share,
     usd,
+    with_minus,
     wrapped,
 )
 from mdagents.scoring.pairs import Flip, Pair
@@ -242,13 +244,12 @@ def _better_first(pair: Pair, names: Names) -> tuple[str, str]:
 def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
     name = pair_name(pair, names)
     if comparison.questions < SMALLEST_FOR_RATES:
-        return f"{TOO_FEW}: {name} is {_signed(_difference(pair, comparison))}"
+        return f"{TOO_FEW}: {name} is {with_minus(_difference(pair, comparison))}"
     is_one_of = f" (Holm, {len(comparison.pairs)} pairs)" * (len(comparison.pairs) > 1)
-    p = p_value(pair.p)
-    of_p = f"p {p.replace('<', '< ') if '<' in p else f'= {p}'}{is_one_of}"
+    of_p = f"{p_equation(pair.p)}{is_one_of}"
     if not _is_shown(pair, comparison):
         low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
-        figures = _signed(
+        figures = with_minus(
             f"{points(pair.difference, '+.1f')} points (95 % interval {low} to {high})"
         )
         return f"{NO_DIFFERENCE}: {name} is {figures}, {of_p}"
@@ -256,10 +257,6 @@ def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
     low, high = map(points, sorted(map(abs, (pair.difference_low, pair.difference_high))))
     by = f"{points(abs(pair.difference))} points"
     return f"{better} is better than {worse} by {by} (95 % interval {low} to {high}), {of_p}"
-
-
-def _signed(figures: str) -> str:
-    return figures.replace("-", "−")
 
 
 def _difference(pair: Pair, comparison: Comparison) -> str:

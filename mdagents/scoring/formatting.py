@@ -103,6 +103,11 @@ def interval(low: float | None, high: float | None, form: str = ".1f") -> str:
     return "-" if low is None or high is None else f"{points(low, form)} – {points(high, form)}"
 
 
+def with_minus(figures: str) -> str:
+    """Return figures of a sentence with a true minus sign."""
+    return figures.replace("-", "−")
+
+
 def counts(of: Mapping[str, int]) -> str:
     """Write counts by name: `basic 4, advanced 1`."""
     return ", ".join(f"{name} {count}" for name, count in of.items()) or "-"
@@ -116,3 +121,9 @@ def json_text(figures: Mapping[str, object]) -> str:
 def p_value(p: float | None) -> str:
     """Return a p-value with four decimals, the smallest as `<0.0001`."""
     return "<0.0001" if p is not None and p < 1e-4 else number(p, ".4f")
+
+
+def p_equation(p: float) -> str:
+    """Return a p-value as it stands in a sentence: `p = 0.0156`, `p < 0.0001`."""
+    written = p_value(p)
+    return f"p < {written[1:]}" if written.startswith("<") else f"p = {written}"

@@ -9,10 +9,8 @@ from infra.bootstrap import paired_bootstrap
 from infra.proportions import Interval
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import mcnemar_exact, minimum_detectable_difference
+from mdagents.scoring.statistics import SIGNIFICANT, mcnemar_exact, minimum_detectable_difference
 from mdagents.settings import Status
-
-_SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,17 @@ class Pair:
     @property
     def shows_difference(self) -> bool:
         """Whether the 95 % interval leaves out 0, and p, adjusted if it is, is below 5 %."""
-        is_apart = self.difference_low > 0 or self.difference_high < 0
-        return is_apart and self.p < _SIGNIFICANT
+        return shows_difference(self.difference_low, self.difference_high, self.p)
 
     @property
     def p(self) -> float:
         """The p-value that counts: adjusted where there are several pairs."""
         return self.mcnemar_p if self.mcnemar_p_holm is None else self.mcnemar_p_holm
+
+
+def shows_difference(low: float, high: float, p: float) -> bool:
+    """Return whether a 95 % interval leaves out 0, and p is below 5 %."""
+    return (low > 0 or high < 0) and p < SIGNIFICANT
 
 
 def make_pair(

@@ -5,11 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
 
+from infra.proportions import wilson
 from mdagents.scoring.group import by_question, correct_answers, right_by_question
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import pass_hat
+from mdagents.scoring.statistics import pass_at, pass_hat
 from mdagents.settings import RoutedBy, Status
+
+if TYPE_CHECKING:
+    from mdagents.scoring.positions import PositionBias
+
+
+@dataclass(frozen=True, slots=True)
+class EpochAccuracy:
+    """What one epoch got right."""
+
+    n: int
+    correct: int
+    accuracy: float
+    accuracy_low: float
+    """Lower end of Wilson's 95 % interval."""
+    accuracy_high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +36,17 @@ class Repeats:
 
     epochs: int
     questions: int
+    pass_at: dict[int, float | None]
+    """k -> chance that at least one of k answers is right, for k = 1 to `epochs`."""
     pass_hat: dict[int, float | None]
-    """k -> chance that k answers in a row are all right, for k = 1 to `epochs`."""
+    """k -> chance that k answers in a row are all right, likewise."""
     majority: float
     """Accuracy of a vote of the epochs. Ties are broken by a fair draw: a right letter among two
     counts half."""
+    by_epoch: dict[int, EpochAccuracy]
+    """Epoch, from 1 -> its accuracy on these questions."""
+    position_bias: PositionBias | None
+    """None where the epochs showed the options in one order, or it is not known."""
 
 
 def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
@@ -30,16 +54,35 @@ def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
     epochs = max(right_by_question(rows)[1], default=0)
     if epochs < 2:
         return None
+    from mdagents.scoring.positions import position_bias  # loads numpy: only when needed
+
     questions = by_question(rows)
     complete = [answers for answers in questions if len(answers) == epochs]
     right = [correct_answers(answers) for answers in complete]
     trials = [epochs] * len(complete)
+    ks = range(1, epochs + 1)
     return Repeats(
         epochs=epochs,
         questions=len(complete),
-        pass_hat={k: pass_hat(right, trials, k) for k in range(1, epochs + 1)},
+        pass_at={k: pass_at(right, trials, k) for k in ks},
+        pass_hat={k: pass_hat(right, trials, k) for k in ks},
         majority=sum(_vote(answers) for answers in complete) / len(complete),
+        by_epoch={answers[0].epoch: _accuracy(answers) for answers in zip(*complete, strict=True)},
+        position_bias=position_bias(complete),
     )
+
+
+def _by_epoch(questions: Sequence[Sequence[ScoredRow]]) -> dict[int, EpochAccuracy]:
+    epochs: dict[int, list[ScoredRow]] = {}
+    for row in chain.from_iterable(questions):
+        epochs.setdefault(row.epoch, []).append(row)
+    return {epoch: _accuracy(rows) for epoch, rows in sorted(epochs.items())}
+
+
+def _accuracy(rows: Sequence[ScoredRow]) -> EpochAccuracy:
+    n, correct = len(rows), correct_answers(rows)
+    low, high = wilson(correct, n) or (0.0, 1.0)
+    return EpochAccuracy(n, correct, correct / n, low, high)
 
 
 def routing_stability(rows: Sequence[ScoredRow]) -> float | None:

@@ -31,6 +31,7 @@ from mdagents.scoring.group import (
     scored,
 )
 from mdagents.scoring.repeats import Repeats, repeats, routing_stability
+from mdagents.scoring.repeats_text import repeats_lines, repeats_tables
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import (
@@ -207,6 +208,7 @@ def report_tables(report: Report) -> list[Table]:
     return [
         *group_tables("", groups, has_total=len(groups) > 1),
         *_tables_of_experts(report, list(groups)),
+        *(repeats_tables(report.repeats) if report.repeats is not None else []),
     ]
 
 
@@ -324,7 +326,8 @@ def report_lines(report: Report) -> list[str]:
                 for letter, group in report.accuracy_by_gold_letter.items()
             )
         )
-    lines += _lines_of_repeats(report)
+    if report.repeats is not None:
+        lines += repeats_lines(report.repeats, report.routing_stability)
     detectable = report.minimum_detectable_difference[ALL]
     if detectable is not None and overall.questions >= SMALLEST_FOR_COEFFICIENTS:
         lines.append(
@@ -349,6 +352,7 @@ def _what_is_too_few(report: Report) -> list[str]:
         where = ""
         coefficients = ["kappa", "calibration", "accuracy by letter", "detectable difference"]
         coefficients += ["what the panel added"] if report.agreement[ALL].n else []
+        coefficients += ["places"] if report.repeats and report.repeats.position_bias else []
     else:
         where = " at some levels"
         coefficients = [
@@ -369,19 +373,3 @@ def _first_and_last(first: float | None, last: float | None, form: str, n: int) 
         return UNKNOWN
     texts = number(first, form), number(last, form)
     return texts[0] if texts[0] == texts[1] else " to ".join(texts)
-
-
-def _lines_of_repeats(report: Report) -> list[str]:
-    figures = report.repeats
-    if figures is None:
-        return []
-    what = f"{figures.questions} questions in {figures.epochs} epochs"
-    if figures.questions < SMALLEST_FOR_RATES:
-        return [f"{what}: too few for their reliability"]
-    chances = ", ".join(f"{k} {percent(chance)}" for k, chance in figures.pass_hat.items())
-    lines = [
-        f"{what}: right k times in a row: {chances}; majority vote {percent(figures.majority)}"
-    ]
-    if report.routing_stability is not None:
-        lines.append(f"routed the same in all epochs: {percent(report.routing_stability)}")
-    return lines

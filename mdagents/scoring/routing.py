@@ -65,12 +65,10 @@ def make_router_report(
         None unless exactly one of the runs was routed and at least two others were forced, each to
         a level of its own.
     """
-    roles = [_role(rows) for rows in shared]
-    forced = [role for role in roles if role in set(Difficulty)]
-    if roles.count(ROUTER) != 1 or len(forced) < 2 or len(forced) > len(set(forced)):
+    found = routed_and_forced(shared)
+    if found is None:
         return None
-    places = {str(level): roles.index(level) for level in Difficulty if level in forced}
-    router = roles.index(ROUTER)
+    router, places = found
     always = {level: shared[place] for level, place in places.items()}
     return RouterReport(
         router=router + 1,
@@ -79,6 +77,58 @@ def make_router_report(
         by_routed_level=_by_routed_level(shared[router], always),
         same_models=_same_models(runs[place] for place in (router, *places.values())),
     )
+
+
+def routed_and_forced(
+    shared: Sequence[Sequence[ScoredRow]],
+) -> tuple[int, dict[str, int]] | None:
+    """Return the place of the routed run, and level -> place of the run that was forced to it.
+
+    Args:
+        shared: For each run its rows of the same questions, in the same order.
+
+    Returns:
+        None as for `make_router_report`.
+    """
+    roles = [_role(rows) for rows in shared]
+    forced = [role for role in roles if role in set(Difficulty)]
+    if roles.count(ROUTER) != 1 or len(forced) < 2 or len(forced) > len(set(forced)):
+        return None
+    return roles.index(ROUTER), {
+        str(level): roles.index(level) for level in Difficulty if level in forced
+    }
+
+
+def replayed(
+    routed: Sequence[ScoredRow], always: Mapping[str, Sequence[ScoredRow]]
+) -> list[ScoredRow] | None:
+    """Return the answers of the forced runs at the levels that the router chose.
+
+    Args:
+        routed: Rows of the routed run.
+        always: Level -> rows of the run that was forced to it, for the same questions in the same
+            order.
+
+    Returns:
+        None where the router chose a level that no run was forced to.
+    """
+    if not all(row.difficulty in always for row in routed):
+        return None
+    return [always[row.difficulty][place] for place, row in enumerate(routed)]
+
+
+def oracle(runs: Sequence[Sequence[ScoredRow]]) -> list[ScoredRow]:
+    """Return for each question the rows of the run that did best on it, the cheapest of equals.
+
+    Args:
+        runs: For each run its rows of the same questions, in the same order.
+    """
+
+    def merit(answers: Sequence[ScoredRow]) -> tuple[int, int]:
+        return correct_answers(answers), -sum(row.total_tokens or 0 for row in answers)
+
+    questions = zip(*(by_question(rows) for rows in runs), strict=True)
+    return [row for candidates in questions for row in max(candidates, key=merit)]
 
 
 def _role(rows: Sequence[ScoredRow]) -> str:
@@ -99,28 +149,18 @@ def _policies(
     routed: Sequence[ScoredRow], always: Mapping[str, Sequence[ScoredRow]]
 ) -> list[Policy]:
     choices = {ROUTER: routed}
-    if all(row.difficulty in always for row in routed):
-        choices[REPLAYED] = [always[row.difficulty][place] for place, row in enumerate(routed)]
+    if (as_routed := replayed(routed, always)) is not None:
+        choices[REPLAYED] = as_routed
     choices |= {f"always {level}": rows for level, rows in always.items()}
-    oracle = choices[ORACLE] = _oracle(list(always.values()))
-    best = make_group(oracle).correct
+    bound = choices[ORACLE] = oracle(list(always.values()))
+    best = make_group(bound).correct
     policies = []
     for name, rows in choices.items():
         figures = make_group(rows)
-        low, high = difference_interval(rows, oracle)
+        low, high = difference_interval(rows, bound)
         regret = (best - figures.correct) / figures.n
         policies.append(Policy(name, figures, regret, regret_low=low, regret_high=high))
     return policies
-
-
-def _oracle(always: Sequence[Sequence[ScoredRow]]) -> list[ScoredRow]:
-    """Return for each question the rows of the run that did best on it, the cheapest of equals."""
-
-    def merit(answers: Sequence[ScoredRow]) -> tuple[int, int]:
-        return correct_answers(answers), -sum(row.total_tokens or 0 for row in answers)
-
-    questions = zip(*(by_question(rows) for rows in always), strict=True)
-    return [row for candidates in questions for row in max(candidates, key=merit)]
 
 
 def _by_routed_level(

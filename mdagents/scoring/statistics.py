@@ -26,6 +26,9 @@ calibration, accuracy by letter, the difference that can be detected. JSON files
 A convention. One of n questions moves a kappa by up to 1 / (n (1 - agreement by chance)): with four
 options of 30 questions by less than 0.05, of 10 by 0.13."""
 
+SIGNIFICANT = 0.05
+"""Below this p-value a difference is said to be shown."""
+
 _Z80 = 0.8416212335729143  # 80 % quantile
 
 
@@ -107,6 +110,24 @@ def pass_hat(right: Sequence[int], trials: Sequence[int], k: int) -> float | Non
         math.comb(c, k) / math.comb(n, k) for c, n in zip(right, trials, strict=True) if n >= k
     ]
     return sum(chances) / len(chances) if chances else None
+
+
+def pass_at(right: Sequence[int], trials: Sequence[int], k: int) -> float | None:
+    """Compute pass@k: the chance that at least one of k answers to a question is right.
+
+    Args:
+        right: Right answers to each question.
+        trials: Answers to each question; those with fewer than k are left out.
+        k: 1 or more.
+
+    Returns:
+        The mean over questions of 1 - C(trials - right, k) / C(trials, k), which is unbiased; None
+        when none has k answers.
+
+    Source: Chen et al. (2021), arXiv 2107.03374, section 2.1.
+    """
+    none_right = pass_hat([n - c for c, n in zip(right, trials, strict=True)], trials, k)
+    return None if none_right is None else 1 - none_right
 
 
 def pairwise_agreement(ratings: Sequence[Sequence[str]]) -> float | None:

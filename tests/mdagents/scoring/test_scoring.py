@@ -20,11 +20,21 @@ from mdagents.scoring.compare import ComparedRun, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.group import Group, Proportion
 from mdagents.scoring.pairs import Flip, Pair
-from mdagents.scoring.repeats import Repeats
+from mdagents.scoring.positions import Place, PositionBias
+from mdagents.scoring.repeats import EpochAccuracy, Repeats
 from mdagents.scoring.report import Report, make_report, render_report
 from mdagents.scoring.routing import Policy, RouterReport
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.scoring.statistics import Calibration, CalibrationBin
+from mdagents.scoring.what_if import (
+    Choice,
+    Coin,
+    Curve,
+    Difference,
+    FamilyOutcome,
+    Reached,
+    WhatIf,
+)
 from tests.conftest import REPOSITORY
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
@@ -373,6 +383,12 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert figures.pass_hat[1] == 0.5
     assert figures.pass_hat[2] == pytest.approx((1 + 1 / 6 + 1 / 6) / 4)
     assert figures.pass_hat[4] == 1 / 4
+    assert figures.pass_at[1] == 0.5
+    assert figures.pass_at[2] == pytest.approx((1 + 5 / 6 + 5 / 6) / 4)
+    assert figures.pass_at[4] == 3 / 4
+    right = {epoch: (of.correct, of.n) for epoch, of in figures.by_epoch.items()}
+    assert right == {1: (3, 4), 2: (3, 4), 3: (1, 4), 4: (1, 4)}
+    assert figures.position_bias is None, "the orders are not in the records"
     assert figures.majority == (1 + 1 / 2 + 1 + 0) / 4
     assert report.routing_stability == 3 / 4
     assert "4 questions in 4 epochs: too few" in render_report(report)
@@ -383,7 +399,9 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     ]
     text = " ".join(render_report(make_report(read_output(write(copies)))).split())
     assert "12 questions in 4 epochs" in text
-    assert "4 25.0%; majority vote 62.5%" in text
+    assert "| 4 answers | 75.0% | 25.0% |" in text
+    assert "| 1 | 9 of 12 | 75.0% (46.8 – 91.1) |" in text
+    assert "majority vote of the epochs: 62.5%" in text
     assert "routed the same in all epochs: 75.0%" in text
 
 
@@ -478,6 +496,8 @@ def test_every_figure_is_described() -> None:
     page = (REPOSITORY / "docs" / "scoring.md").read_text(encoding="utf-8")
     described = set(re.findall(r"`([a-z_0-9]+)`", page))
     tables = (Report, Group, Proportion, Repeats, Calibration, CalibrationBin, Agreement,
-              Comparison, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures)  # fmt: skip
+              Comparison, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures,
+              EpochAccuracy, PositionBias, Place, WhatIf, FamilyOutcome, Reached, Curve, Choice,
+              Difference, Coin)  # fmt: skip
     figures = {name for table in tables for name in table.__slots__}
     assert figures <= described, f"docs/scoring.md does not name {sorted(figures - described)}"

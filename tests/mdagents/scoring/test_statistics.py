@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from mdagents.scoring.statistics import (
     mcnemar_exact,
     minimum_detectable_difference,
     pairwise_agreement,
+    pass_at,
     pass_hat,
 )
 
@@ -139,6 +141,23 @@ def test_the_detectable_difference_falls_with_n_and_is_none_for_next_to_nothing(
 
 
 # --- Epochs -------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=4),
+    st.integers(1, 6),
+)
+def test_pass_at_and_pass_hat_are_means_over_all_choices_of_k_answers(
+    questions: list[list[bool]], k: int
+) -> None:
+    right, trials = [sum(answers) for answers in questions], list(map(len, questions))
+    choices = [list(combinations(of, k)) for of in questions if len(of) >= k]
+    for figure, holds in ((pass_at, any), (pass_hat, all)):
+        if not choices:
+            assert figure(right, trials, k) is None
+            continue
+        shares = [sum(map(holds, of)) / len(of) for of in choices]
+        assert figure(right, trials, k) == close(sum(shares) / len(shares))
 
 
 def test_pass_hat_by_hand() -> None:

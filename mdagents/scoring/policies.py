@@ -1,0 +1,253 @@
+"""The policies that runs of the same questions allow: whose answer is taken, and what is paid.
+
+Nothing is asked again: a policy takes answers that were recorded, and pays the tokens of every run
+that it would have asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations, permutations
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infra.errors import ConfigError
+from mdagents.scoring.group import by_question
+from mdagents.scoring.routing import REPLAYED, oracle, replayed, routed_and_forced
+from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.scored_row import ScoredRow
+from mdagents.settings import Status
+
+THRESHOLDS = tuple(step / 20 for step in range(21))
+"""Agreements from which on an answer is taken: 0, 0.05 … 1."""
+
+_ROUNDING = 1e-9  # 2/3 of a confidence of 0.9 is 0.6, whatever binary fractions make of it
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+class Kind(StrEnum):
+    """The families of policies, in the order in which equally good ones are preferred."""
+
+    ALWAYS = "always"
+    """One run answers everything."""
+    REPLAYED = "router replayed"
+    """The levels that a router chose, with the answers of the runs forced to them. What the
+    router's own call took is not known apart and not in it."""
+    AGREEMENT = "agreement"
+    """The answer of a run whose experts agree and are sure enough, else that of a dearer one."""
+    TWO_AGREE = "two agree"
+    """The letter that two runs agree on, else that of a dearer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What runs answered to the same questions, as arrays.
+
+    Answers stand by question, those of its epochs together; the questions are sorted by id.
+    """
+
+    names: tuple[str, ...]
+    """What the runs are called."""
+    rows: tuple[tuple[ScoredRow, ...], ...]
+    """Of each run, in the order of the answers."""
+    starts: NDArray[np.int64]
+    """Where the answers to each question begin."""
+    right: NDArray[np.int64]
+    """[run, answer]: 1 or 0. No answer is not right."""
+    tokens: NDArray[np.float64]
+    """[run, answer]"""
+    letters: NDArray[np.int64]
+    """[run, answer]: a number for each letter of the data set; -1 without an answer."""
+
+    @classmethod
+    def of(
+        cls, runs: Sequence[RunOutput], names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]
+    ) -> Answers:
+        """Return the answers of runs.
+
+        Args:
+            runs: At least one.
+            names: What they are called.
+            shared: For each its rows of the same questions, in the same order, not empty.
+
+        Raises:
+            ConfigError: The tokens of a run are not known.
+        """
+        order = sorted(range(len(shared[0])), key=lambda place: shared[0][place].item)
+        rows = [tuple([of_run[place] for place in order]) for of_run in shared]
+        for run, of_run in zip(runs, rows, strict=True):
+            if unknown := sum(row.total_tokens is None for row in of_run):
+                raise ConfigError(
+                    f"{run.path} does not hold the tokens of {unknown} of {len(of_run)} answers, "
+                    "so that no policy with it has a price; leave it out of --what-if"
+                )
+        sizes = [len(answers) for answers in by_question(rows[0])]
+        numbers: dict[str, int] = {}
+        return cls(
+            names=tuple(names),
+            rows=tuple(rows),
+            starts=np.cumsum([0, *sizes[:-1]]),
+            right=np.array([[int(row.correct) for row in of_run] for of_run in rows]),
+            tokens=np.array([[float(row.total_tokens or 0) for row in of_run] for of_run in rows]),
+            letters=np.array(
+                [
+                    [
+                        numbers.setdefault(row.source_response, len(numbers))
+                        if row.status == Status.ANSWERED
+                        else -1
+                        for row in of_run
+                    ]
+                    for of_run in rows
+                ]
+            ),
+        )
+
+    def by_question(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Return the sums over the answers to each question: [..., answer] -> [..., question]."""
+        return np.add.reduceat(values, self.starts, axis=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Policies that differ in a threshold alone, or one that has none."""
+
+    kind: Kind
+    name: str
+    thresholds: tuple[float, ...]
+    """Empty for a single policy."""
+    right: NDArray[np.int64]
+    """[policy, question]: right answers, one policy for each threshold."""
+    tokens: NDArray[np.float64]
+    """[policy, question]: tokens of all its answers."""
+
+    def policy_name(self, place: int) -> str:
+        """Return the name of one of the policies."""
+        return f"{self.name}, from {self.thresholds[place]:.2f}" if self.thresholds else self.name
+
+
+def families(answers: Answers) -> list[Family]:
+    """Return all families of policies that the runs allow, in a fixed order.
+
+    The order is by kind and name, so that it does not depend on the order of the runs.
+    """
+    made = [*_always(answers), *_replayed(answers), *_agreement(answers), *_two_agree(answers)]
+    kinds = list(Kind)
+    return sorted(made, key=lambda family: (kinds.index(family.kind), family.name))
+
+
+def oracle_of(answers: Answers) -> Family:
+    """Return the bound that no policy passes: for each question the run that did best."""
+    best = oracle(answers.rows)
+    right = np.array([[int(row.correct) for row in best]])
+    tokens = np.array([[float(row.total_tokens or 0) for row in best]])
+    return _family(answers, Kind.ALWAYS, "oracle", (), right, tokens)
+
+
+def agreement_of(rows: Sequence[ScoredRow]) -> list[float] | None:
+    """Return how far the experts of each row agree on its answer and are sure of it, 0 to 1.
+
+    It is the share of the experts whose last opinion is the answer, times its stated confidence. A
+    run that states no confidence at all has the share alone, one without opinions the confidence
+    alone. A row without an answer, or without what other rows of its run state, has 0.
+
+    Args:
+        rows: Of one run.
+
+    Returns:
+        None where the run states neither opinions nor confidences.
+    """
+    answered = [row for row in rows if row.status == Status.ANSWERED]
+    has_opinions = any(row.last_opinions for row in answered)
+    has_confidence = any(row.confidence is not None for row in answered)
+    if not (has_opinions or has_confidence):
+        return None
+
+    def of(row: ScoredRow) -> float:
+        if row.status != Status.ANSWERED:
+            return 0.0
+        held = row.last_opinions
+        share = held.count(row.response) / len(held) if held else float(not has_opinions)
+        return share * (row.confidence or 0.0) if has_confidence else share
+
+    return list(map(of, rows))
+
+
+def _family(
+    answers: Answers,
+    kind: Kind,
+    name: str,
+    thresholds: tuple[float, ...],
+    right: NDArray[np.int64],
+    tokens: NDArray[np.float64],
+) -> Family:
+    """Return a family from its answers, [policy, answer]."""
+    by_question = answers.by_question
+    return Family(kind, name, thresholds, by_question(right), by_question(tokens))
+
+
+def _always(answers: Answers) -> Iterator[Family]:
+    for place, name in enumerate(answers.names):
+        one = slice(place, place + 1)
+        yield _family(
+            answers, Kind.ALWAYS, f"always {name}", (), answers.right[one], answers.tokens[one]
+        )
+
+
+def _replayed(answers: Answers) -> Iterator[Family]:
+    found = routed_and_forced(answers.rows)
+    if found is None:
+        return
+    router, forced = found
+    rows = replayed(
+        answers.rows[router], {level: answers.rows[place] for level, place in forced.items()}
+    )
+    if rows is not None:
+        right = np.array([[int(row.correct) for row in rows]])
+        tokens = np.array([[float(row.total_tokens or 0) for row in rows]])
+        name = f"{REPLAYED} ({answers.names[router]})"
+        yield _family(answers, Kind.REPLAYED, name, (), right, tokens)
+
+
+def _agreement(answers: Answers) -> Iterator[Family]:
+    agreements = [agreement_of(rows) for rows in answers.rows]
+    for first, then in permutations(range(len(answers.names)), 2):
+        agreement = agreements[first]
+        if agreement is None or not _is_cheaper(answers, first, then):
+            continue
+        is_taken = np.array(agreement) >= np.array(THRESHOLDS)[:, np.newaxis] - _ROUNDING
+        yield _family(
+            answers,
+            Kind.AGREEMENT,
+            f"{answers.names[first]}, else {answers.names[then]}",
+            THRESHOLDS,
+            np.where(is_taken, answers.right[first], answers.right[then]),
+            answers.tokens[first] + np.where(is_taken, 0.0, answers.tokens[then]),
+        )
+
+
+def _two_agree(answers: Answers) -> Iterator[Family]:
+    for pair in combinations(range(len(answers.names)), 2):
+        one, other = sorted(pair, key=lambda run: (answers.tokens[run].sum(), answers.names[run]))
+        agree = answers.letters[one] == answers.letters[other]
+        agree &= answers.letters[one] >= 0
+        for then in range(len(answers.names)):
+            if _is_cheaper(answers, one, then) and _is_cheaper(answers, other, then):
+                asked = answers.tokens[one] + answers.tokens[other]
+                yield _family(
+                    answers,
+                    Kind.TWO_AGREE,
+                    f"{answers.names[one]} and {answers.names[other]} agree, "
+                    f"else {answers.names[then]}",
+                    (),
+                    np.where(agree, answers.right[one], answers.right[then])[np.newaxis],
+                    (asked + np.where(agree, 0.0, answers.tokens[then]))[np.newaxis],
+                )
+
+
+def _is_cheaper(answers: Answers, one: int, other: int) -> bool:
+    return bool(answers.tokens[one].sum() < answers.tokens[other].sum())

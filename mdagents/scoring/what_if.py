@@ -1,0 +1,353 @@
+"""What each policy would have reached on recorded runs, without a setting chosen in hindsight."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infra.bootstrap import RESAMPLES, SEED, clustered_bootstrap, paired_bootstrap
+from infra.proportions import Interval
+from mdagents.scoring.compare import notices_of
+from mdagents.scoring.cross_validation import FOLDS, SMALLEST_FOR_A_CHOICE, CrossValidation
+from mdagents.scoring.group import Group, accuracy_interval, make_group, scored
+from mdagents.scoring.items import shared_rows
+from mdagents.scoring.pairs import shows_difference
+from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
+from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.run_names import distinct
+from mdagents.scoring.statistics import mcnemar_exact
+
+HOW = (
+    "thresholds and policies are chosen on nine tenths of the questions, for most right answers, "
+    "and scored on the tenth that is left, ten times: none is picked on the questions that it is "
+    "scored on; the best single run is the best in hindsight, which favours it"
+)
+TOO_FEW = f"too few questions to choose a threshold or a policy (from {SMALLEST_FOR_A_CHOICE})"
+
+_BANDS = 3  # families with a threshold whose curve has a band
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a policy reaches."""
+
+    correct: int
+    accuracy: float
+    accuracy_low: float
+    """Lower end of the 95 % interval, see `accuracy_interval`."""
+    accuracy_high: float
+    tokens_per_question: float
+    """Of all runs that it asks. With several epochs, per answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A family over its thresholds: on all questions, so that its best point is hindsight."""
+
+    thresholds: list[float]
+    accuracy: list[float]
+    tokens_per_question: list[float]
+    band: list[Interval] | None
+    """95 % bootstrap interval of the accuracy at each threshold; None for all but the families
+    that cross-validation finds best."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyOutcome:
+    """A family of policies, by itself."""
+
+    kind: Kind
+    name: str
+    reached: Reached | None
+    """With the threshold of each fold chosen on the others. None: too few questions to choose."""
+    threshold: float | None
+    """The one that is best on all questions: what one would use on new ones."""
+    curve: Curve | None
+    """None without a threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A policy minus a run, on the same questions."""
+
+    difference: float
+    """In accuracy."""
+    low: float
+    """Lower end of the 95 % interval, from the paired bootstrap over questions."""
+    high: float
+    mcnemar_p: float
+    """Two-sided, exact."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether interval and p agree that there is one, as for a pair of runs."""
+        return shows_difference(self.low, self.high, self.mcnemar_p)
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """The coin between two runs that takes as many tokens as a policy: the best, in hindsight."""
+
+    cheaper: str
+    """Name of a run."""
+    dearer: str
+    """The same one where a single run takes as many tokens, or none is as dear as the policy."""
+    share_of_dearer: float
+    accuracy: float
+    difference: float
+    """The policy's accuracy minus this one's."""
+    low: float
+    """Lower end of the 95 % interval, from the paired bootstrap with the share held fixed."""
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What cross-validation chooses among all policies."""
+
+    reached: Reached
+    in_folds: dict[str, int]
+    """Family -> folds for which it was best on the others, the most frequent first."""
+    in_hindsight: str
+    """The policy that is best on all questions."""
+    beside_best_run: Difference
+    beside_coin: Coin
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What `what_if_….json` holds."""
+
+    questions: int
+    answers: int
+    """Answers of each run: `questions` times epochs."""
+    left_out: dict[str, int]
+    """Run -> its scored questions that others lack."""
+    folds: int
+    """0: too few questions to choose."""
+    seed: int
+    """Of folds and bootstrap."""
+    bootstrap_resamples: int
+    how: str
+    """How thresholds and policies were chosen."""
+    notices: list[str]
+    runs: dict[str, Group]
+    """By name."""
+    best_run: str
+    """The run with most right answers, of equals the cheapest: chosen in hindsight."""
+    coin: list[str]
+    """Runs at the corners of the upper hull, the cheapest first: a coin between two neighbours
+    reaches what lies on the line between them, and no coin reaches more."""
+    choice: Choice | None
+    """None: too few questions to choose."""
+    cheapest_as_good: str | None
+    """The family that takes fewest tokens of those with as many right answers as the best run;
+    None when it is that run, or too few questions to choose."""
+    oracle: Reached
+    """For each question the run that did best: a bound, no aim."""
+    families: list[FamilyOutcome]
+    """The most accurate first."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON types."""
+        return asdict(self)
+
+    def outcome(self, family: str) -> FamilyOutcome:
+        """Return the outcome of the family of that name."""
+        return next(outcome for outcome in self.families if outcome.name == family)
+
+
+def what_if(runs: Sequence[RunOutput], *, common: bool = False) -> WhatIf:
+    """Compute what the policies would have reached on the questions that the runs share.
+
+    Args:
+        runs: At least two.
+        common: Whether runs that hold different questions are taken on those that all hold.
+
+    Raises:
+        ConfigError: The runs hold different questions, or the tokens of one are not known.
+    """
+    shared = shared_rows(runs, common=common)
+    names = distinct([run.name for run in runs])
+    scoring = _Scoring(Answers.of(runs, names, shared))
+    outcomes = scoring.outcomes()
+    best = names[scoring.best_run]
+    return WhatIf(
+        questions=len(scoring.sizes),
+        answers=len(shared[0]),
+        left_out={
+            name: len(scored(run.rows)) - len(rows)
+            for name, run, rows in zip(names, runs, shared, strict=True)
+        },
+        folds=FOLDS if scoring.can_choose else 0,
+        seed=SEED,
+        bootstrap_resamples=RESAMPLES,
+        how=HOW if scoring.can_choose else TOO_FEW,
+        notices=notices_of(runs, names),
+        runs={name: make_group(rows) for name, rows in zip(names, shared, strict=True)},
+        best_run=best,
+        coin=[names[run] for run in scoring.corners],
+        choice=scoring.choice() if scoring.can_choose else None,
+        cheapest_as_good=_cheapest(outcomes, f"always {best}") if scoring.can_choose else None,
+        oracle=scoring.oracle(),
+        families=outcomes,
+    )
+
+
+def _cheapest(outcomes: Sequence[FamilyOutcome], best_run: str) -> str | None:
+    reached = {outcome.name: outcome.reached for outcome in outcomes if outcome.reached}
+    as_good = {n: r for n, r in reached.items() if r.correct >= reached[best_run].correct}
+    cheapest = min(as_good, key=lambda name: as_good[name].tokens_per_question)
+    return None if cheapest == best_run else cheapest
+
+
+class _Scoring:
+    """What the policies of some answers reach.
+
+    Args:
+        answers: Of all runs.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._families = families(answers)
+        self._validation = CrossValidation(
+            self._families, [answers.rows[0][start].question_id for start in answers.starts]
+        )
+        self._right_of_runs = answers.by_question(answers.right)
+        self.sizes = answers.by_question(np.ones_like(answers.right[0])).tolist()
+        """Answers to each question."""
+        self.can_choose = len(self.sizes) >= SMALLEST_FOR_A_CHOICE
+        self.corners = _upper_hull(answers)
+        """Runs at the corners of the upper hull, the cheapest first; the last is the best run."""
+
+    @property
+    def best_run(self) -> int:
+        return self.corners[-1]
+
+    def oracle(self) -> Reached:
+        bound = oracle_of(self._answers)
+        return self._reached(bound.right[0], bound.tokens[0])
+
+    def outcomes(self) -> list[FamilyOutcome]:
+        """Return the outcome of each family, the most accurate first and those not known last."""
+        outcomes = list(map(self._outcome, range(len(self._families))))
+        rights = {family.name: family.right for family in self._families}
+        outcomes.sort(key=_merit)
+        best = [o for o in outcomes if o.curve and o.reached][:_BANDS]
+        return [
+            replace(o, curve=replace(o.curve, band=self._band(rights[o.name])))
+            if o in best and o.curve
+            else o
+            for o in outcomes
+        ]
+
+    def choice(self) -> Choice:
+        validation = self._validation
+        chosen = validation.chosen(validation.all)
+        right, tokens = validation.held_out(chosen)
+        reached = self._reached(right, tokens)
+        in_folds = Counter(sorted(validation.family_of(policy).name for policy in chosen))
+        best = self._right_of_runs[self.best_run]
+        worse, better = int((right < best).sum()), int((right > best).sum())
+        return Choice(
+            reached=reached,
+            in_folds=dict(in_folds.most_common()),
+            in_hindsight=validation.name_of(validation.best_in_hindsight(validation.all)),
+            beside_best_run=Difference(
+                float((right - best).sum()) / sum(self.sizes),
+                *self._difference_interval(best, right),
+                mcnemar_exact(worse, better),
+            ),
+            beside_coin=self._coin(right, reached),
+        )
+
+    def _coin(self, right: NDArray[np.int64], reached: Reached) -> Coin:
+        """Return the coin with the policy's tokens, and how far the policy is from it."""
+        n = sum(self.sizes)
+        tokens = self._answers.tokens[self.corners].sum(axis=1) / n
+        # At 1.25 a quarter of the questions goes to the run of corner 2, the others to corner 1.
+        at = float(np.interp(reached.tokens_per_question, tokens, range(len(tokens))))
+        cheaper, dearer = int(at), int(np.ceil(at))
+        share = at - cheaper
+        of_runs = self._right_of_runs[self.corners]
+        mixed = (1 - share) * of_runs[cheaper] + share * of_runs[dearer]
+        accuracy = float(mixed.sum()) / n
+        names = self._answers.names
+        return Coin(
+            names[self.corners[cheaper]],
+            names[self.corners[dearer]],
+            share,
+            accuracy,
+            reached.accuracy - accuracy,
+            *self._difference_interval(mixed, right),
+        )
+
+    def _outcome(self, place: int) -> FamilyOutcome:
+        family, policies = self._families[place], self._validation.of_family(place)
+        chosen = self._validation.chosen(policies)
+        is_known = self.can_choose or not family.thresholds
+        return FamilyOutcome(
+            family.kind,
+            family.name,
+            self._reached(*self._validation.held_out(chosen)) if is_known else None,
+            family.thresholds[self._validation.best_in_hindsight(policies) - policies.start]
+            if family.thresholds
+            else None,
+            self._curve(family) if family.thresholds else None,
+        )
+
+    def _curve(self, family: Family) -> Curve:
+        n = sum(self.sizes)
+        return Curve(
+            list(family.thresholds),
+            (family.right.sum(axis=1) / n).tolist(),
+            (family.tokens.sum(axis=1) / n).tolist(),
+            band=None,
+        )
+
+    def _band(self, right: NDArray[np.int64]) -> list[Interval]:
+        return [clustered_bootstrap(of.tolist(), self.sizes) or (0.0, 1.0) for of in right]
+
+    def _reached(self, right: NDArray[np.int64], tokens: NDArray[np.float64]) -> Reached:
+        """Return what a policy reaches, from right answers and tokens of each question."""
+        low, high = accuracy_interval(right.tolist(), self.sizes)
+        assert low is not None, "there is a question"
+        assert high is not None, "there is a question"
+        n, correct = sum(self.sizes), int(right.sum())
+        return Reached(correct, correct / n, low, high, float(tokens.sum()) / n)
+
+    def _difference_interval(
+        self, first: NDArray[np.int64] | NDArray[np.float64], second: NDArray[np.int64]
+    ) -> Interval:
+        interval = paired_bootstrap(first.tolist(), second.tolist(), self.sizes)
+        assert interval is not None, "there is a question"
+        return interval
+
+
+def _merit(outcome: FamilyOutcome) -> tuple[int, float]:
+    reached = outcome.reached
+    return (1, 0.0) if reached is None else (-reached.correct, reached.tokens_per_question)
+
+
+def _upper_hull(answers: Answers) -> list[int]:
+    """Return the runs that no coin between two others beats, the cheapest first."""
+    right, tokens = answers.right.sum(axis=1), answers.tokens.sum(axis=1)
+
+    def slope(first: int, second: int) -> float:
+        return float((right[second] - right[first]) / (tokens[second] - tokens[first]))
+
+    corners: list[int] = []
+    for run in sorted(
+        range(len(right)), key=lambda run: (tokens[run], -right[run], answers.names[run])
+    ):
+        if corners and right[run] <= right[corners[-1]]:
+            continue
+        while len(corners) > 1 and slope(corners[-2], run) >= slope(*corners[-2:]):
+            corners.pop()
+        corners.append(run)
+    return corners

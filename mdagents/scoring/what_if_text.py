@@ -1,0 +1,229 @@
+"""Policies that could have been, as tables and sentences: what is shown, and what is not."""
+
+from __future__ import annotations
+
+from mdagents.scoring.formatting import (
+    Table,
+    interval,
+    number,
+    p_equation,
+    percent,
+    points,
+    with_minus,
+    wrapped,
+)
+from mdagents.scoring.policies import Kind
+from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell
+from mdagents.scoring.routing import ORACLE
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
+from mdagents.scoring.what_if import TOO_FEW, Choice, FamilyOutcome, Reached, WhatIf
+
+_ON_SCREEN = 8  # families
+_FOLDS_NAMED = 3
+
+
+def render_what_if(what_if: WhatIf) -> str:
+    """Return tables and sentences as text for a terminal."""
+    return "\n".join(
+        [
+            *(table.as_text() for table in what_if_tables(what_if, _ON_SCREEN)),
+            *map(wrapped, [*verdicts(what_if), *what_if_lines(what_if, _ON_SCREEN)]),
+            *(wrapped(f"NOTE: {notice}") for notice in what_if_notices(what_if)),
+        ]
+    )
+
+
+def headline(what_if: WhatIf) -> str:
+    """Return the verdict in a few words."""
+    choice = what_if.choice
+    if choice is None:
+        return TOO_FEW
+    best = f"always {what_if.best_run}"
+    if choice.beside_best_run.is_shown and choice.beside_best_run.difference > 0:
+        return f"{_label(choice)} is better than {best}"
+    return f"no policy is shown to be better than {best}"
+
+
+def verdicts(what_if: WhatIf) -> list[str]:
+    """Return what is shown: against the best run, against a coin, and what could be saved."""
+    choice = what_if.choice
+    if choice is None:
+        return [TOO_FEW]
+    best = what_if.runs[what_if.best_run]
+    named = (
+        f"always {what_if.best_run} ({points(best.accuracy)} % at "
+        f"{best.tokens_per_question or 0:,.0f} tokens a question)"
+    )
+    if list(choice.in_folds) == [f"always {what_if.best_run}"]:
+        first = f"No policy is shown to be better than {named}: cross-validation chooses it itself."
+        return [first, _saving(what_if)]
+    difference, reached = choice.beside_best_run, choice.reached
+    figures = (
+        f"{points(reached.accuracy)} % "
+        f"({_apart(difference.difference, difference.low, difference.high)}, "
+        f"McNemar {p_equation(difference.mcnemar_p)}) at {reached.tokens_per_question:,.0f}"
+    )
+    if difference.is_shown and difference.difference > 0:
+        first = (
+            f"{_label(choice)}, chosen by cross-validation, is better than {named}: it reaches "
+            f"{figures}."
+        )
+    else:
+        first = (
+            f"No policy is shown to be better than {named}. The one that cross-validation "
+            f"chooses, {_label(choice)}, reaches {figures}."
+        )
+    return [first, *_beside_coin(what_if, choice), _saving(what_if)]
+
+
+def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
+    """Return how it was computed, and what is left out.
+
+    Args:
+        what_if: What is shown.
+        shown: How many families the table has.
+    """
+    lines = [what_if.how] if what_if.choice else []
+    if what_if.choice:
+        lines.append(
+            f"best on all questions, in hindsight: «{what_if.choice.in_hindsight}»; so are the "
+            "thresholds in the table, which are for new questions"
+        )
+    lines.append("the oracle knows the outcome; part of its lead is luck: a bound, and no aim")
+    more = len(_of_several(what_if)) - shown
+    if more > 0:
+        lines.append(f"{more} further families of policies are in the JSON file")
+    return lines
+
+
+def what_if_notices(what_if: WhatIf) -> list[str]:
+    """Return what a reader must know before reading the figures."""
+    left_out = [f"{count} of {name}" for name, count in what_if.left_out.items() if count]
+    if not left_out:
+        return what_if.notices
+    return [
+        f"only the {what_if.questions} questions that all runs hold are taken; "
+        f"left out: {', '.join(left_out)}",
+        *what_if.notices,
+    ]
+
+
+def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
+    """Return figures of the runs, of the best families, and of what they are to be held against.
+
+    Args:
+        what_if: What is shown.
+        shown: How many families at most.
+    """
+    headings = [ACCURACY, COST_COLUMNS[0]]
+    runs = [
+        [name, accuracy_cell(group), f"{group.tokens_per_question or 0:,.0f}"]
+        for name, group in what_if.runs.items()
+    ]
+    families = [
+        [outcome.name, *_cells(what_if, outcome.reached), number(outcome.threshold, ".2f")]
+        for outcome in _of_several(what_if)[:shown]
+        if outcome.reached
+    ]
+    bounds = [[ORACLE, *_cells(what_if, what_if.oracle)]]
+    choice = what_if.choice
+    if choice is not None:
+        coin = choice.beside_coin
+        bounds = [
+            ["chosen by cross-validation", *_cells(what_if, choice.reached)],
+            [
+                f"coin: {coin.cheaper} or {coin.dearer}"
+                if coin.cheaper != coin.dearer
+                else f"always {coin.cheaper}",
+                f"{points(coin.accuracy)}%",
+                "as many",
+            ],
+            *bounds,
+        ]
+    return [
+        Table(["run", *headings], runs),
+        *(
+            [
+                Table(
+                    ["policy", *headings, "threshold"],
+                    families,
+                    title="policies of several runs, thresholds by cross-validation",
+                )
+            ]
+            if families
+            else []
+        ),
+        Table(["", *headings], bounds),
+    ]
+
+
+def _of_several(what_if: WhatIf) -> list[FamilyOutcome]:
+    """Return the families that ask several runs, as far as what they reach is known."""
+    return [
+        outcome
+        for outcome in what_if.families
+        if outcome.kind is not Kind.ALWAYS and outcome.reached
+    ]
+
+
+def _cells(what_if: WhatIf, reached: Reached) -> list[str]:
+    ends = interval(reached.accuracy_low, reached.accuracy_high)
+    accuracy = (
+        f"{reached.correct} of {what_if.answers} right"
+        if what_if.questions < SMALLEST_FOR_RATES
+        else f"{percent(reached.accuracy)} ({ends})"
+    )
+    return [accuracy, f"{reached.tokens_per_question:,.0f}"]
+
+
+def _label(choice: Choice) -> str:
+    """Return the family that cross-validation chooses; of several, in how many folds each."""
+    families = list(choice.in_folds.items())
+    if len(families) == 1:
+        return f"«{families[0][0]}»"
+    named = [f"«{name}» in {folds}" for name, folds in families[:_FOLDS_NAMED]]
+    others = sum(folds for _, folds in families[_FOLDS_NAMED:])
+    parts = [*named, *([f"others in {others}"] if others else [])]
+    return f"{', '.join(parts)} of {sum(choice.in_folds.values())} folds"
+
+
+def _apart(difference: float, low: float, high: float) -> str:
+    return with_minus(
+        f"{points(difference, '+.1f')} points, 95 % interval {points(low, '+.1f')} to "
+        f"{points(high, '+.1f')}"
+    )
+
+
+def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
+    """Return how far the choice is from a coin; none where the coin is the best run itself."""
+    coin = choice.beside_coin
+    if coin.cheaper == coin.dearer == what_if.best_run:
+        return []
+    rival = (
+        f"always {coin.cheaper}"
+        if coin.cheaper == coin.dearer
+        else f"a coin that sends {points(coin.share_of_dearer, '.0f')} % of the questions to "
+        f"{coin.dearer} and the others to {coin.cheaper}"
+    )
+    verdict = "is better than that" if coin.low > 0 else "is not shown to be better than that"
+    return [
+        f"At the same tokens {rival} reaches {points(coin.accuracy)} %: the choice {verdict} "
+        f"({_apart(coin.difference, coin.low, coin.high)}, the coin held fixed)."
+    ]
+
+
+def _saving(what_if: WhatIf) -> str:
+    best = f"always {what_if.best_run}"
+    if what_if.cheapest_as_good is None:
+        return f"No policy with as many right answers takes fewer tokens than {best}."
+    reached = what_if.outcome(what_if.cheapest_as_good).reached
+    of_best = what_if.outcome(best).reached
+    assert reached is not None, "it was chosen by what it reaches"
+    assert of_best is not None, "a single run needs no choice"
+    saved = 1 - reached.tokens_per_question / of_best.tokens_per_question
+    return (
+        f"Of the policies with as many right answers as {best}, «{what_if.cheapest_as_good}» takes "
+        f"fewest tokens: {points(reached.accuracy)} % at {reached.tokens_per_question:,.0f}, "
+        f"{points(saved, '.0f')} % fewer. That is the cheapest of {len(what_if.families)} in "
+        "hindsight, and no difference shown is not equality."
+    )
