@@ -19,7 +19,7 @@ from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, present
 
-_CHARACTERS_A_SECOND = 3_000  # of medical English, on one core (docs/performance.md)
+_CHARACTERS_A_SECOND = 2_700  # of medical English, on one core (docs/performance.md)
 _IS_LONG = 10  # seconds after which a user would wonder
 
 
