@@ -19,7 +19,7 @@ from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, present
 
-_CHARACTERS_A_SECOND = 3_000  # of medical English, on one core (docs/performance.md)
+_CHARACTERS_A_SECOND = 2_700  # of medical English, on one core (docs/performance.md)
 _IS_LONG = 10  # seconds after which a user would wonder
 
 
@@ -109,7 +109,7 @@ class Neighbours:
 
     async def _ready(self) -> Vectors:
         if self._vectors is None:
-            self._vectors = self._kept()
+            self._vectors = await asyncio.to_thread(self._kept)
         if self._vectors is None:
             texts = await asyncio.to_thread(self._texts)
             seconds = sum(map(len, texts)) / _CHARACTERS_A_SECOND
@@ -139,7 +139,7 @@ class Neighbours:
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
             async with AsyncFileLock(lock, poll_interval=0.5):
-                if (kept := self._kept()) is not None:
+                if (kept := await asyncio.to_thread(self._kept)) is not None:
                     return kept  # another process was faster
                 with whole_file(self._path) as file:  # at first, lest an hour's work be lost
                     rows = [
@@ -147,7 +147,7 @@ class Neighbours:
                         for text in texts
                     ]
                     vectors = np.concatenate(rows).astype(np.float32)
-                    np.save(file, vectors, allow_pickle=False)
+                    await finished(asyncio.to_thread(np.save, file, vectors))
                     return vectors
         except OSError as error:
             raise ConfigError(

@@ -100,7 +100,7 @@ class Library:
         self._trying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def prepare(self) -> None:
-        """Embed the train split if that was never done: an hour for 10,000 long questions.
+        """Embed the train split if that was never done: 45 min for 10,000 long questions.
 
         Raises:
             ConfigError: The cache folder cannot be written, or the train split was changed.

@@ -204,7 +204,7 @@ def test_a_long_wait_is_announced_and_a_short_one_is_not() -> None:
     prepare(train, embedder, say)
     prepare(train, embedder, say)
     (line,) = said
-    assert "the 8 questions of data/mine/train.jsonl, once: about 3 min" in line
+    assert "the 8 questions of data/mine/train.jsonl, once: about 4 min" in line
 
 
 def test_without_an_embedder_one_line_says_so() -> None:

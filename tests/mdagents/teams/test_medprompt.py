@@ -116,6 +116,8 @@ def another(case: Case, number: int) -> Case:
 async def test_calls_and_depth(provider: FakeProvider, case: Case) -> None:
     solves(provider)
     examples = library()
+    await examples.prepare()
+    assert provider.calls == [], "it embeds, and asks no model"
     provider.latency = 0.02
     await solve(case, examples)
     assert len(provider.calls) == 5 + 5
