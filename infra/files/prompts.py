@@ -41,6 +41,10 @@ class PromptFiles:
             template = self._templates[name] = Template(text)
         return template
 
+    def below(self, name: str) -> PromptFiles:
+        """Return the prompts of a folder in this one; none, if it is not there."""
+        return PromptFiles(self._folder / name)
+
     @cached_property
     def hashes(self) -> dict[str, str]:
         """File name -> first 16 hex digits of its SHA-256, for the identity of a run."""

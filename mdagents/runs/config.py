@@ -462,7 +462,7 @@ class RunConfig(BaseModel):
             "method": self.method_name,
             "team": asdict(self.team),
             "skip": self.skip,
-            "prompts": prompt_hashes(with_exaid=self.exaid_policy is not None),
+            "prompts": prompt_hashes(self.method, with_exaid=self.exaid_policy is not None),
             "exaid": self.exaid_policy,
         }
         # What earlier versions did not have is there only where it counts: their runs go on.

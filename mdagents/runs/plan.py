@@ -185,7 +185,7 @@ def make_manifest(
         items_hash=items_hash,
         exemplars_sha256=exemplars,
         method_sha256=source,
-        prompt_hashes=prompt_hashes(with_exaid=config.exaid_policy is not None),
+        prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),
         git_revision=_git_revision(),
         package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp"),
         invocations=[Invocation(started_at=clock.timestamp())],

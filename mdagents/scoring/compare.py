@@ -10,7 +10,7 @@ from itertools import combinations
 from infra.bootstrap import RESAMPLES, SEED
 from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, make_group, scored
-from mdagents.scoring.items import shared_rows
+from mdagents.scoring.items import other_ids, shared_rows
 from mdagents.scoring.pairs import Pair, make_pair
 from mdagents.scoring.routing import RouterReport, make_router_report
 from mdagents.scoring.rows import RunOutput
@@ -80,27 +80,31 @@ def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
         answers=len(shared[0]),
         bootstrap_seed=SEED,
         bootstrap_resamples=RESAMPLES,
-        notices=notices_of(runs, [f"run {number}" for number in range(1, len(runs) + 1)]),
+        notices=notices_of(runs, [f"run {number}" for number in range(1, len(runs) + 1)], shared),
         runs=_compared_runs(runs, shared),
         pairs=pairs,
         router=make_router_report(runs, shared),
     )
 
 
-def notices_of(runs: Sequence[RunOutput], names: Sequence[str]) -> list[str]:
-    """Return the notices of the runs, those that all share without a name.
+def notices_of(
+    runs: Sequence[RunOutput], names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]
+) -> list[str]:
+    """Return the notices of the runs, those that all have without a name.
 
     Args:
         runs: At least one.
         names: What they are called.
+        shared: For each its rows of the same questions, in the same order.
     """
-    shared = [notice for notice in runs[0].notices if all(notice in r.notices for r in runs)]
-    return shared + [
+    of_all = [notice for notice in runs[0].notices if all(notice in r.notices for r in runs)]
+    of_single = [
         f"{name}: {notice}"
         for name, run in zip(names, runs, strict=True)
         for notice in run.notices
-        if notice not in shared
+        if notice not in of_all
     ]
+    return [*of_all, *of_single, *other_ids(names, shared)]
 
 
 def _compared_runs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from infra.files.text import well_formed
@@ -16,6 +16,8 @@ _IN_ONE_TEXT = re.compile(r"\(([A-J])\)\s*(.*?)\s*(?=\([A-J]\)|$)", re.DOTALL)
 
 _ODD_SPACE = ("  ", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
 """White space of ASCII except a single blank."""
+
+_OPTIONS = "Options:"
 
 _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may not be finite
 
@@ -129,18 +131,29 @@ def opinions_of(
     return tuple(first.values()), tuple(last.values())
 
 
-def content_digest(question: Any, texts: Iterable[str], gold: str) -> int:
+def content_digest(question: str, texts: Collection[str], gold: str) -> int:
     """Return a question's digest, independent of its options' order; differs between processes.
 
     Args:
-        question: Its text; any other type counts as no text.
+        question: Its text, with or without the options at its end.
         texts: Of its options.
         gold: Text of the right one.
     """
-    text = question if isinstance(question, str) else ""
-    if not text.isascii() or any(map(text.__contains__, _ODD_SPACE)):
-        text = " ".join(text.split())
-    return hash((text.strip(), *sorted(texts), gold))
+    if not question.isascii() or any(map(question.__contains__, _ODD_SPACE)):
+        question = " ".join(question.split())
+    if _OPTIONS in question:
+        question = _without_options(question, texts)
+    return hash((question.strip(), *sorted(texts), gold))
+
+
+def _without_options(question: str, texts: Collection[str]) -> str:
+    """Return a question without a list of all its options at the end, as MDAgents writes it."""
+    before, _, listed = question.rpartition(_OPTIONS)
+    for text in sorted(texts, key=len, reverse=True):
+        if (at := listed.find(" ".join(text.split()))) < 0:
+            return question
+        listed = f"{listed[:at]} {listed[at + len(text) :]}"
+    return before if _LETTERS.issuperset(re.findall(r"\w+", listed)) else question
 
 
 def response_text(response: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from infra.errors import ConfigError
@@ -17,7 +18,9 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     """Return the scored rows of each run for the same items, in the same order.
 
     An item is the same when question, options and right option are, in whatever order the options
-    were shown. A question that a run skipped is not among its items.
+    were shown, and whatever its id: programs number the same questions differently. Where a run
+    holds the same question twice, ids tell which is which. A question that a run skipped is not
+    among its items.
 
     Args:
         runs: At least two.
@@ -29,10 +32,12 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     Raises:
         ConfigError: The items differ (the message says how), or none is shared.
     """
-    by_item = [{row.item: row for row in scored(run.rows)} for run in runs]
+    rows_of = [scored(run.rows) for run in runs]
+    first = {row.item: row for row in rows_of[0]}
+    by_item = [first, *(_named_as_in(first, rows) for rows in rows_of[1:])]
     in_all = [item for item in by_item[0] if all(item in rows for rows in by_item)]
     shared = [item for item in in_all if len({rows[item].content for rows in by_item}) == 1]
-    if not shared or (not common and any(len(rows) > len(shared) for rows in by_item)):
+    if not shared or (not common and any(len(rows) > len(shared) for rows in rows_of)):
         changed = sorted(set(in_all) - set(shared))
         way_out = (
             f"--common compares the {len(shared)} that all runs hold"
@@ -44,6 +49,53 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
             + "; ".join([*_differences(runs, by_item, changed), way_out])
         )
     return [[rows[item] for item in shared] for rows in by_item]
+
+
+def other_ids(names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]) -> list[str]:
+    """Return notices of runs that have other ids for the questions of the first.
+
+    Args:
+        names: What the runs are called.
+        shared: For each its rows of the same items, in the same order.
+    """
+    notices = []
+    for name, rows in zip(names, shared, strict=True):
+        count = sum(
+            row.item != of_first.item for row, of_first in zip(rows, shared[0], strict=True)
+        )
+        if count:
+            notices.append(
+                f"{name}: {count} of {len(rows)} answers have another id than in {names[0]} and "
+                "were matched by question, options and right option"
+            )
+    return notices
+
+
+def _named_as_in(
+    first: Mapping[Item, ScoredRow], rows: Sequence[ScoredRow]
+) -> dict[Item, ScoredRow]:
+    """Return rows by the items of another run, those of a question that it lacks by their own."""
+    item_of = {(row.content, row.epoch): item for item, row in _alone(first.values())}
+    alone = {row.item for _, row in _alone(rows)}
+    named: dict[Item, ScoredRow] = {}
+    unknown = []
+    for row in rows:
+        of_first = first.get(row.item)
+        if of_first is not None and of_first.content == row.content:
+            named[row.item] = row
+        elif row.item in alone and (item := item_of.get((row.content, row.epoch))):
+            named[item] = row
+        else:
+            unknown.append(row)
+    for row in unknown:
+        named.setdefault(row.item, row)
+    return named
+
+
+def _alone(rows: Collection[ScoredRow]) -> list[tuple[Item, ScoredRow]]:
+    """Return the rows whose question is in their epoch once."""
+    counts = Counter((row.content, row.epoch) for row in rows)
+    return [(row.item, row) for row in rows if counts[row.content, row.epoch] == 1]
 
 
 def _differences(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from infra.proportions import wilson
@@ -70,13 +69,6 @@ def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
         by_epoch={answers[0].epoch: _accuracy(answers) for answers in zip(*complete, strict=True)},
         position_bias=position_bias(complete),
     )
-
-
-def _by_epoch(questions: Sequence[Sequence[ScoredRow]]) -> dict[int, EpochAccuracy]:
-    epochs: dict[int, list[ScoredRow]] = {}
-    for row in chain.from_iterable(questions):
-        epochs.setdefault(row.epoch, []).append(row)
-    return {epoch: _accuracy(rows) for epoch, rows in sorted(epochs.items())}
 
 
 def _accuracy(rows: Sequence[ScoredRow]) -> EpochAccuracy:

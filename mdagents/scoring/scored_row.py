@@ -24,6 +24,7 @@ from mdagents.scoring.fields import (
     opinions_of,
     options_of,
     plain,
+    text_of,
     tokens_of,
 )
 from mdagents.settings import Status
@@ -71,7 +72,8 @@ class ScoredRow:
     epoch: int
     """From 1. This field and those below are not columns of the CSV."""
     content: int
-    """Digest of question, options and right option, whatever the order of the options."""
+    """Digest of question (of its id, where the file has no texts), options and right option,
+    whatever the order of the options."""
     options: int
     """How many options the question has; 0 when the file does not hold them."""
     order: str
@@ -164,13 +166,14 @@ def make_row(
     texts = {shown: text.strip() for shown, text in options.items()}
     gold_text = texts.get(label, "")
     right = tuple([shown for shown, text in texts.items() if text == gold_text]) or (label,)
-    content = content_digest(record.get("question"), texts.values(), gold_text)
+    stated_id = id_of(record)
+    content = content_digest(text_of(record, "question") or stated_id, texts.values(), gold_text)
     in_source = object_of(record, "permutation")
     first, last = opinions_of(record, options)
     usage = object_of(record, "token_usage")
     read, written, both = tokens_of(usage)
     return ScoredRow(
-        question_id=naming(id_of(record), content),
+        question_id=naming(stated_id, content),
         label=label,
         response=letter or (PARSE_ERROR_MARK if status == Status.PARSE_ERROR else ""),
         difficulty=_word(record.get("difficulty")),

@@ -187,7 +187,7 @@ def what_if(runs: Sequence[RunOutput], *, common: bool = False) -> WhatIf:
         seed=SEED,
         bootstrap_resamples=RESAMPLES,
         how=HOW if scoring.can_choose else TOO_FEW,
-        notices=notices_of(runs, names),
+        notices=notices_of(runs, names, shared),
         runs={name: make_group(rows) for name, rows in zip(names, shared, strict=True)},
         best_run=best,
         coin=[names[run] for run in scoring.corners],

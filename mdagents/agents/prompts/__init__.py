@@ -1,4 +1,4 @@
-"""The prompts of the benchmark: one text file each."""
+"""The prompts of the benchmark: one text file each, those of a single method in its folder."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from pathlib import Path
 
 from exaid_core import prompts as exaid_prompts
 from infra.files.prompts import PromptFiles
+from mdagents.settings import Method
 
 PROMPTS = PromptFiles(Path(__file__).parent)
 render = PROMPTS.render
 
 
-def prompt_hashes(*, with_exaid: bool) -> dict[str, str]:
-    """Return file name -> hash of every prompt that a run can use."""
+def prompt_hashes(method: str, *, with_exaid: bool) -> dict[str, str]:
+    """Return file name -> hash of every prompt that a run of a method can use."""
     hashes = dict(PROMPTS.hashes)
+    if method in set(Method):
+        own = PROMPTS.below(method).hashes.items()
+        hashes |= {f"{method}/{name}": hash_ for name, hash_ in own}
     if with_exaid:
         hashes |= {f"exaid/{name}": hash_ for name, hash_ in exaid_prompts.PROMPTS.hashes.items()}
     return hashes

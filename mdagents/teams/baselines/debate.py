@@ -24,7 +24,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     """
     debaters = [_debater(case, place, settings) for place in range(settings.debate_experts)]
     stated = await answers_in_rounds(
-        case, question, settings, debaters, again="debate", with_confidence=False
+        case, question, settings, debaters, again="debate/again", with_confidence=False
     )
     return by_majority(stated)
 

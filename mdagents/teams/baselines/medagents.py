@@ -40,7 +40,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         reply = await reporter.ask(task, replies.investigation(words), phase=phase, shared=shared)
         return f"Report:\n{reply.findings}"
 
-    text = await report(render("report", words=words), "report-1", _analyses(stated))
+    text = await report(render("medagents/report", words=words), "report-1", _analyses(stated))
     for round_ in range(1, settings.rounds + 1):
         votes = await _consult(case, experts, text, f"consult-{round_}", settings)
         objections = [
@@ -49,12 +49,12 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         if not objections:
             break
         shared = "\n".join([text, "", "Objections of the experts:", *objections])
-        task = render("revise_report", words=words)
+        task = render("medagents/revise", words=words)
         text = await report(task, f"report-{round_ + 1}", shared)
 
     decider = case.decider("decider", "Decision maker", TeamRole.DECISION)
     verdict = await decider.ask(
-        render("decide_from_report", words=words, letters=letters),
+        render("medagents/decide", words=words, letters=letters),
         replies.verdict(letters, words),
         phase="decide",
         shared=text,
@@ -69,7 +69,7 @@ async def _consult(
     words = settings.investigate_words
 
     async def vote(expert: Agent) -> Consent:
-        task = render("consult", words=words)
+        task = render("medagents/consult", words=words)
         return await expert.ask(task, replies.consent(words), phase=phase, shared=text)
 
     return await case.ask_all(experts, phase, vote, required=False)

@@ -57,7 +57,7 @@ async def solve(
     solved = await library.beside(case)
     orders = _orders(question, case.seed)
     samples = [_sample(case, number, order, solved) for number, order in enumerate(orders)]
-    prompt = "medprompt" if solved else "cot"
+    prompt = "medprompt/sample" if solved else "cot"
     task = render(prompt, words=settings.cot_words, letters=question.letters)
     reply = replies.opinion(question.letters, settings.cot_words)
 

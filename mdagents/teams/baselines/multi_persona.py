@@ -32,7 +32,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     """
     letters = question.letters
     profiles = await recruit_experts(
-        case, PERSONAS, prompt="recruit_personas", by=TeamRole.DECISION
+        case, PERSONAS, prompt="multi_persona/recruit", by=TeamRole.DECISION
     )
     personas = []
     for number, profile in enumerate(profiles, start=1):
@@ -54,7 +54,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     drafts = _drafts(stated)
     discussion = await _discuss(case, drafts, settings)
     verdict = await physician(case).ask(
-        render("conclude", words=settings.verdict_words, letters=letters),
+        render("multi_persona/conclude", words=settings.verdict_words, letters=letters),
         replies.verdict(letters, settings.verdict_words),
         phase="decide",
         shared=f"{drafts}\n\n{discussion}".strip(),
@@ -67,7 +67,7 @@ async def _discuss(case: Case, drafts: str, settings: TeamSettings) -> str:
     speaker, words = physician(case, "discussion"), settings.cot_words
     try:
         reply = await speaker.ask(
-            render("discuss", words=words),
+            render("multi_persona/discuss", words=words),
             replies.discussion(words),
             phase="discuss",
             shared=drafts,

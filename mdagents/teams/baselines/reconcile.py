@@ -23,7 +23,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         ProviderError, StructuredOutputError: No model answered in the first round.
     """
     stated = await answers_in_rounds(
-        case, question, settings, case.seats, again="reconcile", with_confidence=True
+        case, question, settings, case.seats, again="reconcile/again", with_confidence=True
     )
     return by_weight(stated, weight_of)
 

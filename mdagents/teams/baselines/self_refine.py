@@ -34,13 +34,16 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         phase = f"critique-{round_}"
         try:
             critique = await author.ask(
-                render("critique", words=words), replies.critique(words), phase=phase, shared=shared
+                render("self_refine/critique", words=words),
+                replies.critique(words),
+                phase=phase,
+                shared=shared,
             )
             if not critique.needs_change:
                 break
             phase = f"revise-{round_}"
             revised = await author.ask(
-                render("revise", critique=critique.critique, words=settings.cot_words,
+                render("self_refine/revise", critique=critique.critique, words=settings.cot_words,
                        letters=letters),
                 replies.opinion(letters, settings.cot_words),
                 phase=phase,

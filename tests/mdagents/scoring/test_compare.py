@@ -172,6 +172,54 @@ def test_nothing_in_common_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     assert "they have none in common" in capsys.readouterr().err
 
 
+def renamed(records: list[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
+    return [record | {"question_id": id_} for record, id_ in zip(records, ids, strict=True)]
+
+
+def with_texts(letters: str, **changes: Any) -> list[dict[str, Any]]:
+    return [
+        record | {"question": f"Which drug in case {record['question_id']}?"} | changes
+        for record in answers(letters)
+    ]
+
+
+@pytest.mark.parametrize("ids", ["xyz", "312"])
+def test_questions_with_other_ids_are_found_by_what_they_ask(ids: str) -> None:
+    comparison = compared(with_texts("AAB"), renamed(with_texts("BAB"), ids))
+    assert comparison.questions == 3
+    assert [flip.question_id for flip in comparison.pairs[0].right_to_wrong] == ["1"]
+    assert comparison.notices == [
+        "run 2: 3 of 3 answers have another id than in run 1 and were matched by question, options "
+        "and right option"
+    ]
+
+
+def test_a_question_that_others_lack_does_not_take_the_id_of_one_that_they_hold() -> None:
+    other = with_texts("A", question="Which nerve?", question_id="2")
+    runs = with_texts("AA"), [*renamed(with_texts("AB"), "57"), *other]
+    with pytest.raises(ConfigError, match="--common compares the 2 that all runs hold"):
+        compared(*runs)
+    assert compared(*runs, common=True).pairs[0].right_to_wrong[0].question_id == "2"
+
+
+def test_of_a_question_that_a_run_holds_twice_the_ids_tell_which_is_which() -> None:
+    twice = with_texts("AB", question="Which drug?")
+    assert compared(twice, twice[::-1]).pairs[0].difference == 0
+    with pytest.raises(ConfigError, match="none in common"):
+        compared(twice, renamed(twice, "xy"))
+
+
+def test_a_question_with_its_options_at_the_end_is_the_same() -> None:
+    listed = " Options: (C) Warfarin (B) Heparin (A) Aspirin (D) Watchful waiting"
+    asked = "Which drug? Options: none of them is free of harm."
+    run = with_texts("A", question=asked)
+    for text in (asked + listed, f"{asked}{listed.replace(' (', chr(10) + '(')}\n"):
+        assert compared(run, with_texts("B", question=text)).questions == 1
+    for text in (f"{asked} Options: (A) Aspirin (B) Heparin", f"{asked}{listed} Why not?"):
+        with pytest.raises(ConfigError, match="1 differ in text"):
+            compared(run, with_texts("B", question=text))
+
+
 def test_epochs_are_compared_question_by_question() -> None:
     def repeated(*letters: str) -> list[dict[str, Any]]:
         return [

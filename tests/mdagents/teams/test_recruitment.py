@@ -116,8 +116,12 @@ def test_a_question_is_never_parsed_as_a_template() -> None:
 
 
 def test_every_prompt_has_a_hash() -> None:
-    assert "arbitrate.txt" in prompt_hashes(with_exaid=False)
-    assert len(prompt_hashes(with_exaid=False)) >= 15
+    of_teams = prompt_hashes("mdagents", with_exaid=False)
+    assert "arbitrate.txt" in of_teams
+    assert len(of_teams) >= 15
+    of_debate = prompt_hashes("debate", with_exaid=False)
+    assert set(of_debate) - set(of_teams) == {"debate/again.txt"}  # its own, and nobody else's
+    assert prompt_hashes("my_team.py", with_exaid=False) == of_teams
 
 
 def test_table_and_tree() -> None:
