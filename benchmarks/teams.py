@@ -83,6 +83,7 @@ COURSES = (
         )
     ),
 )
+_CLOCK_MS = 2  # the ledger's times are rounded to ms
 _LATENCY = 0.02  # seconds: so that calls at once can be told from calls one after the other
 
 
@@ -197,7 +198,7 @@ def _depth(calls: Sequence[CallRow]) -> int:
     """Return how many calls were made one after the other: the most that do not overlap."""
     chain, free_at = 0, 0.0
     for call in sorted(calls, key=lambda call: call.ended_ms):
-        if call.ended_ms - 1000 * call.latency >= free_at:
+        if call.ended_ms - 1000 * call.latency >= free_at - _CLOCK_MS:
             chain, free_at = chain + 1, call.ended_ms
     return chain
 

@@ -14,6 +14,9 @@ from exaid_core.channel import one_line
 from mdagents.agents.feed import Member
 from mdagents.live.case import Delivered, LiveCase, Turn
 
+Point = tuple[float, float]
+"""x to the right, y downwards"""
+
 NODE_WIDTH, NODE_HEIGHT = 148, 44
 """Of an agent."""
 
@@ -23,6 +26,7 @@ _LINE, _LINES = 18, 2  # characters and lines of a role
 _BEND = 0.16  # of an arrow: how far it bends aside, as a share of its length
 _PREPARE = ("route", "recruit")
 _COLOURS = 8
+_MARGIN = 14  # for the letter at the corner of a node, and the head of an arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,8 @@ class Box:
 class Arrow:
     """Messages from one agent to another."""
 
-    path: str
-    """As SVG takes it."""
+    curve: tuple[Point, Point, Point]
+    """Quadratic: start, control point, end."""
     sender: str
     """Role."""
     recipient: str
@@ -76,11 +80,26 @@ class Arrow:
     turn: int | None
     """Index of the turn in which the last one was written."""
 
+    @property
+    def path(self) -> str:
+        """As SVG takes it."""
+        (x1, y1), (x, y), (x2, y2) = self.curve
+        return f"M{x1:.0f} {y1:.0f} Q{x:.0f} {y:.0f} {x2:.0f} {y2:.0f}"
+
+    @property
+    def middle(self) -> Point:
+        """Where it is farthest from the straight line."""
+        (x1, y1), (x, y), (x2, y2) = self.curve
+        return (x1 + 2 * x + x2) / 4, (y1 + 2 * y + y2) / 4
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The whole drawing."""
 
+    left: float
+    """Of the rectangle that holds it, with a margin."""
+    top: float
     width: float
     height: float
     nodes: tuple[Node, ...]
@@ -120,8 +139,6 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
         is_at_work: Whether turns that have not ended are under way: not when they were stopped.
     """
     places, boxes = _placed(case)
-    rights = [x + NODE_WIDTH for x, _ in places.values()] + [b.x + b.width for b in boxes]
-    bottoms = [y + NODE_HEIGHT for _, y in places.values()] + [b.y + b.height for b in boxes]
     roles, colours, letters = roles_of(case), colours_of(case), _letters(case)
     speaking = {turn.agent for turn in case.speaking if is_at_work}
     latest = {turn.agent: index for index, turn in enumerate(case.turns)}
@@ -139,17 +156,29 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
         )
         for agent, (x, y) in places.items()
     )
+    arrows = tuple(_arrows(case, places, roles, colours))
+    corners = [
+        *places.values(),
+        *((x + NODE_WIDTH, y + NODE_HEIGHT) for x, y in places.values()),
+        *((box.x, box.y) for box in boxes),
+        *((box.x + box.width, box.y + box.height) for box in boxes),
+        *(arrow.middle for arrow in arrows),
+    ]
+    xs, ys = zip(*corners, strict=True) if corners else ((0.0,), (0.0,))
+    left, top = min(xs) - _MARGIN, min(ys) - _MARGIN
     return Panel(
-        max(rights, default=0.0),
-        max(bottoms, default=0.0),
+        left,
+        top,
+        max(xs) + _MARGIN - left,
+        max(ys) + _MARGIN - top,
         nodes,
         tuple(boxes),
         tuple(_lines(case.members, places)),
-        tuple(_arrows(case, places, roles, colours)),
+        arrows,
     )
 
 
-def _placed(case: LiveCase) -> tuple[dict[str, tuple[float, float]], list[Box]]:
+def _placed(case: LiveCase) -> tuple[dict[str, Point], list[Box]]:
     """Return where agents and teams are: who prepares above, who decides below."""
     members = {member.agent for member in case.members}
     others: dict[str, Turn] = {}
@@ -163,7 +192,7 @@ def _placed(case: LiveCase) -> tuple[dict[str, tuple[float, float]], list[Box]]:
         teams.setdefault(member.team, []).append(member.agent)
     levels = [] if any(teams) else _levels(case.members)
     width = _width_of([above, below, *levels], teams)
-    places: dict[str, tuple[float, float]] = {}
+    places: dict[str, Point] = {}
     boxes: list[Box] = []
     y = 0.0
 
@@ -189,7 +218,7 @@ def _add_teams(
     teams: Sequence[tuple[str, Sequence[str]]],
     width: float,
     y: float,
-    places: dict[str, tuple[float, float]],
+    places: dict[str, Point],
     boxes: list[Box],
 ) -> float:
     """Place teams side by side, their members below one another; return what is below them."""
@@ -247,7 +276,7 @@ def _in_lines(role: str) -> tuple[str, ...]:
 
 
 def _lines(
-    members: Sequence[Member], places: Mapping[str, tuple[float, float]]
+    members: Sequence[Member], places: Mapping[str, Point]
 ) -> Iterable[tuple[float, float, float, float]]:
     agents = {member.role: member.agent for member in members if not member.team}
     for member in members:
@@ -259,7 +288,7 @@ def _lines(
 
 def _arrows(
     case: LiveCase,
-    places: Mapping[str, tuple[float, float]],
+    places: Mapping[str, Point],
     roles: Mapping[str, str],
     colours: Mapping[str, int],
 ) -> Iterable[Arrow]:
@@ -270,7 +299,7 @@ def _arrows(
             pairs.setdefault(pair, []).append(sent)
     for (sender, recipient), delivered in pairs.items():
         yield Arrow(
-            _path(places[sender], places[recipient]),
+            _curve(places[sender], places[recipient]),
             roles[sender],
             roles[recipient],
             colours[sender],
@@ -288,7 +317,7 @@ def since_start(case: LiveCase, at: int | None) -> int:
     return max(0, at - started) if at is not None and started is not None else 0
 
 
-def _path(sender: tuple[float, float], recipient: tuple[float, float]) -> str:
+def _curve(sender: Point, recipient: Point) -> tuple[Point, Point, Point]:
     """Return a curve from the border of one node to that of another.
 
     It bends to the left as its reader goes, so that the answer has a curve of its own.
@@ -298,11 +327,10 @@ def _path(sender: tuple[float, float], recipient: tuple[float, float]) -> str:
     flat = abs(down) < NODE_HEIGHT  # side by side: around those between
     bend = _BEND + (0.1 if flat else 0.0)
     via = ((x1 + x2) / 2 + bend * down, (y1 + y2) / 2 - bend * across)
-    start, end = _border((x1, y1), via), _border((x2, y2), via)
-    return "M{:.0f} {:.0f} Q{:.0f} {:.0f} {:.0f} {:.0f}".format(*start, *via, *end)
+    return _border((x1, y1), via), via, _border((x2, y2), via)
 
 
-def _border(centre: tuple[float, float], toward: tuple[float, float]) -> tuple[float, float]:
+def _border(centre: Point, toward: Point) -> Point:
     across, down = toward[0] - centre[0], toward[1] - centre[1]
     scale = min(
         NODE_WIDTH / 2 / abs(across) if across else math.inf,
