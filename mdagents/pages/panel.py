@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from exaid_core.channel import one_line
 from mdagents.agents.feed import Member
-from mdagents.live.case import Delivered, LiveCase, Turn
+from mdagents.live.case import Delivered, LiveCase
 
 Point = tuple[float, float]
 """x to the right, y downwards"""
@@ -22,9 +22,9 @@ NODE_WIDTH, NODE_HEIGHT = 148, 44
 
 _GAP, _ROW_GAP, _PADDING, _TITLE = 22, 44, 10, 18
 _MOST_IN_A_ROW = 5
+_NARROWEST = 3  # nodes: a page would enlarge a narrower drawing
 _LINE, _LINES = 18, 2  # characters and lines of a role
 _BEND = 0.16  # of an arrow: how far it bends aside, as a share of its length
-_PREPARE = ("route", "recruit")
 _COLOURS = 8
 _MARGIN = 14  # for the letter at the corner of a node, and the head of an arrow
 
@@ -165,11 +165,12 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
         *(arrow.middle for arrow in arrows),
     ]
     xs, ys = zip(*corners, strict=True) if corners else ((0.0,), (0.0,))
-    left, top = min(xs) - _MARGIN, min(ys) - _MARGIN
+    width = max(max(xs) - min(xs), _length(_NARROWEST)) + 2 * _MARGIN
+    top = min(ys) - _MARGIN
     return Panel(
-        left,
+        (min(xs) + max(xs) - width) / 2,
         top,
-        max(xs) + _MARGIN - left,
+        width,
         max(ys) + _MARGIN - top,
         nodes,
         tuple(boxes),
@@ -179,14 +180,12 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
 
 
 def _placed(case: LiveCase) -> tuple[dict[str, Point], list[Box]]:
-    """Return where agents and teams are: who prepares above, who decides below."""
+    """Return where all are: those who spoke before the panel above, those after it below."""
     members = {member.agent for member in case.members}
-    others: dict[str, Turn] = {}
-    for turn in case.turns:
-        if turn.agent not in members:
-            others.setdefault(turn.agent, turn)
-    above = [agent for agent, turn in others.items() if turn.phase in _PREPARE]
-    below = [agent for agent in others if agent not in above]
+    speakers = list(dict.fromkeys(turn.agent for turn in case.turns))
+    first = next((n for n, agent in enumerate(speakers) if agent in members), len(speakers))
+    above = speakers[:first]
+    below = [agent for agent in speakers[first:] if agent not in members]
     teams: dict[str, list[str]] = {}
     for member in case.members:
         teams.setdefault(member.team, []).append(member.agent)

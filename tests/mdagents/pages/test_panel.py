@@ -56,3 +56,12 @@ def test_arrows_around_others_widen_the_frame() -> None:
     both = panel_of(3, {(0, 2), (2, 0)}, decided=False, teams=0)
     assert both.top < silent.top
     assert both.top + both.height > silent.top + silent.height
+
+
+def test_who_spoke_before_the_panel_is_above_it_and_who_spoke_after_it_below() -> None:
+    members = tuple(Member(agent, agent, team="Team") for agent in ("lead", "assistant"))
+    case = LiveCase(("1", 1), members=members)
+    for agent in ("recruiter", "debater", "lead", "recruiter", "coordinator"):
+        case.turns.append(Turn(agent, agent, "", 0, "So.", None, 0))
+    height = {node.agent: node.y for node in draw_panel(case).nodes}
+    assert height["recruiter"] == height["debater"] < height["lead"] < height["coordinator"]
