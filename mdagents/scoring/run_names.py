@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 
 _LONG_NAME = 16  # characters
+_HASH = re.compile(r"_[0-9a-f]{8}$")  # of a configuration, see docs/files.md
 
 
 def distinct(names: Sequence[str]) -> list[str]:
     """Return names as they are, or of long ones what tells them apart.
 
-    Words that all begin or end with are not repeated. Equal names have their number behind them.
+    Words that all begin or end with are not repeated, nor the hash of a configuration where names
+    differ without it. Equal names have their number behind them.
     """
+    hashless = [_HASH.sub("", name) for name in names]
+    if max(map(len, names)) > _LONG_NAME and len(set(hashless)) == len(names):
+        names = hashless
     for separator in ("_", "-"):
         if max(map(len, names)) > _LONG_NAME and len(set(names)) == len(names):
             names = _without_shared(names, separator)

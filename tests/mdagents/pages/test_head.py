@@ -230,6 +230,10 @@ def test_runs_go_by_their_names_on_the_page(capsys: pytest.CaptureFixture[str]) 
             ["500samples", "500samples_cdf30e3c"],
         ),
         (
+            ["gpt-4o-mini_medqa_cot_30samples_e872c4dd", "gpt-4o-mini_medqa_basic_30samples"],
+            ["cot", "basic"],
+        ),
+        (
             ["experiment-2026-11-temperature-0.0", "experiment-2026-11-temperature-0.7"],
             ["0.0", "0.7"],
         ),
