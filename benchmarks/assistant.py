@@ -36,9 +36,10 @@ from benchmarks.harness import (
 )
 from demos.document_assistant.assistant import DocumentAssistant
 from infra.config import Environment, Provider
+from infra.endpoints import ModelSpec, Runtime
 from infra.langchain_model import ChatModelAdapter
 from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest
 from tests.support.document_model import document_model
 

@@ -13,8 +13,9 @@ import pytest
 
 from infra.clock import Clock
 from infra.config import KEY_NAMES, Environment, Provider, parse_environment
+from infra.endpoints import ModelSpec, Runtime
 from infra.ledger import CallRow, Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent

@@ -19,11 +19,12 @@ from demos.cdss_example.config import SHORT
 from demos.cdss_example.schema.clinical_case import ClinicalCase, case_of_json
 from exaid_core import ExaidConfig, TriggerPolicy
 from infra.config import CHOICES, LLMRole, parse_environment, read_variables
+from infra.endpoints import ModelSpec, Runtime
 from infra.errors import BenchError, ConfigError, StorageError
 from infra.files.command_line import Parser
 from infra.files.printing import fails_in_one_line, print_line, print_result
 from infra.ledger import CallRow, Ledger, Totals
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import load_model_configs
 from infra.web.address import Place, add_address_flags, has_screen, listen, note_of
 

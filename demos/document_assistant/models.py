@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from langchain_core.language_models import BaseChatModel
 
 from infra.config import Provider, parse_environment, read_variables
+from infra.endpoints import Runtime, check_reachable
 from infra.langchain_model import ChatModelAdapter
 from infra.ledger import Ledger
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry, Runtime, check_reachable
+from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import load_model_configs
 
 _TOKENS, _TOKENS_ON_THIS_MACHINE = 2048, 160  # of a reply

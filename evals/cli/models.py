@@ -10,9 +10,10 @@ from pathlib import Path
 from evals.replay import Models, OneAtATime
 from infra.clock import Clock
 from infra.config import LLMRole, Provider, parse_environment, read_variables
+from infra.endpoints import Runtime
 from infra.layers.cache import CacheMode, ReplyStore
 from infra.ledger import Ledger
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry, Runtime
+from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import load_model_configs
 
 REPLIES = Path(".cache") / "replies.sqlite"

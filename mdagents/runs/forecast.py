@@ -24,9 +24,9 @@ from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.config import Environment, LLMRole
+from infra.endpoints import ModelSpec
 from infra.json_schema import longest_reply, reply_schema
 from infra.ledger import add_costs
-from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.case import Case
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset

@@ -9,18 +9,12 @@ from exaid_core.policy import TriggerPolicy
 from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.config import Environment, LLMRole, Provider
+from infra.endpoints import ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError
 from infra.layers.cache import CacheMode, ReplyStore
 from infra.layers.retry import OnWait
 from infra.ledger import Ledger
-from infra.llm_registry import (
-    AUTO,
-    ModelChooser,
-    ModelRegistry,
-    ModelSpec,
-    Runtime,
-    check_reachable,
-)
+from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import load_model_configs
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig

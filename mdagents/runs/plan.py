@@ -13,8 +13,8 @@ from pathlib import Path
 import mdagents
 from infra.clock import Clock
 from infra.config import Environment, Provider
+from infra.endpoints import ModelSpec
 from infra.errors import ConfigError
-from infra.llm_registry import ModelSpec
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset

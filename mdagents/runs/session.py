@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING
 
 from infra.clock import Clock, epoch_ms
 from infra.config import Environment, LLMRole, Provider
+from infra.endpoints import ModelSpec
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.files.printing import print_line
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.layers.gate import Urgency
 from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.llm_registry import ModelRegistry
 from mdagents.agents.feed import Event
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table

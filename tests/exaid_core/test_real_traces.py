@@ -19,8 +19,9 @@ from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.traces import Trace, read_trace
 from infra.chat import ChatModel, ChatReply, ChatRequest
 from infra.config import Environment, Provider
+from infra.endpoints import ModelSpec, Runtime
 from infra.ledger import CallRow
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from tests.conftest import CACHE_DIR, REAL_TRACES
 from tests.exaid_core.models import DOWN, SHIFT, WAIT, Slow, make_exaid, model, newest_block, reply
 from tests.support.function_model import FunctionModel

@@ -37,11 +37,12 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import BaseModel, Field, field_validator
 
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from infra.endpoints import ModelSpec
 from infra.errors import ConfigError, ErrorKind, ProviderError, StructuredOutputError
 from infra.langchain_model import ChatModelAdapter
 from infra.layers.structured import Structured
 from infra.ledger import CallRow
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.llm_registry import ModelRegistry
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.function_model import FunctionModel, text_reply

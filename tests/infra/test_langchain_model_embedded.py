@@ -13,8 +13,9 @@ from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel, Field
 
 from infra.config import Environment, Provider
+from infra.endpoints import ModelSpec, Runtime
 from infra.langchain_model import ChatModelAdapter
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from tests.conftest import CACHE_DIR
 
 pytestmark = pytest.mark.embedded

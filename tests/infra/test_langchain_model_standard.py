@@ -12,9 +12,10 @@ from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from infra.chat import ChatModel
+from infra.endpoints import Runtime
 from infra.langchain.waiting import wait_for
 from infra.langchain_model import ChatModelAdapter
-from infra.llm_registry import ModelRegistry, Runtime
+from infra.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest
 
 pytestmark = [

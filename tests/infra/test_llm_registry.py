@@ -7,16 +7,10 @@ from typing import Any
 import pytest
 
 from infra.config import Environment, LLMRole, Provider, parse_environment
+from infra.endpoints import ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError
 from infra.ledger import Ledger
-from infra.llm_registry import (
-    ModelChooser,
-    ModelRegistry,
-    ModelSpec,
-    Runtime,
-    check_reachable,
-    get_llm,
-)
+from infra.llm_registry import ModelChooser, ModelRegistry, get_llm
 from infra.model_configs import load_model_configs
 
 

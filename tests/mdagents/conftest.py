@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.endpoints import ModelSpec
+from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.runs.program import main

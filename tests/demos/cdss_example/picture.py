@@ -11,8 +11,9 @@ from demos.cdss_example.cdss import CDSS
 from demos.cdss_example.schema.clinical_case import case_of_json
 from demos.cdss_example.view.page import PageServer
 from infra.config import Environment, Provider
+from infra.endpoints import ModelSpec, Runtime
 from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from infra.web.address import listen
 from tests.conftest import REPOSITORY
 from tests.demos.cdss_example.team import COORDINATES, JUDGES_HEARTS, READS_VALUES, RECOMMENDS

@@ -13,9 +13,10 @@ from demos.cdss_example.events import CaseEnded, NodeEnded, Recommended, Said, S
 from exaid_core import ExaidConfig
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.config import Provider
+from infra.endpoints import ModelSpec
 from infra.errors import ConfigError, EndpointDown, ProviderError, StructuredOutputError
 from infra.ledger import CallRow
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.llm_registry import ModelRegistry
 from tests.demos.cdss_example.team import (
     CASE,
     COORDINATES,

@@ -21,7 +21,8 @@ from demos.cdss_example.events import (
 )
 from demos.cdss_example.view.page import PageServer
 from exaid_core import AgentSummary
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.endpoints import ModelSpec
+from infra.llm_registry import ModelRegistry
 from infra.web.address import listen
 from tests.demos.cdss_example.team import CASE, RECOMMENDS, exaid_spec, script
 from tests.fake_provider import FakeProvider

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from demos.document_assistant.assistant import DocumentAssistant
+from infra.endpoints import ModelSpec
 from infra.langchain_model import ChatModelAdapter
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.llm_registry import ModelRegistry
 
 Opens = Callable[..., AbstractAsyncContextManager[DocumentAssistant]]
 

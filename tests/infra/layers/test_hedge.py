@@ -10,12 +10,13 @@ import pytest
 
 from infra.chat import CallLabels, ChatMessage, ChatReply, ChatRequest, OnText, TokenUsage
 from infra.clock import Clock
+from infra.endpoints import ModelSpec, Runtime
 from infra.errors import ConfigError, ErrorKind, ProviderError, StorageError
 from infra.layers.attempt import Attempt
 from infra.layers.gate import Connections, Gate
 from infra.layers.hedge import Hedge
 from infra.ledger import CallRow, Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from mdagents.runs.config import RunConfig
 from mdagents.runs.options import read_config, read_options
 from tests.fake_provider import FakeProvider, Hold

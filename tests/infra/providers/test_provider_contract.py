@@ -12,10 +12,11 @@ from pydantic import BaseModel, Field
 
 from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest, StopReason
 from infra.config import Environment, Provider
+from infra.endpoints import ModelSpec, Runtime
 from infra.errors import EndpointDown, ErrorKind, ProviderError, StructuredOutputError
 from infra.layers.retry import FATAL, RetryPolicy
 from infra.ledger import CallRow
-from infra.llm_registry import ModelRegistry, ModelSpec, Runtime
+from infra.llm_registry import ModelRegistry
 from tests.conftest import CACHE_DIR
 from tests.fake_provider import FakeProvider
 

@@ -17,10 +17,11 @@ import pytest
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import EventKind
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
+from infra.endpoints import ModelSpec
 from infra.errors import ConfigError, LimitExceeded, ProviderError
 from infra.layers.cache import ReplyStore
 from infra.ledger import CallRow, Ledger
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.feed import Event, TurnEnded
 from mdagents.data_tools.sources import SOURCES

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.endpoints import ModelSpec
 from infra.errors import ProviderError
-from infra.llm_registry import ModelRegistry, ModelSpec
+from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case
 from mdagents.teams.baselines import reconcile
 from mdagents.teams.baselines.reconcile import weight_of
