@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import sqlite3
@@ -61,6 +62,8 @@ class ReplyStore:
         self._path = path
         self.is_used = False
         """Whether a kept reply has been found since the file was opened."""
+        self.asking: dict[str, asyncio.Future[None]] = {}
+        """Key of a request that is being asked -> done when it is no longer."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
@@ -147,6 +150,9 @@ class ReplyStore:
 class Cache:
     """Answers from the kept replies where it can; else asks the model and keeps its reply.
 
+    Of equal requests at once, in all runs that share the store, one is asked; the others wait for
+    its reply, and ask themselves if none is kept.
+
     Args:
         inner: The model that is asked; None: nobody is, for a replay.
         store: The replies.
@@ -188,6 +194,9 @@ class Cache:
         """
         key = cache_key(self._model, request)
         reply = self._store.get(key, truncated_too=self._inner is None)
+        while reply is None and (asking := self._store.asking.get(key)) is not None:
+            await asyncio.shield(asking)
+            reply = self._store.get(key, truncated_too=False)
         if reply is not None:
             if on_text is not None and reply.text:
                 on_text(reply.text)
@@ -199,14 +208,19 @@ class Cache:
                 raise NothingRecorded(NOTHING_RECORDED)
             message = "there is no recorded reply to this request (--cache only)"
             raise ProviderError(message, kind=ErrorKind.CACHE_MISS)
+        asking = self._store.asking[key] = asyncio.get_running_loop().create_future()
         try:
             reply = await self._inner.generate(request, on_text)
         except ProviderError as error:
             if error.kind in _KEPT_ERRORS:
                 self._store.put_error(key, error)
             raise
-        self._store.put(key, reply)
-        return reply
+        else:
+            self._store.put(key, reply)
+            return reply
+        finally:
+            del self._store.asking[key]
+            asking.set_result(None)
 
 
 def cache_key(model: str, request: ChatRequest) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from infra.chat import (
@@ -41,10 +44,15 @@ REQUEST = ChatRequest(
 def cached(tmp_path: Path) -> Callable[..., ChatModel]:
     """Makes a cached (or, without a model, a replaying) model on a file of this test."""
 
-    def make(model: ChatModel | None, ledger: Ledger | None = None, name: str = "m") -> ChatModel:
+    def make(
+        model: ChatModel | None,
+        ledger: Ledger | None = None,
+        name: str = "m",
+        store: ReplyStore | None = None,
+    ) -> ChatModel:
         return Cache(
             model,
-            ReplyStore(tmp_path / "deep" / "replies.sqlite"),
+            store or ReplyStore(tmp_path / "deep" / "replies.sqlite"),
             ledger or Ledger(),
             provider="p",
             model=name,
@@ -154,6 +162,61 @@ async def test_of_two_processes_that_ask_the_same_the_first_reply_stays(
 
     await cached(Slow()).generate(REQUEST)
     assert (await cached(None).generate(REQUEST)).text == "second"
+
+
+class _Slow:
+    """Replies, or fails, when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[asyncio.Future[ChatReply]] = []
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        self.asked.append(asyncio.get_running_loop().create_future())
+        return await self.asked[-1]
+
+
+@given(ends=st.lists(st.sampled_from(["reply", "fail", "truncate", "cancel"]), max_size=4))
+async def test_of_equal_requests_at_once_one_is_asked(
+    tmp_path_factory: pytest.TempPathFactory, ends: list[str]
+) -> None:
+    """Whatever becomes of the one that is asked, all others get a reply or their own error."""
+    store = ReplyStore(tmp_path_factory.mktemp("cache") / "replies.sqlite")
+    inner = _Slow()
+
+    def model() -> Cache:  # as each run has one of its own
+        return Cache(inner, store, Ledger(), provider="p", model="m", name="m", price=None,
+                     clock=Clock())  # fmt: skip
+
+    tasks = [asyncio.ensure_future(model().generate(REQUEST)) for _ in range(5)]
+    for asked, end in enumerate([*ends, *["reply"] * 5]):
+        for _ in range(20):  # turns of the loop, more than an answer takes to reach all tasks
+            await asyncio.sleep(0)
+        if all(task.done() for task in tasks):
+            break
+        assert len(inner.asked) == asked + 1, "one at a time"
+        assert len(store.asking) == 1
+        match end:
+            case "reply":
+                inner.asked[-1].set_result(text_reply("hello"))
+            case "truncate":
+                inner.asked[-1].set_result(
+                    replace(text_reply("hel"), stop_reason=StopReason.LENGTH)
+                )
+            case "fail":
+                error = ProviderError("it is down", kind=ErrorKind.OVERLOADED)
+                inner.asked[-1].set_exception(error)
+            case "cancel":
+                inner.asked[-1].cancel()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert store.asking == {}
+    replied = ends.index("reply") if "reply" in ends else len(ends)
+    assert len(inner.asked) == min(5, replied + 1)
+    texts = [end.text for end in ended if isinstance(end, ChatReply)]
+    assert texts.count("hello") == max(0, 5 - replied)
+    assert [type(end).__name__ for end in ended].count("ProviderError") == ends[:replied].count(
+        "fail"
+    )
+    store.close()
 
 
 async def test_a_truncated_reply_is_replayed_but_never_used_again(
