@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +19,7 @@ from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.records.folder import earlier_run, name_to_use
-from mdagents.records.manifest import Invocation, RunManifest, run_name
+from mdagents.records.manifest import Invocation, RunManifest, Spent, run_name
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import choose_models, local_embedding
@@ -65,6 +65,20 @@ class Plan:
     """Of the same run, when an earlier process has started it."""
     again: frozenset[Status]
     """Questions that ended in one of these are answered again."""
+    check_all: Callable[[], None] = lambda: None
+    """Raises LimitExceeded when a limit of several runs together is reached."""
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint at which most calls of the run are made: that of the experts."""
+        spec = self.specs[TeamRole.EXPERT.value]
+        return spec.base_url or str(spec.provider if spec.provider is not Provider.LOCAL else spec)
+
+    @property
+    def spent(self) -> Spent:
+        """What it has spent, in all processes."""
+        started = self.manifest if self.manifest.spent.calls else self.earlier or self.manifest
+        return started.spent
 
     @property
     def finished(self) -> RunManifest | None:
@@ -78,8 +92,9 @@ class Plan:
         """Compare what the run has spent, in all processes, with its limits.
 
         Raises:
-            LimitExceeded: A limit of the run is reached.
+            LimitExceeded: A limit of the run, or of several together, is reached.
         """
+        self.check_all()
         spent = self.manifest.spent
         self.config.limits.check_run(spent.total_tokens, spent.cost_usd)
 

@@ -20,6 +20,7 @@ from mdagents.runs.exaid_queue import ExaidQueue
 from mdagents.runs.limits import Limited
 from mdagents.runs.observers import CaseObservers, RunObservers
 from mdagents.runs.plan import Item, Plan
+from mdagents.runs.shared import Places
 from mdagents.runs.solver import Solved
 
 GRACE = 10.0
@@ -97,12 +98,18 @@ class Runner:
         self._aborting = asyncio.Event()
         self._grace_ends = float("inf")
 
-    async def run(self, items: Sequence[Item], workers: int) -> Outcome:
+    async def run(
+        self,
+        items: Sequence[Item],
+        places: Places,
+        on_all_begun: Callable[[], None] = lambda: None,
+    ) -> Outcome:
         """Answer items, and let EXAID finish.
 
         Args:
             items: What is left to answer.
-            workers: How many at a time.
+            places: How many may be under way.
+            on_all_begun: Called when the last one has been begun.
 
         Raises:
             EndpointDown: A model cannot reply; what was decided before has been recorded.
@@ -110,7 +117,7 @@ class Runner:
         """
         self._exaid.start()
         try:
-            left = await self._until_stopped(self._answer_all(items, workers))
+            left = await self._until_stopped(self._answer_all(items, places, on_all_begun))
             if self._outcome is not Outcome.FINISHED:
                 return self._outcome
             if left:
@@ -171,24 +178,36 @@ class Runner:
             self._grace_ends = self._clock.monotonic() + GRACE
             self._stopping.set()
 
-    async def _answer_all(self, items: Sequence[Item], workers: int) -> bool:
+    async def _answer_all(
+        self, items: Sequence[Item], places: Places, on_all_begun: Callable[[], None]
+    ) -> bool:
         """Answer the items; return True if some are left."""
         queue = deque(items)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(workers, len(items))):
-                    group.create_task(self._work(queue))
+                for _ in range(min(places.count, len(items))):
+                    group.create_task(self._work(queue, places, on_all_begun))
         except BaseExceptionGroup as errors:
             raise first_of(errors) from None
         return bool(queue)
 
-    async def _work(self, queue: deque[Item]) -> None:
-        while queue and not self._stopping.is_set():
-            if self._outcome is not Outcome.FINISHED or self._is_over_budget():
-                return
-            await self._keep(await self._answer(queue.popleft()))
+    async def _work(
+        self, queue: deque[Item], places: Places, on_all_begun: Callable[[], None]
+    ) -> None:
+        while queue:
+            async with places.take():
+                if not queue or self._is_to_end():
+                    return
+                item = queue.popleft()
+                if not queue:
+                    on_all_begun()
+                await self._keep(await self._answer(item))
             # A question may end without ever yielding to others: from the cache, for example.
             await asyncio.sleep(0)
+
+    def _is_to_end(self) -> bool:
+        is_ending = self._stopping.is_set() or self._outcome is not Outcome.FINISHED
+        return is_ending or self._is_over_budget()
 
     async def _keep(self, answered: Answered) -> None:
         """Write the decision, even while the run is being stopped, and hand EXAID over."""

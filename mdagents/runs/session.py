@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import (
@@ -16,7 +15,7 @@ from contextlib import (
     closing,
     contextmanager,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING
@@ -45,6 +44,7 @@ from mdagents.runs.models import check_models, exaid_roles, make_runtime, models
 from mdagents.runs.observers import ExaidModels, RunObservers
 from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.runner import Outcome, Recorded, Runner
+from mdagents.runs.shared import Places, Shared, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import Method, Router, Status, TeamRole
 
@@ -103,7 +103,49 @@ async def run(
         StorageError: The disk is full.
         NothingRecorded: There is nothing to replay.
     """
-    plan = make_plan(config, environment, clock)
+    return await carry_out(
+        make_plan(config, environment, clock),
+        environment,
+        clock,
+        display=display,
+        show_interaction_table=show_interaction_table,
+        on_ready=on_ready,
+        stops_on_signals=stops_on_signals,
+        view=view,
+    )
+
+
+async def carry_out(
+    plan: Plan,
+    environment: Environment,
+    clock: Clock,
+    *,
+    display: str = "none",
+    show_interaction_table: bool = False,
+    on_ready: Callable[[], None] = lambda: None,
+    on_all_begun: Callable[[], None] = lambda: None,
+    stops_on_signals: bool = False,
+    view: RunView | None = None,
+    shared: Shared | None = None,
+) -> RunResult:
+    """Carry out a plan; see `run`.
+
+    Args:
+        plan: What is to be done.
+        environment: Keys and endpoints.
+        clock: For all times.
+        display: See `run`, likewise the others that are not named here.
+        show_interaction_table: See `run`.
+        on_ready: See `run`.
+        on_all_begun: Called when the last question has been begun.
+        stops_on_signals: See `run`; with `shared`, its stops hold.
+        view: See `run`.
+        shared: What it shares with other runs under way; None: nothing.
+
+    Raises:
+        ConfigError: See `run`, likewise the other errors.
+    """
+    config = plan.config
     if (finished := plan.finished) is not None:
         folder = config.output_dir / finished.name
         array_path = config.output_dir / f"{finished.name}.json"
@@ -113,7 +155,9 @@ async def run(
         config.output_dir.mkdir(parents=True, exist_ok=True)
     ledger = Ledger()
     shown = make_display(display, len(plan.items), with_summaries=config.exaid_policy is not None)
-    async with _registry(plan, environment, ledger, clock, shown) as registry:
+    if shared is not None:
+        plan = replace(plan, check_all=shared.check_spent)
+    async with _registry(plan, environment, ledger, clock, shown, shared) as registry:
         models = models_of_teams(registry, plan.specs)
         exaid_models = _exaid_models(config, registry, plan.specs)
         await registry.prepare()
@@ -135,11 +179,18 @@ async def run(
                 print_line(line if display == "none" else "")  # nobody could guess the token
             if config.exaid_policy is not None and observers.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
-            stops = _stop_on_signals(runner, shown) if stops_on_signals else []
+            stops = Stops(shown.say) if shared is None else shared.stops
+            stops.tell(runner)
+            if stops_on_signals:
+                stops.listen()
+            workers = _workers(config, registry)
+            places = Places(workers)
+            if shared is not None:
+                places = shared.places(plan.endpoint, workers)
             showing = asyncio.ensure_future(_show(shown, live, view, store, registry, exaid, clock))
             writing = asyncio.ensure_future(live.keep_writing())
             try:
-                return await _execute(plan, store, runner, _workers(config, registry), clock, stops)
+                return await _execute(plan, store, runner, places, on_all_begun, clock, stops)
             finally:
                 showing.cancel()
                 writing.cancel()
@@ -149,15 +200,19 @@ async def run(
 
 @asynccontextmanager
 async def _registry(
-    plan: Plan, environment: Environment, ledger: Ledger, clock: Clock, shown: Display
+    plan: Plan,
+    environment: Environment,
+    ledger: Ledger,
+    clock: Clock,
+    shown: Display,
+    shared: Shared | None,
 ) -> AsyncIterator[ModelRegistry]:
     """Open what makes the models of a run, with the cached replies of all runs if they are used."""
     with contextlib.ExitStack() as opened:
-        replies = None
-        if plan.config.cache is not CacheMode.OFF:
-            replies = opened.enter_context(closing(ReplyStore(plan.config.output_dir / CACHE_FILE)))
-            if plan.config.cache is CacheMode.ONLY and replies.is_empty():
-                raise NothingRecorded(NOTHING_RECORDED)
+        if shared is None:
+            replies = opened.enter_context(kept_replies(plan.config.cache, plan.config.output_dir))
+        else:
+            replies = shared.replies
         runtime = make_runtime(
             plan.config,
             environment,
@@ -167,8 +222,26 @@ async def _registry(
             on_wait=shown.waiting,
             may_send=plan.check_spent,
         )
-        async with aclosing(ModelRegistry(runtime)) as registry:
+        endpoints = shared.endpoints if shared is not None else None
+        async with aclosing(ModelRegistry(runtime, endpoints)) as registry:
             yield registry
+
+
+@contextmanager
+def kept_replies(mode: CacheMode, output_dir: Path) -> Iterator[ReplyStore | None]:
+    """Open the kept replies of all runs below a folder; None without a cache.
+
+    Raises:
+        ConfigError: The file cannot be opened.
+        NothingRecorded: There is nothing to replay.
+    """
+    if mode is CacheMode.OFF:
+        yield None
+        return
+    with closing(ReplyStore(output_dir / CACHE_FILE)) as replies:
+        if mode is CacheMode.ONLY and replies.is_empty():
+            raise NothingRecorded(NOTHING_RECORDED)
+        yield replies
 
 
 @contextmanager
@@ -214,13 +287,19 @@ def _observers(
 
 
 async def _execute(
-    plan: Plan, store: RunStore, runner: Runner, workers: int, clock: Clock, stops: Sequence[int]
+    plan: Plan,
+    store: RunStore,
+    runner: Runner,
+    places: Places,
+    on_all_begun: Callable[[], None],
+    clock: Clock,
+    stops: Stops,
 ) -> RunResult:
     """Answer what is left, and write the results in whatever way that ends."""
     outcome, error = Outcome.INTERRUPTED, None
     try:
         todo = [item for item in plan.items if item.key not in store.done]
-        outcome = await runner.run(todo, workers)
+        outcome = await runner.run(todo, places, on_all_begun)
     except ConfigError:
         raise
     except BenchError as stopped:
@@ -243,7 +322,7 @@ async def _execute(
         store.array_path,
         outcome,
         error=error,
-        signal=stops[0] if stops else None,
+        signal=stops.signals[0] if stops.signals else None,
         epochs=plan.config.epochs,
         reason=reason,
     )
@@ -381,35 +460,6 @@ def _summary_keeper(store: RunStore, display: Display) -> Callable[[CaseSummarie
         display.summarised(made)
 
     return keep
-
-
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-
-
-def _stop_on_signals(runner: Runner, display: Display) -> list[int]:
-    """Let questions under way finish at the first signal, and stop at once at the second.
-
-    Returns:
-        The signals so far.
-    """
-    seen: list[int] = []
-
-    def on_signal(number: int) -> None:
-        if not seen:
-            display.say("stopping: questions under way get 10 s; a second time stops at once")
-        seen.append(number)
-        runner.interrupt()
-
-    loop = asyncio.get_running_loop()
-    for name in _SIGNALS:
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        # The parent process may have it ignored: nohup does.
-        if number is None or signal.getsignal(number) is signal.SIG_IGN:
-            continue
-        # Windows has no such handlers: there Python's own Ctrl-C stops at once.
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, on_signal, number)
-    return seen
 
 
 async def _show(

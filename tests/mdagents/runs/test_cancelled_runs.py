@@ -25,9 +25,9 @@ from benchmarks.harness import write_questions
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.clock import Clock
 from infra.config import Environment, Provider
+from infra.endpoints import Endpoints
 from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import reply_schema
-from infra.llm_registry import ModelRegistry
 from mdagents.records.jsonl import LineLog
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
@@ -53,7 +53,7 @@ class Endpoint:
     in_flight: int = 0
     most_in_flight: int = 0
     is_locked: bool = False
-    registries: list[ModelRegistry] = field(default_factory=list)
+    opened: list[Endpoints] = field(default_factory=list)
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         key = sha256("".join(m.content for m in request.messages).encode()).digest()
@@ -85,14 +85,14 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     """Stands for every endpoint. Traces are read without a thread, which has no virtual time."""
     endpoint = Endpoint()
 
-    def provider(registry: ModelRegistry, *spec: object) -> tuple[ChatModel, str, int]:
-        endpoint.registries.append(registry)
+    def provider(endpoints: Endpoints, *spec: object) -> tuple[ChatModel, str, int]:
+        endpoint.opened.append(endpoints)
         return endpoint, "in-process", 16
 
     async def at_once(function: Any, *arguments: Any) -> Any:
         return function(*arguments)
 
-    monkeypatch.setattr(ModelRegistry, "_provider", provider)
+    monkeypatch.setattr(Endpoints, "_provider", provider)
     monkeypatch.setattr("mdagents.runs.observers.asyncio.to_thread", at_once)
     return endpoint
 
@@ -261,10 +261,10 @@ def stopped(
 def assert_it_ended_well(moment: Moment, ended: Ended, endpoint: Endpoint) -> None:
     assert ended.unhandled == [], moment
     assert endpoint.in_flight == 0, moment
-    for registry in endpoint.registries:
-        for connections in registry.connections.values():
+    for endpoints in endpoint.opened:
+        for connections in endpoints.connections.values():
             assert (connections.in_flight, connections.waiting) == (0, 0), moment
-    endpoint.registries.clear()
+    endpoint.opened.clear()
     if moment.way == "cancelled":
         assert ended.result is None or ended.seconds < moment.at, moment
     else:

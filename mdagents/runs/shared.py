@@ -1,0 +1,100 @@
+"""What the runs of one process share: endpoints, kept replies, places for questions, and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from infra.endpoints import Endpoints
+from infra.layers.cache import ReplyStore
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Places:
+    """How many questions may be under way, in all runs that share an endpoint.
+
+    Args:
+        count: Of the places.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._free = asyncio.Semaphore(count)
+
+    def take(self) -> AbstractAsyncContextManager[None]:
+        """Wait for a place, and hold it within the context."""
+        return self._free
+
+
+class Interruptible(Protocol):
+    """What a stop is told."""
+
+    def interrupt(self) -> None:
+        """Begin nothing further; at a second call, stop at once."""
+
+
+class Stops:
+    """Signals that ask for a stop: the first lets questions under way finish, the second does not.
+
+    Args:
+        say: Shows a line.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.signals: list[int] = []
+        """Those that came."""
+        self._say = say
+        self._told: list[Interruptible] = []
+
+    def tell(self, told: Interruptible) -> None:
+        """Let something know of each stop, also of those that came."""
+        self._told.append(told)
+        for _ in self.signals:
+            told.interrupt()
+
+    def listen(self) -> None:
+        """Handle the signals, as long as the event loop runs."""
+        loop = asyncio.get_running_loop()
+        for name in _SIGNALS:
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            # The parent process may have it ignored: nohup does.
+            if number is None or signal.getsignal(number) is signal.SIG_IGN:
+                continue
+            # Windows has no such handlers: there Python's own Ctrl-C stops at once.
+            with contextlib.suppress(NotImplementedError):
+                loop.add_signal_handler(number, self._on_signal, number)
+
+    def _on_signal(self, number: int) -> None:
+        if not self.signals:
+            self._say("stopping: questions under way get 10 s; a second time stops at once")
+        self.signals.append(number)
+        for told in self._told:
+            told.interrupt()
+
+
+@dataclass(slots=True)
+class Shared:
+    """What runs share that are under way at once."""
+
+    endpoints: Endpoints
+    replies: ReplyStore | None
+    """None: no cache."""
+    check_spent: Callable[[], None]
+    """Raises LimitExceeded when a limit of all of them together is reached."""
+    stops: Stops
+    _places: dict[str, Places] = field(default_factory=dict)
+
+    def places(self, endpoint: str, count: int) -> Places:
+        """Return the places of an endpoint.
+
+        Args:
+            endpoint: Which one.
+            count: Of the places, when it is asked for the first time.
+        """
+        return self._places.setdefault(endpoint, Places(count))
