@@ -1,4 +1,4 @@
-"""The programs by their installed names: `mdagents run|view|score|data|export`."""
+"""The programs by their installed names: `mdagents run|study|view|score|data|export`."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ def _call(module: str, argv: Sequence[str], name: str) -> int:
 
 PROGRAMS: Mapping[str, tuple[Main, str]] = {
     "run": (_run, "answer questions with teams of agents"),
+    "study": (
+        partial(_call, "studies.program"),
+        "compare methods, models and data sets",
+    ),
     "view": (partial(_call, "view.cli"), "show runs in a browser"),
     "score": (partial(_call, "pages.cli"), "score runs, or compare them"),
     "data download": (partial(_call, "data_tools.download"), "fetch a data set"),

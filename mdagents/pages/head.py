@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mdagents.pages.charts import (
 )
 from mdagents.pages.curve import policy_chart
 from mdagents.pages.listing import outcome
-from mdagents.scoring import comparison_text, what_if_text
+from mdagents.scoring import comparison_text, study_text, what_if_text
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import Table, percent
@@ -29,6 +29,7 @@ from mdagents.scoring.group import Group
 from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
+from mdagents.scoring.study import StudyFigures
 from mdagents.scoring.what_if import WhatIf
 
 _FAMILIES_SHOWN = 20  # in the table of policies
@@ -166,6 +167,34 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
             else []
         ),
         figures=what_if.as_dict(),
+    )
+
+
+def head_of_study(study: StudyFigures) -> Head:
+    """Make the head of the page of a study.
+
+    Args:
+        study: Its figures.
+    """
+    charts = []
+    for block in study.blocks:
+        groups = {method.method: method.figures for method in block.methods}
+        front = [method.method for method in block.methods if method.pareto]
+        where = f"{block.dataset}, {block.model}: "
+        charts += [
+            replace(chart, title=f"{where}{chart.title[0].lower()}{chart.title[1:]}")
+            for chart in _accuracy_charts(groups, groups, front)
+        ]
+    return Head(
+        title=f"{study.name}: {study_text.headline(study)}",
+        run_names=[method.run for block in study.blocks for method in block.methods],
+        cards=[],
+        notices=study_text.study_notices(study),
+        verdicts=study_text.verdicts(study),
+        lines=study_text.study_lines(study),
+        tables=study_text.study_tables(study),
+        charts=charts,
+        figures=study.as_dict(),
     )
 
 

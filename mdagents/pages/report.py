@@ -72,8 +72,8 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             runs=head.run_names,
             headings=headings(head.run_names),
             stem=path.stem,
-            csv=_packed(_csv(rows)),
-            json=_packed(json_text(head.figures)),
+            csv=packed(_csv(rows)),
+            json=packed(json_text(head.figures)),
             questions=len(entries),
             # Texts are read while the page is written, so that memory does not grow with them.
             entries=(
@@ -116,7 +116,7 @@ def _transcripts(run: RunOutput, progress: tqdm[NoReturn]) -> Iterator[str]:
 def _transcript(of: tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]) -> str:
     shown = read_question(*of)
     page = templates().get_template("question.html").render(page=shown.page, recorded=shown)
-    return _packed(page)
+    return packed(page)
 
 
 def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:
@@ -128,6 +128,6 @@ def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:
     return file.getvalue()
 
 
-def _packed(text: str) -> str:
+def packed(text: str) -> str:
     """Return a text as it is kept in a page, to be unpacked when somebody asks for it."""
     return base64.b64encode(gzip.compress(plain(text).encode(), _GZIP_LEVEL, mtime=0)).decode()

@@ -64,8 +64,8 @@ class History:
 
 
 @dataclass(slots=True)
-class _Estimate:
-    """Means over the sketched questions."""
+class Estimate:
+    """Means over the sketched questions, or sums."""
 
     calls: float = 0.0
     input_tokens: float = 0.0
@@ -74,9 +74,10 @@ class _Estimate:
     exaid_tokens: float = 0.0
     """Those of all tokens that are EXAID's."""
 
-    def plus(self, other: _Estimate, weight: float = 1.0) -> _Estimate:
+    def plus(self, other: Estimate, weight: float = 1.0) -> Estimate:
+        """Return the sum with `weight` times another."""
         cost = None if other.cost is None else weight * other.cost
-        return _Estimate(
+        return Estimate(
             self.calls + weight * other.calls,
             self.input_tokens + weight * other.input_tokens,
             self.output_tokens + weight * other.output_tokens,
@@ -93,7 +94,7 @@ class _Sketch:
     role: str
     talkative: bool
     history: History
-    total: _Estimate = field(default_factory=_Estimate)
+    total: Estimate = field(default_factory=Estimate)
     _turns: itertools.count[int] = field(default_factory=itertools.count)
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
@@ -109,7 +110,7 @@ class _Sketch:
         price = load_model_configs().info(self.spec.provider, self.spec.name).price
         cost = None if price is None else price.of(usage)
         of_exaid = usage.total_tokens if self.role in EXAID_ROLES else 0
-        self.total = self.total.plus(_Estimate(1, sent, received, cost, of_exaid))
+        self.total = self.total.plus(Estimate(1, sent, received, cost, of_exaid))
         parsed = request.schema.model_validate(value)
         return ChatReply(text, usage, StopReason.STOP, "sketch", parsed=parsed)
 
@@ -164,14 +165,26 @@ class Forecast:
     method: str
     questions: int
     """Those to answer, times epochs."""
-    quiet: Mapping[Level, _Estimate]
+    quiet: Mapping[Level, Estimate]
     """Level that a question may go to -> its estimate when nobody debates."""
-    lively: Mapping[Level, _Estimate]
+    lively: Mapping[Level, Estimate]
     """The same when all debate throughout."""
     shares: Mapping[Level, float]
     """Level that questions are sent to -> share of them; None: routed, or of a method."""
     history: History
     calls_at_once: int
+
+    def whole(self) -> tuple[Estimate, Estimate]:
+        """Return what all questions take at least and at most."""
+        return self._range_of(self.questions)
+
+    def seconds(self) -> tuple[float, float] | None:
+        """Return the wall time at least and at most; None before a first run of these models."""
+        if self.history.latency is None:
+            return None
+        each = self.history.latency / self.calls_at_once
+        low, high = self.whole()
+        return low.calls * each, high.calls * each
 
     def cost_of(self, questions: int) -> str:
         """Return the cost of so many questions of this kind, such as `0.12 – 1.41 USD`."""
@@ -180,7 +193,7 @@ class Forecast:
 
     def as_text(self) -> str:
         """Return the forecast for a terminal."""
-        low, high = self._range_of(self.questions)
+        low, high = self.whole()
         n = self.questions
         cost = f"cost: {self.cost_of(n)}"
         if low.cost is not None and high.cost is not None:
@@ -197,17 +210,17 @@ class Forecast:
             f"{_tokens(low.output_tokens, high.output_tokens)} out",
             f"EXAID's part: {_tokens(low.exaid_tokens, high.exaid_tokens)} tokens",
             cost,
-            self._wall_time(low, high),
+            self._wall_time(),
             f"reply {source}",
         ]
         title = f"{self.dataset}: {n} questions to answer with {self.model}"
         return "\n".join([title, self._table(), *map(wrapped, lines)])
 
-    def _range_of(self, questions: int) -> tuple[_Estimate, _Estimate]:
+    def _range_of(self, questions: int) -> tuple[Estimate, Estimate]:
         """Return what so many questions take at least and at most."""
         least = _expected(self.quiet, self.shares, self.history, min)
         most = _expected(self.lively, self.shares, self.history, max)
-        return _Estimate().plus(least, questions), _Estimate().plus(most, questions)
+        return Estimate().plus(least, questions), Estimate().plus(most, questions)
 
     def _table(self) -> str:
         table = PrettyTable(["a question to", "calls", "tokens", "per 1,000 questions"], align="r")
@@ -215,7 +228,7 @@ class Forecast:
         for level, low in self.quiet.items():
             high = self.lively[level]
             tokens = [each.input_tokens + each.output_tokens for each in (low, high)]
-            costs = [_Estimate().plus(each, 1000).cost for each in (low, high)]
+            costs = [Estimate().plus(each, 1000).cost for each in (low, high)]
             table.add_row(
                 [
                     level.value if level else self.method,
@@ -226,12 +239,50 @@ class Forecast:
             )
         return str(table)
 
-    def _wall_time(self, low: _Estimate, high: _Estimate) -> str:
-        if self.history.latency is None:
+    def _wall_time(self) -> str:
+        seconds = self.seconds()
+        if seconds is None:
             return "wall time: not known before a first run with these models"
-        seconds = [each.calls * self.history.latency / self.calls_at_once for each in (low, high)]
         minutes = _range(seconds[0] / 60, seconds[1] / 60)
         return f"wall time: {minutes} min at {self.calls_at_once} calls at once"
+
+
+def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
+    """Return what several runs will take, each and together, for a terminal.
+
+    Args:
+        forecasts: What a run is called -> its forecast.
+    """
+    table = PrettyTable(["run", "calls", "tokens", "USD", "minutes"], align="r", max_width=38)
+    table.align["run"] = "l"
+    least, most = Estimate(), Estimate()
+    minutes: dict[str, list[float]] = {}  # model -> at least, at most; models work side by side
+    for name, of_run in forecasts.items():
+        low, high = of_run.whole()
+        least, most = least.plus(low), most.plus(high)
+        seconds = of_run.seconds()
+        table.add_row([name, *_columns(low, high), "-" if seconds is None else _minutes(seconds)])
+        so_far = minutes.setdefault(of_run.model, [0.0, 0.0])
+        for end, part in enumerate(seconds or (float("nan"), float("nan"))):
+            so_far[end] += part
+    ends = tuple(max((of_model[end] for of_model in minutes.values()), default=0) for end in (0, 1))
+    is_known = all(of_run.history.latency is not None for of_run in forecasts.values())
+    total = ["all", *_columns(least, most), _minutes((ends[0], ends[1])) if is_known else "-"]
+    table.add_row(total, divider=False)
+    note = "half of what is allowed where no earlier run of the models and the method is there"
+    exaid = _tokens(least.exaid_tokens, most.exaid_tokens)
+    return f"{table}\nEXAID's part: {exaid} tokens\n{wrapped(f'reply lengths: {note}')}"
+
+
+def _columns(low: Estimate, high: Estimate) -> list[str]:
+    tokens = [each.input_tokens + each.output_tokens for each in (low, high)]
+    money = _money(low.cost, high.cost).removesuffix(" USD")
+    return [_range(low.calls, high.calls), _tokens(*tokens), money]
+
+
+def _minutes(seconds: tuple[float, float]) -> str:
+    low, high = (f"{each / 60:,.1f}" for each in seconds)
+    return low if low == high else f"{low} – {high}"
 
 
 def forecast(config: RunConfig, environment: Environment) -> Forecast:
@@ -282,14 +333,14 @@ async def _sketch(
     history: History,
     level: Difficulty | None,
     talkative: bool,
-) -> _Estimate:
+) -> Estimate:
     """Return the mean of one question that goes to `level`, with the router's call if any has one.
 
     A method has no level.
     """
     step = max(1, len(entries) // _SAMPLE)
     sample = entries[::step][:_SAMPLE]
-    total = _Estimate()
+    total = Estimate()
     with TemporaryDirectory() as folder:
         by = Embedding(_AllAlike(), Path(folder), say=lambda _: None)
         solver = Solver(config, dataset, lambda: by)
@@ -309,7 +360,7 @@ async def _sketch(
                 await exaid.finalize()
             for model in models.values():
                 total = total.plus(model.total)
-    return _Estimate().plus(total, 1 / len(sample))
+    return Estimate().plus(total, 1 / len(sample))
 
 
 def _exaid(
@@ -354,10 +405,10 @@ def read_history(output_dir: Path, models: Mapping[str, str], method: str) -> Hi
 
 
 def _expected(
-    by_level: Mapping[Level, _Estimate], shares: Mapping[Level, float], history: History, bound: Any
-) -> _Estimate:
+    by_level: Mapping[Level, Estimate], shares: Mapping[Level, float], history: History, bound: Any
+) -> Estimate:
     """Return the mean of a question, of which some are routed and others sent to a level."""
-    total = _Estimate()
+    total = Estimate()
     for level, share in shares.items():
         if level is None:
             total = total.plus(_routed(by_level, history, bound), share)
@@ -366,15 +417,15 @@ def _expected(
     return total
 
 
-def _routed(by_level: Mapping[Level, _Estimate], history: History, bound: Any) -> _Estimate:
+def _routed(by_level: Mapping[Level, Estimate], history: History, bound: Any) -> Estimate:
     """Return the mean of a question by the routing so far; else the cheapest or costliest level."""
     routed = sum(history.routing.get(level or "", 0) for level in by_level)
     if len(by_level) > 1 and routed:
-        total = _Estimate()
+        total = Estimate()
         for level, estimate in by_level.items():
             total = total.plus(estimate, history.routing.get(level or "", 0) / routed)
         return total
-    cheapest_or_dearest: _Estimate = bound(
+    cheapest_or_dearest: Estimate = bound(
         by_level.values(), key=lambda estimate: estimate.input_tokens + estimate.output_tokens
     )
     return cheapest_or_dearest

@@ -19,7 +19,7 @@ from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.records.folder import earlier_run, name_to_use
-from mdagents.records.manifest import Invocation, RunManifest, Spent, run_name
+from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import choose_models, local_embedding
@@ -73,12 +73,6 @@ class Plan:
         """The endpoint at which most calls of the run are made: that of the experts."""
         spec = self.specs[TeamRole.EXPERT.value]
         return spec.base_url or str(spec.provider if spec.provider is not Provider.LOCAL else spec)
-
-    @property
-    def spent(self) -> Spent:
-        """What it has spent, in all processes."""
-        started = self.manifest if self.manifest.spent.calls else self.earlier or self.manifest
-        return started.spent
 
     @property
     def finished(self) -> RunManifest | None:

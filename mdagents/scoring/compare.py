@@ -120,13 +120,22 @@ def _compared_runs(
             status_counts=dict(Counter(row.status for row in rows).most_common()),
             figures=group,
             summaries=exaid_figures(row.summarised for row in rows),
-            pareto=_is_on_front(group, groups),
+            pareto=is_on_front(group, groups),
         )
         for number, (run, rows, group) in enumerate(zip(runs, shared, groups, strict=True), 1)
     ]
 
 
-def _is_on_front(group: Group, groups: Sequence[Group]) -> bool | None:
+def is_on_front(group: Group, groups: Sequence[Group]) -> bool | None:
+    """Return whether no other group is as accurate with as few tokens, and better in one of both.
+
+    Args:
+        group: One of them.
+        groups: All of the same questions.
+
+    Returns:
+        None where its tokens are not known.
+    """
     if group.tokens_per_question is None:
         return None
     tokens = group.tokens_per_question

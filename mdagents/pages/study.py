@@ -1,0 +1,57 @@
+"""Writes what a study shows: a page, a table for spreadsheets, one for a paper, the figures."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from infra.errors import ConfigError
+from infra.files.whole_file import whole_file
+from mdagents.pages.head import head_of_study
+from mdagents.pages.layout import make_frame, templates
+from mdagents.pages.report import packed
+from mdagents.scoring.fields import plain
+from mdagents.scoring.formatting import json_text
+from mdagents.scoring.study import StudyFigures
+from mdagents.scoring.study_text import as_markdown, write_csv_of_study
+
+_SCRIPTS = ("saving.js", "keys.js")
+
+
+def write_study_results(study: StudyFigures, evaluation_dir: Path) -> list[Path]:
+    """Write `{study}.html`, `.csv`, `.md` and `.json`.
+
+    Returns:
+        The files, in that order.
+
+    Raises:
+        ConfigError: A file cannot be written.
+    """
+    head, table = head_of_study(study), io.StringIO()
+    write_csv_of_study(table, study)
+    figures = json_text(head.figures)
+    page = (
+        templates()
+        .get_template("study.html")
+        .render(
+            head=head,
+            frame=make_frame(*_SCRIPTS),
+            runs=head.run_names,
+            stem=study.name,
+            csv=packed(table.getvalue()),
+            json=packed(figures),
+        )
+    )
+    contents = {"html": page, "csv": table.getvalue(), "md": as_markdown(study), "json": figures}
+    paths = []
+    for ending, text in contents.items():
+        path = evaluation_dir / f"{study.name}.{ending}"
+        try:
+            with whole_file(path) as file:
+                file.write(plain(text).encode())
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write {path}: {error.strerror}; see --evaluation-dir"
+            ) from error
+        paths.append(path)
+    return paths

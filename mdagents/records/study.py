@@ -1,0 +1,60 @@
+"""`studies/{study}.json` below the output folder: which runs a study consists of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from infra.files.whole_file import whole_file
+
+_FOLDER = "studies"
+_SCHEMA_VERSION = "1.0.0"
+
+
+class StudyRun(BaseModel):
+    """A run of a study, and what it is in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dataset: str
+    """Label, like the two that follow."""
+    model: str
+    method: str
+    run: str
+    """Its name."""
+    left: str = ""
+    """Why it was left; empty when it was not."""
+
+
+class StudyManifest(BaseModel):
+    """What a study is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: str = _SCHEMA_VERSION
+    name: str
+    baseline: str
+    """Label of the method that all others are compared with."""
+    runs: list[StudyRun]
+
+
+def write_study(output_dir: Path, study: StudyManifest) -> None:
+    """Write it.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with whole_file(output_dir / _FOLDER / f"{study.name}.json") as file:
+        file.write(study.model_dump_json(indent=1).encode())
+
+
+def read_studies(output_dir: Path) -> list[StudyManifest]:
+    """Return the studies of the runs below a folder, by name; without those that cannot be read."""
+    studies = []
+    for path in sorted((output_dir / _FOLDER).glob("*.json")):
+        try:
+            studies.append(StudyManifest.model_validate_json(path.read_bytes()))
+        except (OSError, ValidationError):
+            continue
+    return studies

@@ -1,0 +1,268 @@
+"""The file of a study: which data sets, models and methods are compared, and how."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.errors import ConfigError
+from infra.files.did_you_mean import did_you_mean
+from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.options import read_config, read_options
+from mdagents.settings import Difficulty
+
+Settings = Mapping[str, str | Sequence[str]]
+"""Flag without its dashes -> value; several for a flag that may be repeated."""
+
+_AXES = {"datasets": "dataset", "models": "model", "methods": "method"}
+_OWN = ("name", "baseline", "limits", *_AXES)
+_OF_THE_PROGRAM = (
+    "data-dir", "display", "dry-run", "fresh", "json", "no-open", "output-dir", "resume",
+    "retry-errors", "run-config", "show-interaction-table", "view", "view-host", "view-port",
+)  # fmt: skip
+_OF_THE_WHOLE = ("attempt-timeout", "cache", "max-connections", "rpm", "timeout", "tpm")
+_LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
+_LABEL = "label"
+_NOT_IN_A_LABEL = ("model-base-url",)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of the data sets, models or methods."""
+
+    label: str
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFile:
+    """What a study asks for."""
+
+    path: Path
+    name: str
+    datasets: tuple[Entry, ...]
+    models: tuple[Entry, ...]
+    methods: tuple[Entry, ...]
+    baseline: str
+    """Label of the method that all others are compared with."""
+    settings: Settings
+    """Of all its runs."""
+    cost_limit: float | None
+    """USD, of the whole study."""
+    token_limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of a study."""
+
+    dataset: str
+    """Label, like the two that follow."""
+    model: str
+    method: str
+    config: RunConfig
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, {self.model}, {self.method}"
+
+
+def read_study(path: Path) -> StudyFile:
+    """Read the file of a study.
+
+    Raises:
+        ConfigError: It is not there, or something in it is not valid; names it.
+    """
+    content = {str(key).replace("_", "-"): value for key, value in _parsed(path).items()}
+    for key in content:
+        if key in _AXES.values():
+            raise ConfigError(f"{path}: write '{key}s', a list, in place of '{key}'")
+        if key in _LIMITS.values():
+            raise ConfigError(f"{path}: write 'limits: {{cost: 25, tokens: 1000000}}', not '{key}'")
+        _refuse(key, path)
+    name = _text(content.get("name", path.stem), f"{path}: 'name'")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"{path}: '{name}' cannot be a name of files; use letters, digits, '-', '_' and '.'"
+        )
+    datasets, models, methods = (
+        _entries(content.get(axis, default), axis, path)
+        for axis, default in (("datasets", ["medqa"]), ("models", ["auto"]), ("methods", None))
+    )
+    labels = [method.label for method in methods]
+    baseline = _text(content.get("baseline", labels[0]), f"{path}: 'baseline'")
+    if baseline not in labels:
+        raise ConfigError(
+            f"{path}: the baseline '{baseline}' is none of the methods, which are "
+            f"{', '.join(repr(label) for label in labels)}{did_you_mean(baseline, labels)}"
+        )
+    limits = content.get("limits", {})
+    if not isinstance(limits, dict) or not limits.keys() <= _LIMITS.keys():
+        raise ConfigError(f"{path}: write 'limits' as {{cost: 25, tokens: 1000000}}")
+    return StudyFile(
+        path=path,
+        name=name,
+        datasets=datasets,
+        models=models,
+        methods=methods,
+        baseline=baseline,
+        settings={
+            key: _value(value, f"{path}: '{key}'")
+            for key, value in content.items()
+            if key not in _OWN
+        },
+        cost_limit=_amount(limits.get("cost"), f"{path}: 'cost' of 'limits'"),
+        token_limit=_count(limits.get("tokens"), f"{path}: 'tokens' of 'limits'"),
+    )
+
+
+def cells_of(
+    study: StudyFile, program: Mapping[str, str], variables: Mapping[str, str]
+) -> list[Cell]:
+    """Return the runs of a study, data set by data set, and in each model by model.
+
+    Args:
+        study: What is asked for.
+        program: Flags that the program adds to each run: where data and output are.
+        variables: The environment; what the file says goes before it.
+
+    Raises:
+        ConfigError: A setting of a run is not valid; names the run.
+    """
+    cells = []
+    for dataset, model, method in product(study.datasets, study.models, study.methods):
+        settings = {**study.settings, **dataset.settings, **model.settings, **method.settings}
+        argv = [
+            word for name, value in {**settings, **program}.items() for word in _words(name, value)
+        ]
+        try:
+            config = read_config(read_options(argv, variables, program="python study.py"))
+        except ConfigError as error:
+            where = f"{study.path} ({dataset.label}, {model.label}, {method.label})"
+            raise ConfigError(f"{where}: {error}") from None
+        cells.append(Cell(dataset.label, model.label, method.label, config))
+    return cells
+
+
+def _parsed(path: Path) -> dict[object, Any]:
+    try:
+        # BaseLoader makes text only, so that `off` is a word and `0010` an id.
+        content = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"{path} cannot be read: {why}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} is no study: it needs at least 'methods', a list")
+    return content
+
+
+def _entries(listed: Any, axis: str, path: Path) -> tuple[Entry, ...]:
+    where = f"{path}: '{axis}'"
+    if not isinstance(listed, list) or not listed:
+        raise ConfigError(f"{where} must be a list, such as [{_EXAMPLES[axis]}]")
+    entries = tuple(_entry(each, axis, path) for each in listed)
+    label, count = Counter(entry.label for entry in entries).most_common(1)[0]
+    if count > 1:
+        raise ConfigError(f"{where} has '{label}' {count} times; give each a 'label' of its own")
+    return entries
+
+
+_EXAMPLES = {
+    "datasets": "medqa, medmcqa",
+    "models": "gpt-4o-mini, gemini-2.5-flash-lite",
+    "methods": "zero_shot, cot_sc, basic, adaptive",
+}
+
+
+def _entry(given: Any, axis: str, path: Path) -> Entry:
+    main, where = _AXES[axis], f"{path}: '{axis}'"
+    if isinstance(given, str):
+        is_level = axis == "methods" and given.lower() in (ADAPTIVE, *Difficulty)
+        return Entry(given, {"difficulty" if is_level else main: given})
+    if not isinstance(given, dict) or not given:
+        raise ConfigError(f"{where} holds {given!r}; write a name, or flags: {{{main}: NAME}}")
+    settings: dict[str, str | Sequence[str]] = {}
+    for name, value in given.items():
+        key = str(name).replace("_", "-")
+        if key in _OF_THE_WHOLE:
+            raise ConfigError(
+                f"{where}: '{key}' holds for the whole study; write it beside '{axis}'"
+            )
+        _refuse(key, path)
+        settings[key] = _value(value, f"{where}, '{key}'")
+    label = settings.pop(_LABEL, "")
+    if axis != "methods" and main not in settings:
+        raise ConfigError(f"{where}: an entry needs '{main}', beside {', '.join(settings)}")
+    return Entry(str(label) or _label(settings, main), settings)
+
+
+def _label(settings: Settings, main: str) -> str:
+    first = [main, "difficulty"] if main == "method" else [main]
+    names = [str(settings[name]) for name in first if name in settings] or [ADAPTIVE]
+    others = [
+        f"{name} {value if isinstance(value, str) else ' '.join(value)}"
+        for name, value in settings.items()
+        if name not in (*first, *_NOT_IN_A_LABEL)
+    ]
+    return ", ".join([*names, *others])
+
+
+def _refuse(key: str, path: Path) -> None:
+    if key in _OF_THE_PROGRAM:
+        raise ConfigError(f"{path}: '{key}' is no setting of a study; see python study.py --help")
+
+
+def _value(value: Any, where: str) -> str | list[str]:
+    """Return what a flag gets; of a list or an object, one text for each element."""
+    if isinstance(value, dict):
+        return [f"{name}={_text(of, where)}" for name, of in value.items()]
+    if isinstance(value, list):
+        texts = [_text(each, where) for each in value]
+        return texts if any("=" in text for text in texts) else ",".join(texts)
+    return _text(value, where)
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{where} needs a value, a word or a number")
+    return value
+
+
+def _amount(value: Any, where: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        amount = float(_text(value, where))
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < float("inf"):
+        raise ConfigError(f"{where} is '{value}' but must be a number above 0")
+    return amount
+
+
+def _count(value: Any, where: str) -> int | None:
+    if value is None:
+        return None
+    if not _text(value, where).isdecimal() or int(value) < 1:
+        raise ConfigError(f"{where} is '{value}' but must be a whole number above 0")
+    return int(value)
+
+
+_SWITCHES = ("log-prompts",)
+
+
+def _words(name: str, value: str | Sequence[str]) -> list[str]:
+    """Return a setting as words of a command line."""
+    if name in _SWITCHES:
+        return [f"--{name}"] if str(value).lower() in ("1", "true", "yes", "on") else []
+    values = [value] if isinstance(value, str) else value
+    return [f"--{name}={each}" for each in values]

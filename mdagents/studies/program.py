@@ -1,0 +1,191 @@
+"""The program that carries out a study: reads its file, runs it, writes what it shows."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+import signal
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from infra.clock import Clock
+from infra.config import parse_environment, read_variables
+from infra.errors import BenchError, ConfigError
+from infra.files.command_line import Parser
+from infra.files.printing import print_line, print_result, reaches_any_screen
+from infra.model_configs import load_model_configs
+from mdagents.pages.study import write_study_results
+from mdagents.records.store import writable
+from mdagents.records.study import write_study
+from mdagents.runs.forecast import forecast, forecast_of_several
+from mdagents.runs.shared import Stops
+from mdagents.scoring.rows import RunOutput, read_output
+from mdagents.scoring.study import StudyOutput, study_figures
+from mdagents.scoring.study_text import render_study
+from mdagents.studies.display import DISPLAYS, make_study_display
+from mdagents.studies.file import StudyFile, cells_of, read_study
+from mdagents.studies.session import CellRun, State, StudySession, manifest_of
+
+FINISHED, STOPPED, WRONG_USE = 0, 1, 2
+"""Exit statuses. A study that a signal has stopped ends with 128 and the number of the signal."""
+
+
+@reaches_any_screen
+def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
+    """Carry out a study.
+
+    Args:
+        argv: The command line without the program's name.
+        program: How the user calls it.
+
+    Returns:
+        The exit status.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so study.py sets it while it loads
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    go_on = f"to go on: {program} {shlex.join(argv)}"
+    try:
+        options = make_parser(program).parse_args(argv)
+        return _Program(options, go_on).run()
+    except ConfigError as error:
+        print_line(f"error: {error}")
+        return WRONG_USE
+    except BenchError as error:
+        print_line(f"stopped: {error}; {go_on}")
+        return STOPPED
+    except KeyboardInterrupt:
+        print_line(f"interrupted; {go_on}")
+        return 128 + signal.SIGINT
+
+
+def make_parser(program: str) -> argparse.ArgumentParser:
+    """Make the parser of `study.py`, which is that of `mdagents study`, too."""
+    parser = Parser(
+        prog=program,
+        description="Compares methods, models and data sets: many runs, one question answered.",
+        epilog="docs/studies.md says what stands in STUDY.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("study", metavar="STUDY", help="YAML file: datasets, models, methods, settings")
+    add("--dry-run", action="store_true",
+        help="forecast calls, tokens, cost and time of each run; call nothing")  # fmt: skip
+    add("--retry-errors", action="store_true",
+        help="answer the questions again that ended in api_error")  # fmt: skip
+    add("--display", choices=DISPLAYS, default="full",
+        help="progress on stderr; without a terminal full prints lines [%(default)s]")  # fmt: skip
+    add("--data-dir", metavar="DIR", default="data", help="where the data sets are [%(default)s]")
+    add("--output-dir", metavar="DIR", default="output", help="where runs are [%(default)s]")
+    add("--evaluation-dir", metavar="DIR", default="evaluation",
+        help="where the results go [%(default)s]")  # fmt: skip
+    return parser
+
+
+class _Program:
+    """One call of the program.
+
+    Args:
+        options: Its command line.
+        go_on: What to say of how the study goes on.
+    """
+
+    def __init__(self, options: argparse.Namespace, go_on: str) -> None:
+        self._options = options
+        self._go_on = go_on
+        self._variables = read_variables()
+        self._environment = parse_environment(self._variables)
+        self._study = read_study(Path(options.study))
+
+    def run(self) -> int:
+        """Do what the command line says; return the exit status."""
+        options, study = self._options, self._study
+        flags = {"data-dir": options.data_dir, "output-dir": options.output_dir}
+        if options.retry_errors:
+            flags["retry-errors"] = "true"
+        cells = cells_of(study, flags, self._variables)
+        if options.dry_run:
+            forecasts = {str(c): forecast(c.config, self._environment) for c in cells}
+            print_result(forecast_of_several(forecasts))
+            return FINISHED
+        clock = Clock()
+        runs = [CellRun.planned(cell, self._environment, clock) for cell in cells]
+        _check(study, runs)
+        output_dir = Path(options.output_dir)
+        with writable(output_dir):
+            write_study(output_dir, manifest_of(study, runs))
+        signals = asyncio.run(self._carry_out(runs, clock)) if _is_left(runs) else []
+        with writable(output_dir):
+            write_study(output_dir, manifest_of(study, runs))
+        self._show_results(runs)
+        return self._end(runs, signals)
+
+    async def _carry_out(self, runs: Sequence[CellRun], clock: Clock) -> Sequence[int]:
+        """Carry out what is left, and return the signals that asked for a stop."""
+        shown = make_study_display(self._options.display, runs, clock.monotonic())
+
+        async def refresh() -> None:
+            while True:
+                shown.refresh(clock.monotonic())
+                await asyncio.sleep(shown.period)
+
+        stops = Stops(shown.say)
+        stops.listen()
+        session = StudySession(self._study, runs, self._environment, clock, stops, shown.changed)
+        with shown:
+            showing = asyncio.ensure_future(refresh())
+            try:
+                await session.run()
+            finally:
+                showing.cancel()
+        return stops.signals
+
+    def _show_results(self, runs: Sequence[CellRun]) -> None:
+        outputs: dict[str, RunOutput] = {}
+        for run in runs:
+            if run.totals.scored:
+                outputs[run.name] = read_output(Path(self._options.output_dir) / run.name)
+        figures = study_figures(StudyOutput(manifest_of(self._study, runs), outputs))
+        if figures.blocks:
+            print_result(render_study(figures))
+            for path in write_study_results(figures, Path(self._options.evaluation_dir)):
+                print_result(f"written: {path}")
+
+    def _end(self, runs: Sequence[CellRun], signals: Sequence[int]) -> int:
+        """Say what is left; return the exit status."""
+        states = Counter(run.state for run in runs)
+        if states[State.FINISHED] == len(runs):
+            return FINISHED
+        for run in runs:
+            if run.state is State.LEFT:
+                print_line(f"left: {run.cell}: {run.left}")
+        done = f"{states[State.FINISHED]} of {len(runs)} runs are finished"
+        print_line(f"{'interrupted' if signals else 'stopped'}: {done}; {self._go_on}")
+        return 128 + signals[0] if signals else STOPPED
+
+
+def _is_left(runs: Sequence[CellRun]) -> bool:
+    return any(run.state is not State.FINISHED for run in runs)
+
+
+def _check(study: StudyFile, runs: Sequence[CellRun]) -> None:
+    """Check what can be told of runs only together.
+
+    Raises:
+        ConfigError: Two of them are the same, or the price of a model is not known.
+    """
+    names: dict[str, CellRun] = {}
+    configs = load_model_configs()
+    for run in runs:
+        if (other := names.setdefault(run.name, run)) is not run:
+            raise ConfigError(
+                f"{study.path}: ({other.cell}) and ({run.cell}) are the same run; leave one out"
+            )
+        for spec in run.plan.specs.values():
+            is_priced = configs.info(spec.provider, spec.name).price is not None
+            if study.cost_limit is not None and not is_priced:
+                raise ConfigError(
+                    f"{study.path}: a limit of cost needs the price of {spec}, which is not known; "
+                    "limit the tokens"
+                )

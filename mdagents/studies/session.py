@@ -1,0 +1,231 @@
+"""Carries out a study: its runs share one process, one set of clients, and the kept replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+
+from infra.clock import Clock
+from infra.config import Environment
+from infra.endpoints import Endpoints, ModelSpec
+from infra.errors import BenchError, EndpointDown, LimitExceeded
+from infra.ledger import Ledger, add_costs
+from mdagents.agents.case import first_of
+from mdagents.records.manifest import RunTotals, Spent
+from mdagents.records.study import StudyManifest, StudyRun
+from mdagents.runs.models import make_runtime
+from mdagents.runs.plan import Plan, make_plan
+from mdagents.runs.runner import Outcome
+from mdagents.runs.session import carry_out, kept_replies
+from mdagents.runs.shared import Shared, Stops
+from mdagents.studies.file import Cell, StudyFile
+
+
+class State(StrEnum):
+    """How far a run of a study is."""
+
+    WAITING = "waiting"
+    UNDER_WAY = "under way"
+    FINISHED = "finished"
+    LEFT = "left"
+    """It cannot be finished now; the same command tries again."""
+
+
+@dataclass(slots=True)
+class CellRun:
+    """A run of a study, and how far it is."""
+
+    cell: Cell
+    plan: Plan
+    state: State
+    left: str = ""
+    """Why it was left; empty in any other state."""
+    taken_up: bool = False
+    """Whether this process has opened it."""
+
+    @classmethod
+    def planned(cls, cell: Cell, environment: Environment, clock: Clock) -> CellRun:
+        """Return the run as an earlier process has left it.
+
+        Raises:
+            ConfigError: A setting or a file is not valid.
+        """
+        plan = make_plan(cell.config, environment, clock)
+        return cls(cell, plan, State.WAITING if plan.finished is None else State.FINISHED)
+
+    @property
+    def totals(self) -> RunTotals:
+        """Of what is recorded."""
+        earlier = self.plan.earlier
+        return self.plan.manifest.totals if self.taken_up or not earlier else earlier.totals
+
+    @property
+    def spent(self) -> Spent:
+        """What it has spent, in all processes."""
+        earlier = self.plan.earlier
+        return self.plan.manifest.spent if self.taken_up or not earlier else earlier.spent
+
+    @property
+    def questions(self) -> int:
+        """Questions, times epochs."""
+        return len(self.plan.items)
+
+    @property
+    def name(self) -> str:
+        """Of the run."""
+        return self.plan.manifest.name
+
+
+class StudySession:
+    """Carries out the runs of a study.
+
+    The runs of one endpoint are begun one after the other, each as soon as the one before it has
+    begun its last question, so that the endpoint is busy throughout; endpoints work side by side.
+
+    Args:
+        study: What is asked for.
+        runs: Its runs.
+        environment: Keys and endpoints.
+        clock: For all times.
+        stops: Told of signals.
+        changed: Called when the state of a run has changed.
+    """
+
+    def __init__(
+        self,
+        study: StudyFile,
+        runs: Sequence[CellRun],
+        environment: Environment,
+        clock: Clock,
+        stops: Stops,
+        changed: Callable[[CellRun], None],
+    ) -> None:
+        self._study = study
+        self._runs = runs
+        self._environment = environment
+        self._clock = clock
+        self._stops = stops
+        self._changed = changed
+        self._out_of_reach: dict[frozenset[ModelSpec], str] = {}
+        self.is_at_limit = False
+        """Whether a limit of the study was reached."""
+
+    async def run(self) -> None:
+        """Carry out what is left of the study.
+
+        Raises:
+            BenchError: The kept replies cannot be opened, or the study cannot be written.
+        """
+        config = self._runs[0].cell.config
+        runtime = make_runtime(config, self._environment, Ledger(), self._clock)
+        with kept_replies(config.cache, config.output_dir) as replies:
+            async with aclosing(Endpoints(runtime)) as endpoints:
+                shared = Shared(endpoints, replies, self._check_spent, self._stops)
+                lanes: dict[str, list[CellRun]] = {}
+                for run in self._runs:
+                    lanes.setdefault(run.plan.endpoint, []).append(run)
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        for lane in lanes.values():
+                            group.create_task(self._work_through(lane, shared))
+                except BaseExceptionGroup as errors:
+                    raise first_of(errors) from None
+
+    async def _work_through(self, lane: Sequence[CellRun], shared: Shared) -> None:
+        async with asyncio.TaskGroup() as group:
+            for run in lane:
+                if self._stops.signals or self.is_at_limit:
+                    return
+                if run.state is State.FINISHED:
+                    continue
+                if why := self._out_of_reach.get(_models(run)):
+                    self._set(run, State.LEFT, why)
+                    continue
+                all_begun = asyncio.Event()
+                group.create_task(self._carry_out(run, shared, all_begun))
+                await all_begun.wait()
+
+    async def _carry_out(self, run: CellRun, shared: Shared, all_begun: asyncio.Event) -> None:
+        self._set(run, State.UNDER_WAY)
+        try:
+            result = await carry_out(
+                run.plan,
+                self._environment,
+                self._clock,
+                on_ready=lambda: self._take_up(run),
+                on_all_begun=all_begun.set,
+                shared=shared,
+            )
+        except BenchError as error:  # no key, or another process is at this run
+            self._set(run, State.LEFT, str(error))
+            return
+        finally:
+            all_begun.set()
+        if isinstance(result.error, EndpointDown):
+            self._out_of_reach[_models(run)] = str(result.error)
+        self.is_at_limit |= result.outcome is Outcome.LIMIT
+        if result.error is None and result.outcome is Outcome.FINISHED:
+            self._set(run, State.FINISHED)
+        else:
+            why = str(result.error) if result.error is not None else result.reason
+            self._set(run, State.LEFT, why)
+
+    @staticmethod
+    def _take_up(run: CellRun) -> None:
+        run.taken_up = True
+
+    def _set(self, run: CellRun, state: State, left: str = "") -> None:
+        run.state, run.left = state, left
+        self._changed(run)
+
+    def _check_spent(self) -> None:
+        """Compare what all runs have spent with the limits of the study.
+
+        Raises:
+            LimitExceeded: One is reached.
+        """
+        spent = study_spent(self._runs)
+        most = self._study.token_limit
+        if most is not None and spent.total_tokens >= most:
+            raise LimitExceeded(f"the study has reached its limit of {most} tokens")
+        cost = self._study.cost_limit
+        if cost is not None and spent.cost_usd is not None and spent.cost_usd >= cost:
+            raise LimitExceeded(f"the study has reached its limit of {cost:g} USD")
+
+
+def study_spent(runs: Sequence[CellRun]) -> Spent:
+    """Return what runs have spent together: tokens, and USD where all prices are known."""
+    spent = Spent()
+    for run in runs:
+        of_run = run.spent
+        spent.calls += of_run.calls
+        spent.cached_calls += of_run.cached_calls
+        spent.input_tokens += of_run.input_tokens
+        spent.output_tokens += of_run.output_tokens
+        spent.cost_usd = add_costs(spent.cost_usd, of_run.cost_usd)
+    return spent
+
+
+def manifest_of(study: StudyFile, runs: Sequence[CellRun]) -> StudyManifest:
+    """Return which runs a study consists of."""
+    return StudyManifest(
+        name=study.name,
+        baseline=study.baseline,
+        runs=[
+            StudyRun(
+                dataset=run.cell.dataset,
+                model=run.cell.model,
+                method=run.cell.method,
+                run=run.name,
+                left=run.left,
+            )
+            for run in runs
+        ],
+    )
+
+
+def _models(run: CellRun) -> frozenset[ModelSpec]:
+    return frozenset(run.plan.specs.values())
