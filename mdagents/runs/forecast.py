@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections import Counter, defaultdict
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,20 +27,18 @@ from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.config import Environment, LLMRole
 from infra.endpoints import ModelSpec
 from infra.json_schema import longest_reply, reply_schema
-from infra.ledger import add_costs
 from infra.model_configs import load_model_configs
 from mdagents.agents.case import Case
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import present
-from mdagents.records.calls import read_calls
-from mdagents.records.jsonl import whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.history import Estimate, History, read_history
 from mdagents.runs.models import choose_models
 from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
-from mdagents.scoring.formatting import usd, wrapped
-from mdagents.settings import Difficulty, Method, RoutedBy, TeamRole
+from mdagents.scoring.formatting import Table, usd, wrapped
+from mdagents.settings import Difficulty, Method, TeamRole
 from mdagents.teams.methods import Embedding
 
 if TYPE_CHECKING:
@@ -48,42 +47,6 @@ if TYPE_CHECKING:
 _CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions that are sketched
 _SHARE_OF_A_LIMIT = 0.5  # assumed length of a reply, as a share of its limit, without history
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """What earlier runs of the same models have shown."""
-
-    output_tokens: Mapping[str, float]
-    """Role -> mean tokens of a reply."""
-    latency: float | None
-    """Mean seconds of a call; None without an earlier run."""
-    routing: Mapping[str, int]
-    """Level -> questions that a router sent there."""
-    runs: int
-
-
-@dataclass(slots=True)
-class Estimate:
-    """Means over the sketched questions, or sums."""
-
-    calls: float = 0.0
-    input_tokens: float = 0.0
-    output_tokens: float = 0.0
-    cost: float | None = 0.0
-    exaid_tokens: float = 0.0
-    """Those of all tokens that are EXAID's."""
-
-    def plus(self, other: Estimate, weight: float = 1.0) -> Estimate:
-        """Return the sum with `weight` times another."""
-        cost = None if other.cost is None else weight * other.cost
-        return Estimate(
-            self.calls + weight * other.calls,
-            self.input_tokens + weight * other.input_tokens,
-            self.output_tokens + weight * other.output_tokens,
-            add_costs(self.cost, cost),
-            self.exaid_tokens + weight * other.exaid_tokens,
-        )
 
 
 @dataclass(slots=True)
@@ -204,6 +167,9 @@ class Forecast:
             source = (
                 f"lengths and routing from {runs} earlier run{'s' * (runs > 1)} of these models"
             )
+        if self.history.questions:
+            answered = len(self.history.questions)
+            source += f"; the whole run from {answered} questions answered with these settings"
         lines = [
             f"the whole run: {_range(low.calls, high.calls)} calls, "
             f"{_tokens(low.input_tokens, high.input_tokens)} tokens in, "
@@ -218,6 +184,8 @@ class Forecast:
 
     def _range_of(self, questions: int) -> tuple[Estimate, Estimate]:
         """Return what so many questions take at least and at most."""
+        if (known := self.history.of_questions(questions)) is not None:
+            return known
         least = _expected(self.quiet, self.shares, self.history, min)
         most = _expected(self.lively, self.shares, self.history, max)
         return Estimate().plus(least, questions), Estimate().plus(most, questions)
@@ -253,36 +221,37 @@ def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
     Args:
         forecasts: What a run is called -> its forecast.
     """
-    table = PrettyTable(["run", "calls", "tokens", "USD", "minutes"], align="r", max_width=38)
-    table.align["run"] = "l"
+    rows = []
     least, most = Estimate(), Estimate()
-    minutes: dict[str, list[float]] = {}  # model -> at least, at most; models work side by side
+    hours: dict[str, list[float]] = {}  # model -> at least, at most; models work side by side
     for name, of_run in forecasts.items():
         low, high = of_run.whole()
         least, most = least.plus(low), most.plus(high)
-        seconds = of_run.seconds()
-        table.add_row([name, *_columns(low, high), "-" if seconds is None else _minutes(seconds)])
-        so_far = minutes.setdefault(of_run.model, [0.0, 0.0])
-        for end, part in enumerate(seconds or (float("nan"), float("nan"))):
-            so_far[end] += part
-    ends = tuple(max((of_model[end] for of_model in minutes.values()), default=0) for end in (0, 1))
-    is_known = all(of_run.history.latency is not None for of_run in forecasts.values())
-    total = ["all", *_columns(least, most), _minutes((ends[0], ends[1])) if is_known else "-"]
-    table.add_row(total, divider=False)
-    note = "half of what is allowed where no earlier run of the models and the method is there"
-    exaid = _tokens(least.exaid_tokens, most.exaid_tokens)
-    return f"{table}\nEXAID's part: {exaid} tokens\n{wrapped(f'reply lengths: {note}')}"
+        rows.append([name, *_columns(low, high)])
+        so_far = hours.setdefault(of_run.model, [0.0, 0.0])
+        for end, seconds in enumerate(of_run.seconds() or (math.nan, math.nan)):
+            so_far[end] += seconds / 3600
+    rows.append(["all", *_columns(least, most)])
+    ends = [max(of_model[end] for of_model in hours.values()) for end in (0, 1)]
+    lines = [f"EXAID's part: {_tokens(least.exaid_tokens, most.exaid_tokens)} tokens"]
+    if math.isnan(sum(each for of_model in hours.values() for each in of_model)):
+        lines.append("wall time: not known before a first run with these models and methods")
+    else:
+        lines.append(f"wall time: {ends[0]:,.2f} – {ends[1]:,.2f} hours")
+    known = sum(bool(of_run.history.questions) for of_run in forecasts.values())
+    lines.append(
+        f"from the questions of earlier runs with the same settings: {known} of {len(forecasts)} "
+        "runs; of the others replies are taken to be as long as in earlier runs of their models "
+        "and methods, or half as long as they may be"
+    )
+    table = Table(["run", "calls", "tokens", "USD"], rows, has_total=True)
+    return "\n".join([table.as_text(), *map(wrapped, lines)])
 
 
 def _columns(low: Estimate, high: Estimate) -> list[str]:
     tokens = [each.input_tokens + each.output_tokens for each in (low, high)]
     money = _money(low.cost, high.cost).removesuffix(" USD")
     return [_range(low.calls, high.calls), _tokens(*tokens), money]
-
-
-def _minutes(seconds: tuple[float, float]) -> str:
-    low, high = (f"{each / 60:,.1f}" for each in seconds)
-    return low if low == high else f"{low} – {high}"
 
 
 def forecast(config: RunConfig, environment: Environment) -> Forecast:
@@ -299,7 +268,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     entries = select(dataset, config)
     specs = choose_models(config, environment)
     models = {role: str(spec) for role, spec in specs.items()}
-    history = read_history(config.output_dir, models, config.method)
+    history = read_history(config, dataset.name, models)
     sent_to = Counter(map(config.forced_level, range(len(entries))))
     levels: list[Level] = [None]
     if config.method is Method.MDAGENTS:
@@ -375,33 +344,6 @@ def _exaid(
     exaid = EXAID(buffer_llm=buffer_agent, summarizer_llm=summarizer, config=settings)
     bus.subscribe(exaid.on_event)
     return exaid
-
-
-def read_history(output_dir: Path, models: Mapping[str, str], method: str) -> History:
-    """Return what earlier runs below `output_dir` by this method and these models have shown."""
-    tokens: dict[str, list[int]] = defaultdict(list)
-    latencies: list[float] = []
-    routing: Counter[str] = Counter()
-    runs = 0
-    for file in output_dir.glob("*/run.json"):
-        run = json.loads(file.read_bytes())
-        if run.get("models") != models or run.get("options", {}).get("method") != method:
-            continue
-        runs += 1
-        for _, row in read_calls(file.with_name("calls.jsonl")):
-            if row.outcome == "ok" and not row.cached:
-                tokens[row.role].append(row.usage.output_tokens)
-                latencies.append(row.latency)
-        for _, line in whole_lines(file.with_name("samples.jsonl")):
-            record = json.loads(line)
-            if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
-                routing[record["difficulty"]] += 1
-    return History(
-        output_tokens={role: sum(counts) / len(counts) for role, counts in tokens.items()},
-        latency=sum(latencies) / len(latencies) if latencies else None,
-        routing=routing,
-        runs=runs,
-    )
 
 
 def _expected(

@@ -20,7 +20,7 @@ from mdagents.scoring.formatting import (
     wrapped,
 )
 from mdagents.scoring.pairs import Pair
-from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells
+from mdagents.scoring.report import ACCURACY, accuracy_cell, cost_cells
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.scoring.study import Block, MethodFigures, StudyFigures
 
@@ -72,7 +72,7 @@ def study_tables(study: StudyFigures) -> list[Table]:
         title = f"{block.dataset}, {block.model}: {block.questions} questions"
         tables += [
             Table(
-                ["method", ACCURACY, *COST_COLUMNS, "s"],
+                ["a question", ACCURACY, "tokens", "calls", "USD/1,000", "s"],
                 [_figures(method) for method in block.methods],
                 title=title,
             ),
@@ -128,7 +128,8 @@ def as_markdown(study: StudyFigures) -> str:
     parts = [f"# {study.name}", headline(study), *verdicts(study)]
     for block in study.blocks:
         beside = f"difference from {study.baseline} (95 % interval)"
-        headings = ["method", ACCURACY, *COST_COLUMNS, "s", beside, "p (Holm)", "Pareto"]
+        headings = ["a question", ACCURACY, "tokens", "calls", "USD/1,000", "s", beside, "p (Holm)",
+                    "Pareto"]  # fmt: skip
         rows = []
         for method in block.methods:
             _, difference, _, holm_p, pareto = _difference(method, block)

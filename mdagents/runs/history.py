@@ -1,0 +1,146 @@
+"""What earlier runs tell about a run that is to come: lengths, latency, routing, whole questions."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from statistics import fmean, stdev
+from typing import Any
+
+from infra.ledger import CallRow, add_costs
+from mdagents.agents.prompts import prompt_hashes
+from mdagents.records.calls import read_calls
+from mdagents.records.jsonl import whole_lines
+from mdagents.records.sample import EXAID_ROLES
+from mdagents.runs.config import RunConfig
+from mdagents.settings import RoutedBy, Status
+
+_ENOUGH = 10  # questions of like runs from which on these are what is counted with
+_TWO_SIDED_95 = 1.96
+_OF_THE_TEAM = ("method", "difficulty", "router", "agreement", "team", "exaid")
+"""What of a run's configuration decides what a question takes, beside models and prompts."""
+
+
+@dataclass(slots=True)
+class Estimate:
+    """Means over the sketched questions, or sums."""
+
+    calls: float = 0.0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    cost: float | None = 0.0
+    exaid_tokens: float = 0.0
+    """Those of all tokens that are EXAID's."""
+
+    def plus(self, other: Estimate, weight: float = 1.0) -> Estimate:
+        """Return the sum with `weight` times another."""
+        cost = None if other.cost is None else weight * other.cost
+        return Estimate(
+            self.calls + weight * other.calls,
+            self.input_tokens + weight * other.input_tokens,
+            self.output_tokens + weight * other.output_tokens,
+            add_costs(self.cost, cost),
+            self.exaid_tokens + weight * other.exaid_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What earlier runs of the same models have shown."""
+
+    output_tokens: Mapping[str, float]
+    """Role -> mean tokens of a reply."""
+    latency: float | None
+    """Mean seconds of a call; None without an earlier run."""
+    routing: Mapping[str, int]
+    """Level -> questions that a router sent there."""
+    runs: int
+    questions: Sequence[Estimate] = ()
+    """What each question took in runs that differ from this one in their questions alone, none if
+    they are too few: they say more than lengths do."""
+
+    def of_questions(self, count: int) -> tuple[Estimate, Estimate] | None:
+        """Return what so many further questions take, from the questions of like runs.
+
+        Returns:
+            The ends of a 95 % prediction interval of the sum; None without such questions.
+        """
+        if not self.questions:
+            return None
+        least, most = {}, {}
+        for field in fields(Estimate):
+            values = [getattr(question, field.name) for question in self.questions]
+            least[field.name], most[field.name] = (
+                (None, None) if None in values else _bounds(values, count)
+            )
+        return Estimate(**least), Estimate(**most)
+
+
+def _bounds(values: Sequence[float], count: int) -> tuple[float, float]:
+    """Return the 95 % prediction interval of the sum of `count` further values."""
+    half = _TWO_SIDED_95 * stdev(values) * count * math.sqrt(1 / len(values) + 1 / count)
+    expected = count * fmean(values)
+    return max(expected - half, count * min(values)), min(expected + half, count * max(values))
+
+
+def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> History:
+    """Return what earlier runs have shown.
+
+    Args:
+        config: Of the run that is to come; its method and its output folder count.
+        dataset: Name of its data set.
+        models: Its roles -> model.
+    """
+    tokens: dict[str, list[int]] = defaultdict(list)
+    latencies: list[float] = []
+    routing: Counter[str] = Counter()
+    questions: list[Estimate] = []
+    runs = 0
+    for file in config.output_dir.glob("*/run.json"):
+        run = json.loads(file.read_bytes())
+        if run.get("models") != models or run.get("options", {}).get("method") != config.method:
+            continue
+        runs += 1
+        cases: dict[str, Estimate] = defaultdict(Estimate)
+        for _, row in read_calls(file.with_name("calls.jsonl")):
+            if row.outcome == "ok":
+                cases[row.case_id] = cases[row.case_id].plus(_of_call(row))
+            if row.outcome == "ok" and not row.cached:
+                tokens[row.role].append(row.usage.output_tokens)
+                latencies.append(row.latency)
+        decided = set()
+        for _, line in whole_lines(file.with_name("samples.jsonl")):
+            record = json.loads(line)
+            if record["status"] == Status.ANSWERED:
+                decided.add(record.get("case_id"))
+            if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
+                routing[record["difficulty"]] += 1
+        if run.get("dataset") == dataset and _is_alike(run, config):
+            questions += [cases[case] for case in decided & cases.keys()]
+    return History(
+        output_tokens={role: sum(counts) / len(counts) for role, counts in tokens.items()},
+        latency=sum(latencies) / len(latencies) if latencies else None,
+        routing=routing,
+        runs=runs,
+        questions=questions if len(questions) >= _ENOUGH else (),
+    )
+
+
+def _of_call(row: CallRow) -> Estimate:
+    usage = row.usage
+    of_exaid = usage.total_tokens if row.role in EXAID_ROLES else 0
+    return Estimate(1, usage.input_tokens, usage.output_tokens, row.cost_usd, of_exaid)
+
+
+def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:
+    """Return whether a run differs from that of a configuration in its questions alone."""
+    settings = config.model_dump(mode="json", include={*_OF_THE_TEAM}) | {
+        "team": asdict(config.team)
+    }
+    prompts = prompt_hashes(config.method, with_exaid=config.exaid_policy is not None)
+    return run.get("prompt_hashes") == prompts and all(
+        run["config"].get(name) == value for name, value in settings.items()
+    )
