@@ -1,4 +1,4 @@
-"""What earlier runs tell about a run that is to come: lengths, latency, routing, whole questions."""
+"""What earlier runs tell of a run that is to come: lengths, latency, routing, whole questions."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ class History:
         """
         if not self.questions:
             return None
-        least, most = {}, {}
+        least, most = Estimate(), Estimate()
         for field in fields(Estimate):
             values = [getattr(question, field.name) for question in self.questions]
-            least[field.name], most[field.name] = (
-                (None, None) if None in values else _bounds(values, count)
-            )
-        return Estimate(**least), Estimate(**most)
+            ends = (None, None) if None in values else _bounds(values, count)
+            setattr(least, field.name, ends[0])
+            setattr(most, field.name, ends[1])
+        return least, most
 
 
 def _bounds(values: Sequence[float], count: int) -> tuple[float, float]:
@@ -137,9 +137,8 @@ def _of_call(row: CallRow) -> Estimate:
 
 def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:
     """Return whether a run differs from that of a configuration in its questions alone."""
-    settings = config.model_dump(mode="json", include={*_OF_THE_TEAM}) | {
-        "team": asdict(config.team)
-    }
+    settings = config.model_dump(mode="json", include={*_OF_THE_TEAM})
+    settings["team"] = asdict(config.team)
     prompts = prompt_hashes(config.method, with_exaid=config.exaid_policy is not None)
     return run.get("prompt_hashes") == prompts and all(
         run["config"].get(name) == value for name, value in settings.items()
