@@ -16,7 +16,8 @@ from infra.errors import ConfigError
 from infra.files.did_you_mean import did_you_mean
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.options import read_config, read_options
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, Method
+from mdagents.teams.own_method import is_own
 
 Settings = Mapping[str, str | Sequence[str]]
 """Flag without its dashes -> value; several for a flag that may be repeated."""
@@ -30,6 +31,8 @@ _OF_THE_PROGRAM = (
 _OF_THE_WHOLE = ("attempt-timeout", "cache", "max-connections", "rpm", "timeout", "tpm")
 _LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
 _LABEL = "label"
+_LEVELS = (ADAPTIVE, *Difficulty)
+_FILES = (".jsonl", ".json", ".csv", ".gguf", ".py")
 _NOT_IN_A_LABEL = ("model-base-url",)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -80,7 +83,7 @@ def read_study(path: Path) -> StudyFile:
     Raises:
         ConfigError: It is not there, or something in it is not valid; names it.
     """
-    content = {str(key).replace("_", "-"): value for key, value in _parsed(path).items()}
+    content = {_key(key): value for key, value in _parsed(path).items()}
     for key in content:
         if key in _AXES.values():
             raise ConfigError(f"{path}: write '{key}s', a list, in place of '{key}'")
@@ -146,7 +149,7 @@ def cells_of(
             config = read_config(read_options(argv, variables, program="python study.py"))
         except ConfigError as error:
             where = f"{study.path} ({dataset.label}, {model.label}, {method.label})"
-            raise ConfigError(f"{where}: {error}") from None
+            raise ConfigError(" ".join(f"{where}: {error}".split())) from None
         cells.append(Cell(dataset.label, model.label, method.label, config))
     return cells
 
@@ -186,13 +189,20 @@ _EXAMPLES = {
 def _entry(given: Any, axis: str, path: Path) -> Entry:
     main, where = _AXES[axis], f"{path}: '{axis}'"
     if isinstance(given, str):
-        is_level = axis == "methods" and given.lower() in (ADAPTIVE, *Difficulty)
-        return Entry(given, {"difficulty" if is_level else main: given})
+        given = _text(given, where)
+        is_level = axis == "methods" and given.lower() in _LEVELS
+        if axis == "methods" and not (is_level or given in set(Method) or is_own(given)):
+            names = [*_LEVELS, *(m for m in Method if m is not Method.MDAGENTS)]
+            raise ConfigError(
+                f"{where} has '{given}', which is none of {', '.join(names)}, a file.py or "
+                f"package.module:solve{did_you_mean(given, names)}"
+            )
+        return Entry(_called(given), {"difficulty" if is_level else main: given})
     if not isinstance(given, dict) or not given:
         raise ConfigError(f"{where} holds {given!r}; write a name, or flags: {{{main}: NAME}}")
     settings: dict[str, str | Sequence[str]] = {}
     for name, value in given.items():
-        key = str(name).replace("_", "-")
+        key = _key(name)
         if key in _OF_THE_WHOLE:
             raise ConfigError(
                 f"{where}: '{key}' holds for the whole study; write it beside '{axis}'"
@@ -207,13 +217,24 @@ def _entry(given: Any, axis: str, path: Path) -> Entry:
 
 def _label(settings: Settings, main: str) -> str:
     first = [main, "difficulty"] if main == "method" else [main]
-    names = [str(settings[name]) for name in first if name in settings] or [ADAPTIVE]
+    names = [_called(str(settings[name])) for name in first if name in settings] or [ADAPTIVE]
     others = [
         f"{name} {value if isinstance(value, str) else ' '.join(value)}"
         for name, value in settings.items()
         if name not in (*first, *_NOT_IN_A_LABEL)
     ]
     return ", ".join([*names, *others])
+
+
+def _key(name: object) -> str:
+    """Return a flag's name without its dashes, on one line whatever it is."""
+    return " ".join(str(name).split()).replace("_", "-")
+
+
+def _called(value: str) -> str:
+    """Return what a value is called: of a file its name without folder and ending."""
+    path = Path(value)
+    return path.stem if path.suffix.lower() in _FILES else value
 
 
 def _refuse(key: str, path: Path) -> None:
@@ -232,9 +253,9 @@ def _value(value: Any, where: str) -> str | list[str]:
 
 
 def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or len(value.splitlines()) > 1:
         raise ConfigError(f"{where} needs a value, a word or a number")
-    return value
+    return value.strip()
 
 
 def _amount(value: Any, where: str) -> float | None:

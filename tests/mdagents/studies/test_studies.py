@@ -1,0 +1,229 @@
+"""Whole studies: what they leave, what they share, and that nothing is lost however they end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mdagents.records.manifest import RunManifest
+from mdagents.runs.program import main as run_program
+from tests.fake_provider import FakeProvider
+from tests.mdagents.studies.conftest import (
+    SMALL,
+    Study,
+    program,
+    records_of_runs,
+    write_study,
+)
+from tests.support.whole_runs import SAMPLE
+
+RUNS = 6
+
+
+def manifests() -> list[RunManifest]:
+    return [
+        RunManifest.model_validate_json(file.read_bytes())
+        for file in Path("output").glob("*/run.json")
+    ]
+
+
+def test_a_study_is_runs_like_any_other_and_its_results(study: Study) -> None:
+    status, out, err = study()
+    assert status == 0
+    assert len(manifests()) == RUNS
+    assert all(manifest.finished for manifest in manifests())
+    for run in ("zero_shot", "cot_sc", "basic"):
+        assert f"gpt-4o-mini, {run}: finished" in err
+    assert "written: evaluation/teams.html" in out
+    rows = list(csv.DictReader(Path("evaluation/teams.csv").read_text().splitlines()))
+    assert [(row["model"], row["method"]) for row in rows] == [
+        (model, method) for model in SMALL["models"] for method in SMALL["methods"]
+    ]
+    assert {row["run"] for row in rows} == records_of_runs().keys()
+    assert "| zero_shot |" in Path("evaluation/teams.md").read_text()
+    page = Path("evaluation/teams.html").read_text()
+    assert "<h1>teams: too few questions to tell</h1>" in page
+
+
+def test_its_runs_are_those_of_the_benchmark_program(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study(cache="off")
+    flags = ["--dataset", str(SAMPLE), "--num-samples", "3", "--exaid", "off", "--cache", "off"]
+    for model in SMALL["models"]:
+        for how in (["--method", "zero_shot"], ["--method", "cot_sc"], ["--difficulty", "basic"]):
+            run = [*flags, "--model", model, *how, "--output-dir", "alone"]
+            assert run_program(run, skip=[], show_interaction_table=False) == 0
+    assert records_of_runs() == records_of_runs(Path("alone"))
+
+
+def test_a_prompt_that_runs_share_is_asked_once(provider: FakeProvider, study: Study) -> None:
+    provider.latency = 0.01  # so that both are under way at once
+    status, _, _ = study(models=["gpt-4o-mini"], methods=["basic", "majority_vote"])
+    assert status == 0
+    asked = Counter(json.dumps(call.body, sort_keys=True) for call in provider.calls)
+    assert set(asked.values()) == {1}
+    assert len(asked) == 3 * 5, "the recruiter and the experts of a vote are those of the team"
+    spent = [manifest.spent for manifest in manifests()]
+    assert sum(each.calls for each in spent) == 3 * 5
+    assert sum(each.cached_calls for each in spent) == 3 * 4
+
+
+def test_the_endpoint_never_has_more_calls_under_way_than_asked_for(
+    provider: FakeProvider, study: Study
+) -> None:
+    provider.latency = 0.02
+    status, _, _ = study(models=["gpt-4o-mini"], **{"max-connections": 2, "num-samples": 4})
+    assert status == 0
+    assert provider.max_in_flight == 2
+
+
+def test_a_finished_study_makes_no_call(provider: FakeProvider, study: Study) -> None:
+    _, first, _ = study()
+    calls = len(provider.calls)
+    status, second, err = study()
+    assert (status, second, err) == (0, first, "")
+    assert len(provider.calls) == calls
+
+
+def test_dry_run_forecasts_all_runs_and_calls_nothing(provider: FakeProvider, study: Study) -> None:
+    status, out, _ = study("--dry-run", datasets=[{"dataset": str(SAMPLE), "label": "sample"}])
+    assert status == 0
+    assert out.count("sample, gpt-4o-mini") == 3
+    assert re.search(rf"\| *all *\| *{2 * 3 * (1 + 5 + 5)} *\|", out)
+    assert provider.calls == []
+    assert not Path("output").exists()
+
+
+def test_after_a_pilot_the_forecast_is_that_of_its_questions(
+    provider: FakeProvider, study: Study
+) -> None:
+    kind = {"models": ["gpt-4o-mini"], "methods": ["cot", "basic"]}
+    study(**kind, **{"num-samples": 12})
+    _, out, _ = study("--dry-run", **kind, **{"num-samples": 20, "cache": "off"})
+    assert "with the same settings: 2 of 2 runs" in " ".join(out.split())
+    (ends,) = re.findall(r"\| ?all .*?\| *([\d,]+) – ([\d,]+)", out)
+    low, high = (float(end.replace(",", "")) for end in ends)
+    study(**kind, **{"num-samples": 20, "cache": "off"})
+    took = sum(
+        manifest.spent.total_tokens for manifest in manifests() if len(manifest.item_ids) == 20
+    )
+    assert 0.9 * low <= took <= 1.1 * high
+    assert high / low < 1.35
+
+
+def test_a_model_out_of_reach_is_left_and_named_and_the_others_go_on(
+    provider: FakeProvider, study: Study
+) -> None:
+    provider.fail_next("401", times=100, match=lambda seen: seen.model == "gpt-4.1-mini")
+    status, out, err = study()
+    assert status == 1
+    assert len(re.findall(r"left: .*gpt-4.1-mini, \w+: .*out of reach", err)) == 3
+    assert err.splitlines()[-1] == (
+        "stopped: 3 of 6 runs are finished; to go on: python study.py teams.yaml"
+    )
+    assert "NOTE: missing: " in out
+    assert len([call for call in provider.calls if call.outcome == "401"]) <= 32, "not each run"
+    provider.forget_faults()
+    status, _, err = study()
+    assert status == 0
+    assert all(manifest.finished for manifest in manifests())
+
+
+def test_a_model_without_a_key_is_left_and_named(study: Study) -> None:
+    status, _, err = study(models=["gpt-4o-mini", "gemini-2.5-flash-lite"])
+    assert status == 1
+    assert len(re.findall(r"left: .*gemini-2.5-flash-lite, \w+: no key for google", err)) == 3
+    assert "3 of 6 runs are finished" in err
+
+
+@pytest.mark.parametrize("limits", [{"tokens": 2000}, {"cost": 0.0005}])
+def test_a_limit_is_that_of_the_whole_study(
+    provider: FakeProvider, study: Study, limits: dict[str, float]
+) -> None:
+    settings = {"models": ["gpt-4o-mini"], "max-connections": 1, "max-samples": 1}
+    status, _, err = study(**settings, limits=limits)
+    assert status == 1
+    assert "stopped at a limit" in err
+    spent = [manifest.spent for manifest in manifests()]
+    calls = len(provider.calls)
+    if "tokens" in limits:
+        assert 2000 <= sum(each.total_tokens for each in spent) < 2000 + 2500
+    else:
+        assert 0.0005 <= sum(each.cost_usd or 0 for each in spent) < 0.0015
+    assert study(**settings, limits=limits)[0] == 1, "also in the next process"
+    assert len(provider.calls) == calls
+    assert study(**settings, limits={"tokens": 10**9})[0] == 0
+
+
+def test_a_limit_of_cost_needs_prices(study: Study) -> None:
+    model = {"model": "mine", "model-base-url": "http://127.0.0.1:9/v1"}
+    status, _, err = study(models=[model], limits={"cost": 1})
+    assert status == 2
+    assert "a limit of cost needs the price of openai/mine, which is not known" in err
+
+
+def test_two_runs_that_are_the_same_are_refused(study: Study) -> None:
+    methods = ["basic", {"difficulty": "basic", "max-samples": 3}]
+    status, _, err = study(models=["gpt-4o-mini"], methods=methods)
+    assert status == 2
+    assert "are the same run; leave one out" in err
+
+
+def test_killed_at_random_moments_it_ends_like_an_undisturbed_study(
+    provider: FakeProvider,
+) -> None:
+    write_study(**{"max-connections": 4})
+    process = program(provider, "--output-dir", "whole")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    expected, needed = records_of_runs(Path("whole")), len(provider.calls)
+    provider.latency = 0.01
+    rng = random.Random(7)
+    provider.reset()
+    for _ in range(3):
+        process = program(provider)
+        provider.wait_for_calls(len(provider.calls) + rng.randrange(1, needed // 4))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    process = program(provider)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert records_of_runs() == expected
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_signal_is_one_line_with_the_command_that_goes_on(
+    provider: FakeProvider, times: int
+) -> None:
+    write_study(**{"max-connections": 2})
+    hold = provider.hold(lambda seen: seen.index > 6)
+    process = program(provider)
+    hold.wait(1)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    lines: list[str] = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith("stopping: "):
+            break
+    if times == 2:
+        process.send_signal(signal.SIGINT)
+    else:
+        hold.release()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1].endswith("to go on: python study.py teams.yaml")
+    assert "Traceback" not in err
+    hold.release()
+    process = program(provider)
+    process.communicate(timeout=120)
+    assert process.returncode == 0

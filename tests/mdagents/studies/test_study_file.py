@@ -1,0 +1,138 @@
+"""The file of a study: what it may hold, and what is said of what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.errors import ConfigError
+from mdagents.settings import Difficulty, Router
+from mdagents.studies.file import Cell, cells_of, read_study
+from tests.mdagents.studies.conftest import FILE, SMALL, Study, write_study
+
+
+def cells(**changes: Any) -> list[Cell]:
+    write_study(**changes)
+    return cells_of(read_study(FILE), {}, {})
+
+
+def test_every_combination_is_a_run() -> None:
+    found = cells(datasets=["medqa", "medmcqa"], epochs=2)
+    assert len(found) == 2 * 2 * 3
+    assert len({str(cell) for cell in found}) == 12
+    assert {cell.config.epochs for cell in found} == {2}
+    assert str(found[0]) == "medqa, gpt-4o-mini, zero_shot"
+    assert found[2].config.difficulty is Difficulty.BASIC
+
+
+def test_an_entry_with_settings_is_called_by_them_or_by_its_label() -> None:
+    methods = [
+        {"difficulty": "adaptive", "router": "disagreement"},
+        {"router": "disagreement", "agreement": 0.9, "label": "sure"},
+        "folder/my_team.py",
+        {"method": "debate", "num-rounds": 2, "words": {"opinion": 80}},
+    ]
+    found = cells(models=[{"model": "m", "model-base-url": "http://127.0.0.1:1/v1"}],
+                  methods=methods)  # fmt: skip
+    assert [cell.method for cell in found] == [
+        "adaptive, router disagreement",
+        "sure",
+        "my_team",
+        "debate, num-rounds 2, words opinion=80",
+    ]
+    assert found[1].config.router is Router.DISAGREEMENT
+    assert found[3].config.words == {"opinion": 80}
+    assert found[0].model == "m"
+
+
+def test_the_file_goes_before_the_environment() -> None:
+    write_study()
+    found = cells_of(read_study(FILE), {}, {"MDAGENTS_MODEL": "o3", "MDAGENTS_SEED": "7"})
+    assert {cell.config.model for cell in found} == {"gpt-4o-mini", "gpt-4.1-mini"}
+    assert {cell.config.seed for cell in found} == {7}, "of what the file does not say"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"methods": None}, "'methods' must be a list, such as [zero_shot"),
+        ({"methods": "basic"}, "'methods' must be a list"),
+        ({"models": []}, "'models' must be a list"),
+        ({"models": [["a"]]}, "'models' holds ['a']"),
+        ({"method": "cot"}, "write 'methods', a list, in place of 'method'"),
+        ({"cost-limit": 3}, "write 'limits: {cost: 25, tokens: 1000000}', not 'cost-limit'"),
+        ({"limits": {"usd": 3}}, "write 'limits' as {cost: 25, tokens: 1000000}"),
+        ({"limits": {"cost": "free"}}, "'cost' of 'limits' is 'free' but must be a number above 0"),
+        ({"limits": {"tokens": 0.5}}, "'tokens' of 'limits' is '0.5' but must be a whole number"),
+        ({"baseline": "zero_shots"}, "did you mean 'zero_shot'"),
+        ({"name": "a/b"}, "'a/b' cannot be a name of files"),
+        ({"output-dir": "x"}, "'output-dir' is no setting of a study; see python study.py --help"),
+        ({"methods": [{"difficulty": "basic", "rpm": 3}]}, "'rpm' holds for the whole study"),
+        ({"methods": ["cot", "cot"]}, "has 'cot' 2 times; give each a 'label' of its own"),
+        ({"models": [{"seed": 1}]}, "an entry needs 'model', beside seed"),
+        ({"num-samples": "many"}, "--num-samples is 'many' but must be a whole number"),
+        ({"methods": ["basics"]}, "did you mean 'basic'"),
+        ({"epoch": 3}, "there is no flag --epoch"),
+        ({"seed": None, "temperature": ""}, "'temperature' needs a value"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_line_that_says_what_to_write(
+    changes: dict[str, Any], said: str, study: Study
+) -> None:
+    status, out, err = study(**changes)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.startswith("error: teams.yaml")
+    assert err.count("\n") == 1
+    assert not Path("output").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"a: [", "is not YAML"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"- a", "is no study: it needs at least 'methods'"),
+        (b"", "is no study"),
+    ],
+)
+def test_a_file_that_is_no_study_is_one_line(content: bytes | None, said: str) -> None:
+    if content is not None:
+        FILE.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"teams\.yaml") as error:
+        read_study(FILE)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+KEYS = st.sampled_from([*SMALL, "name", "limits", "baseline", "epochs", "words"]) | st.text()
+
+
+@given(content=st.dictionaries(KEYS, VALUES, max_size=4))
+def test_any_yaml_is_a_study_or_one_line(
+    content: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("study") / "study.yaml"
+    path.write_text(yaml.safe_dump({"methods": ["cot"], **content}), encoding="utf-8")
+    said = refusal(path)
+    assert said != "it has no runs"
+    assert "\n" not in said
+
+
+def refusal(path: Path) -> str:
+    """What is said of a file that is no study; empty of one that is."""
+    try:
+        return "" if cells_of(read_study(path), {}, {}) else "it has no runs"
+    except ConfigError as error:
+        return str(error)
