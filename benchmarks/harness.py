@@ -427,14 +427,19 @@ def workspace(questions: int, source: Path | None = None) -> Iterator[Workspace]
         yield Workspace(Path(folder), questions, source)
 
 
-def write_questions(path: Path, count: int) -> None:
+def write_questions(path: Path, count: int, first: int = 0) -> None:
     """Write `count` questions of MedQA's length, each with an id and a text of its own.
 
     They are those of the shipped sample, again and again, so that letters and lengths are real.
+
+    Args:
+        path: The file.
+        count: Of the questions.
+        first: Number of the first.
     """
     sample = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
     with path.open("w", encoding="utf-8") as file:
-        for number in range(count):
+        for number in range(first, first + count):
             record = dict(sample[number % len(sample)])
             record["realidx"] = f"bench-{number:05d}"
             record["question"] = f"(Chart {number:05d}) {record['question']}"

@@ -81,13 +81,13 @@ class Runs:
     """
 
     def __init__(self, output_dir: Path, now: Callable[[], float] = time.time) -> None:
-        self._output_dir = output_dir
+        self.output_dir = output_dir
         self._now = now
         self._read = lru_cache(maxsize=_KEPT)(lambda folder, _: _manifest_or_why(folder))
 
     def list(self) -> list[ListedRun | UnreadableRun]:
         """Return the runs, the one that was started last comes first, then those of no use."""
-        found = [self._listed(file.parent) for file in self._output_dir.glob("*/run.json")]
+        found = [self._listed(file.parent) for file in self.output_dir.glob("*/run.json")]
         runs = [run for run in found if isinstance(run, ListedRun)]
         unreadable = [run for run in found if isinstance(run, UnreadableRun)]
         return [
@@ -97,7 +97,7 @@ class Runs:
 
     def get(self, name: str) -> ListedRun | UnreadableRun | None:
         """Return the run of a name, which is looked for among those that are there."""
-        for folder in self._output_dir.iterdir() if self._output_dir.is_dir() else ():
+        for folder in self.output_dir.iterdir() if self.output_dir.is_dir() else ():
             if folder.name == name:
                 return self._listed(folder)
         return None

@@ -23,8 +23,8 @@ class StudyRun(BaseModel):
     method: str
     run: str
     """Its name."""
-    left: str = ""
-    """Why it was left; empty when it was not."""
+    reason: str = ""
+    """Why it could not be finished; empty when it was, or was not begun."""
 
 
 class StudyManifest(BaseModel):

@@ -103,7 +103,7 @@ def study_figures(study: StudyOutput) -> StudyFigures:
     """
     manifest = study.manifest
     missing = {
-        f"{run.dataset}, {run.model}, {run.method}": run.left or "no question is answered yet"
+        f"{run.dataset}, {run.model}, {run.method}": run.reason or "no question is answered yet"
         for run in manifest.runs
         if run.run not in study.runs
     }

@@ -25,6 +25,7 @@ from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.scoring.study import Block, MethodFigures, StudyFigures
 
 _IDS_SHOWN = 10
+_RUNS_SHOWN = 4
 _TOO_FEW = "too few questions to tell"
 
 
@@ -111,7 +112,14 @@ def study_lines(study: StudyFigures) -> list[str]:
 
 def study_notices(study: StudyFigures) -> list[str]:
     """Return what a reader must know before reading the figures."""
-    missing = [f"missing: {run}: {why}" for run, why in study.missing.items()]
+    by_reason: dict[str, list[str]] = {}
+    for run, why in study.missing.items():
+        by_reason.setdefault(why, []).append(run)
+    missing = [
+        f"missing ({why}): {'; '.join(runs[:_RUNS_SHOWN])}"
+        + f"; … {len(runs) - _RUNS_SHOWN} more" * (len(runs) > _RUNS_SHOWN)
+        for why, runs in by_reason.items()
+    ]
     left_out = [
         f"{_place(block, study)}only the {block.questions} questions that all methods have are "
         f"compared; left out: "

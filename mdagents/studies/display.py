@@ -87,8 +87,8 @@ class StudyLines(StudyDisplay):
                 line = f"{run.cell}: begun ({run.totals.done} of {run.questions} done before)"
             case State.FINISHED:
                 line += f", {accuracy_so_far(run.totals)}"
-            case State.LEFT:
-                line += f": {run.left}"
+            case State.STOPPED:
+                line += f": {run.reason}"
         print_line(line)
 
     def refresh(self, now: float) -> None:
@@ -160,8 +160,8 @@ def _cell(run: CellRun) -> str:
     totals = run.totals
     if run.state is State.FINISHED:
         return accuracy_so_far(totals).removeprefix("accuracy ")
-    if run.state is State.LEFT:
-        return f"left at {totals.done} of {run.questions}"
+    if run.state is State.STOPPED:
+        return f"stopped at {totals.done} of {run.questions}"
     if not totals.done and run.state is State.WAITING:
         return "-"
     return f"{totals.done} of {run.questions}"

@@ -158,8 +158,8 @@ class _Program:
         if states[State.FINISHED] == len(runs):
             return FINISHED
         for run in runs:
-            if run.state is State.LEFT:
-                print_line(f"left: {run.cell}: {run.left}")
+            if run.state is State.STOPPED:
+                print_line(f"not finished: {run.cell}: {run.reason}")
         done = f"{states[State.FINISHED]} of {len(runs)} runs are finished"
         print_line(f"{'interrupted' if signals else 'stopped'}: {done}; {self._go_on}")
         return 128 + signals[0] if signals else STOPPED

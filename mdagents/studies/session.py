@@ -30,8 +30,8 @@ class State(StrEnum):
     WAITING = "waiting"
     UNDER_WAY = "under way"
     FINISHED = "finished"
-    LEFT = "left"
-    """It cannot be finished now; the same command tries again."""
+    STOPPED = "not finished"
+    """It could not be finished; the same command tries again."""
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class CellRun:
     cell: Cell
     plan: Plan
     state: State
-    left: str = ""
-    """Why it was left; empty in any other state."""
+    reason: str = ""
+    """Why it is not finished; empty in any other state."""
     taken_up: bool = False
     """Whether this process has opened it."""
 
@@ -142,7 +142,7 @@ class StudySession:
                 if run.state is State.FINISHED:
                     continue
                 if why := self._out_of_reach.get(_models(run)):
-                    self._set(run, State.LEFT, why)
+                    self._set(run, State.STOPPED, why)
                     continue
                 all_begun = asyncio.Event()
                 group.create_task(self._carry_out(run, shared, all_begun))
@@ -160,7 +160,7 @@ class StudySession:
                 shared=shared,
             )
         except BenchError as error:  # no key, or another process is at this run
-            self._set(run, State.LEFT, str(error))
+            self._set(run, State.STOPPED, str(error))
             return
         finally:
             all_begun.set()
@@ -171,14 +171,14 @@ class StudySession:
             self._set(run, State.FINISHED)
         else:
             why = str(result.error) if result.error is not None else result.reason
-            self._set(run, State.LEFT, why)
+            self._set(run, State.STOPPED, why)
 
     @staticmethod
     def _take_up(run: CellRun) -> None:
         run.taken_up = True
 
-    def _set(self, run: CellRun, state: State, left: str = "") -> None:
-        run.state, run.left = state, left
+    def _set(self, run: CellRun, state: State, reason: str = "") -> None:
+        run.state, run.reason = state, reason
         self._changed(run)
 
     def _check_spent(self) -> None:
@@ -220,7 +220,7 @@ def manifest_of(study: StudyFile, runs: Sequence[CellRun]) -> StudyManifest:
                 model=run.cell.model,
                 method=run.cell.method,
                 run=run.name,
-                left=run.left,
+                reason=run.reason,
             )
             for run in runs
         ],

@@ -110,6 +110,7 @@ async def _list_page(request: Request) -> Response:
         "page_runs.html",
         make_frame("keys.js", "live.js"),
         folder=request.app.state.output_dir.name,
+        studies=[part.html() for part in watch.study_parts()],
         rows=[part.html() for part in list_parts(watch.listed)],
         events="/events",
         after=watch.pages.version(""),

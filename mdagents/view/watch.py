@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
+from itertools import chain
 from pathlib import Path
 
 from watchfiles import awatch
@@ -21,6 +22,8 @@ from mdagents.live.runs import ListedRun, Runs, RunState, UnreadableRun
 from mdagents.pages.parts import Part
 from mdagents.pages.question import QuestionPage
 from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
+from mdagents.pages.study_matrix import study_parts
+from mdagents.records.study import StudyManifest, read_studies
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.view.stage import Operation, Stage
 
@@ -289,12 +292,21 @@ class ListWatch:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self.listed: list[ListedRun | UnreadableRun] = []
-        self.pages = Watch(lambda _: list_parts(self.listed), epoch_ms, self._changes)
+        self._studies: list[StudyManifest] = []
+        self.pages = Watch(self._parts, epoch_ms, self._changes)
 
     async def refresh(self) -> None:
         """Read the runs."""
         self.listed = await asyncio.to_thread(self._runs.list)
+        self._studies = await asyncio.to_thread(read_studies, self._runs.output_dir)
         self.pages.update()
+
+    def study_parts(self) -> Iterator[Part]:
+        """Yield the parts of the page that show studies."""
+        return study_parts(self._studies, [r for r in self.listed if isinstance(r, ListedRun)])
+
+    def _parts(self, _: str) -> Iterator[Part]:
+        return chain(self.study_parts(), list_parts(self.listed))
 
     async def end(self) -> None:
         """Have its pages show how it stands now, and their streams end."""

@@ -125,11 +125,11 @@ def test_a_model_out_of_reach_is_left_and_named_and_the_others_go_on(
     provider.fail_next("401", times=100, match=lambda seen: seen.model == "gpt-4.1-mini")
     status, out, err = study()
     assert status == 1
-    assert len(re.findall(r"left: .*gpt-4.1-mini, \w+: .*out of reach", err)) == 3
+    assert len(re.findall(r"not finished: .*gpt-4.1-mini, \w+: .*out of reach", err)) == 3
     assert err.splitlines()[-1] == (
         "stopped: 3 of 6 runs are finished; to go on: python study.py teams.yaml"
     )
-    assert "NOTE: missing: " in out
+    assert "NOTE: missing (" in out
     assert len([call for call in provider.calls if call.outcome == "401"]) <= 32, "not each run"
     provider.forget_faults()
     status, _, err = study()
@@ -140,7 +140,9 @@ def test_a_model_out_of_reach_is_left_and_named_and_the_others_go_on(
 def test_a_model_without_a_key_is_left_and_named(study: Study) -> None:
     status, _, err = study(models=["gpt-4o-mini", "gemini-2.5-flash-lite"])
     assert status == 1
-    assert len(re.findall(r"left: .*gemini-2.5-flash-lite, \w+: no key for google", err)) == 3
+    assert (
+        len(re.findall(r"not finished: .*gemini-2.5-flash-lite, \w+: no key for google", err)) == 3
+    )
     assert "3 of 6 runs are finished" in err
 
 
