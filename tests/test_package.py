@@ -159,6 +159,7 @@ def test_the_embedded_model_from_another_folder(bin_dir: Path) -> None:
 
 PROGRAMS = [
     ["main.py"],
+    ["study.py"],
     ["view.py"],
     ["evaluate_text_output.py"],
     ["split_test_data.py"],

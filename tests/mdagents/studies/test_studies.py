@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import io
 import json
 import random
 import re
@@ -11,11 +13,23 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.live import Live
 
+from infra.clock import Clock
+from infra.config import parse_environment, read_variables
+from mdagents.live.runs import ListedRun, Runs
+from mdagents.pages.study_matrix import study_parts
 from mdagents.records.manifest import RunManifest
+from mdagents.records.study import read_studies
 from mdagents.runs.program import main as run_program
+from mdagents.runs.shared import Stops
+from mdagents.studies.display import StudyMatrix
+from mdagents.studies.file import cells_of, read_study
+from mdagents.studies.session import CellRun, State, StudySession
 from tests.fake_provider import FakeProvider
 from tests.mdagents.studies.conftest import (
+    FILE,
     SMALL,
     Study,
     program,
@@ -229,3 +243,72 @@ def test_a_signal_is_one_line_with_the_command_that_goes_on(
     process = program(provider)
     process.communicate(timeout=120)
     assert process.returncode == 0
+
+
+def test_the_live_view_shows_a_matrix_with_links_to_the_runs(
+    provider: FakeProvider, study: Study
+) -> None:
+    provider.fail_next("401", times=100, match=lambda seen: seen.model == "gpt-4.1-mini")
+    study()
+    listed = [run for run in Runs(Path("output")).list() if isinstance(run, ListedRun)]
+    (part,) = study_parts(read_studies(Path("output")), listed)
+    html = part.html()
+    assert "3 of 6 runs finished" in html
+    assert html.count('href="/runs/gpt-4o-mini_') == 3
+    assert len(re.findall(r'<span class="soft" title="[^"]*out of reach[^"]*">stopped', html)) == 3
+
+
+def test_the_terminal_shows_a_matrix_that_fills(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+    write_study()
+    clock, environment = Clock(), parse_environment(read_variables())
+    cells = cells_of(read_study(FILE), {}, {})
+    runs = [CellRun.planned(cell, environment, clock) for cell in cells]
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100, highlight=False, markup=False)
+    with StudyMatrix(runs, 0.0, Live(console=console, auto_refresh=False)) as shown:
+        shown.refresh(1.0)
+        assert "sample, gpt-4.1-mini" in screen.getvalue()
+        assert "0 of 18 answers, 0 of 6 runs finished" in screen.getvalue()
+        session = StudySession(
+            read_study(FILE), runs, environment, clock, Stops(shown.say), shown.changed
+        )
+        asyncio.run(session.run())
+        shown.refresh(2.0)
+    assert "18 of 18 answers, 6 of 6 runs finished" in screen.getvalue()
+    assert re.search(r"basic.*\d of 3 right.*\d of 3 right", screen.getvalue())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_study_that_is_cancelled_at_any_moment_leaves_nothing_behind(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+    write_study(**{"max-connections": 3})
+    environment = parse_environment(read_variables())
+    provider.latency = 0.005
+    rng = random.Random(seed)
+
+    async def carry_out(after: float | None) -> list[CellRun]:
+        runs = [
+            CellRun.planned(c, environment, Clock()) for c in cells_of(read_study(FILE), {}, {})
+        ]
+        session = StudySession(
+            read_study(FILE), runs, environment, Clock(), Stops(lambda _: None), lambda _: None
+        )
+        work = asyncio.ensure_future(session.run())
+        if after is not None:
+            asyncio.get_running_loop().call_later(after, work.cancel)
+        await asyncio.gather(work, return_exceptions=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return runs
+
+    for _ in range(2):
+        asyncio.run(carry_out(rng.uniform(0.0, 0.3)))
+    runs = asyncio.run(carry_out(None))
+    assert {run.state for run in runs} == {State.FINISHED}
+    assert all(manifest.finished for manifest in manifests())

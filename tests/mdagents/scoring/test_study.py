@@ -1,0 +1,144 @@
+"""What a study shows: each method against the baseline, and nothing that is not there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from mdagents.records.study import StudyManifest, StudyRun
+from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.study import StudyFigures, StudyOutput, study_figures
+from mdagents.scoring.study_text import (
+    as_markdown,
+    headline,
+    render_study,
+    study_notices,
+    verdicts,
+    write_csv_of_study,
+)
+from tests.mdagents.scoring.made_up_runs import made_up
+
+Letters = Mapping[tuple[str, str], str]
+"""(model, method) -> a letter for each answer; A is right, `-` an error."""
+
+
+def figures(letters: Letters, *, epochs: int = 1, without: str = "") -> StudyFigures:
+    runs: dict[str, RunOutput] = {}
+    listed = []
+    for (model, method), of_run in letters.items():
+        name = f"{model}-{method}"
+        listed.append(StudyRun(dataset="set", model=model, method=method, run=name))
+        if of_run and name != without:
+            tokens = 500 if method == "team" else 100
+            runs[name] = made_up(name, of_run, epochs=epochs, tokens=tokens)
+    manifest = StudyManifest(name="made-up", baseline="single", runs=listed)
+    return study_figures(StudyOutput(manifest, runs))
+
+
+def answers(skill: float, questions: int, rng: random.Random) -> str:
+    return "".join("A" if rng.random() < skill else "B" for _ in range(questions))
+
+
+def test_the_winner_by_construction_is_found_and_no_other() -> None:
+    rng = random.Random(1)
+    letters = {
+        (model, method): answers(skill, 120, rng)
+        for model in ("m1", "m2")
+        for method, skill in (("single", 0.5), ("other", 0.5), ("team", 0.8))
+    }
+    study = figures(letters)
+    assert headline(study) == "team better than single (in 2 of 4 comparisons)"
+    for line in verdicts(study):
+        assert line.partition(": ")[2].startswith("team (+")
+        assert line.endswith("is better than single; no difference is shown of other")
+
+
+def test_intervals_cover_the_constructed_effect_in_90_of_100_seeds() -> None:
+    covered = 0
+    for seed in range(100):
+        rng = random.Random(seed)
+        skills = {"single": 0.45, "team": 0.6}
+        study = figures(
+            {("m", method): answers(skill, 100, rng) for method, skill in skills.items()}, epochs=2
+        )
+        pair = study.blocks[0].methods[1].beside_baseline
+        assert pair is not None
+        covered += pair.difference_low <= 0.15 <= pair.difference_high
+    assert covered >= 90
+
+
+def test_holm_is_over_all_comparisons_of_the_study() -> None:
+    letters = {("m1", "single"): "B" * 20, ("m1", "team"): "A" * 6 + "B" * 14}
+    alone = figures(letters).blocks[0].methods[1].beside_baseline
+    both = figures({**letters, ("m2", "single"): "B" * 20, ("m2", "team"): "B" * 20})
+    of_both = both.blocks[0].methods[1].beside_baseline
+    assert alone is not None
+    assert of_both is not None
+    assert alone.p == alone.mcnemar_p
+    assert of_both.p == pytest.approx(2 * alone.p)
+    assert both.comparisons == 2
+    assert headline(figures(letters)) == "team better than single (in 1 of 1 comparisons)"
+    assert headline(both) == "no method is shown to differ from single"
+
+
+def test_a_worse_method_is_said_to_be_worse() -> None:
+    study = figures({("m", "single"): "A" * 30, ("m", "team"): "A" * 10 + "B" * 20})
+    assert headline(study) == "team worse than single (in 1 of 1 comparisons)"
+    assert verdicts(study)[0].endswith("is worse than single")
+    single, team = study.blocks[0].methods
+    assert (single.pareto, team.pareto) == (True, False)
+
+
+def test_what_nobody_got_right_and_what_nobody_answered() -> None:
+    study = figures({("m", "single"): "AB-AB", ("m", "team"): "BB-BA"}, epochs=1)
+    assert study.blocks[0].nobody_right == ["q1", "q2"]
+    assert study.blocks[0].nobody_answered == ["q2"]
+    assert "no method got right 2 of 5 questions: q1, q2" in render_study(study)
+
+
+def test_epochs_have_a_deviation_and_are_no_further_questions() -> None:
+    study = figures({("m", "single"): "AABB" * 3 + "AAAA" * 3, ("m", "team"): "A" * 24}, epochs=2)
+    block = study.blocks[0]
+    assert (block.questions, block.answers) == (12, 24)
+    assert block.methods[0].between_epochs == pytest.approx(0.5 / 2**0.5)
+    assert "over 2 epochs" in as_markdown(study)
+
+
+@pytest.mark.parametrize("missing", ["single", "team"])
+def test_a_run_without_an_answer_is_missing_and_named(missing: str) -> None:
+    letters = {("m", "single"): "A" * 12, ("m", "other"): "B" * 12, ("m", "team"): "A" * 12}
+    study = figures(letters, without=f"m-{missing}")
+    assert study.missing == {f"set, m, {missing}": "no question is answered yet"}
+    assert study.comparisons == (0 if missing == "single" else 1)
+    assert f"set, m, {missing}" in study_notices(study)[0]
+    assert render_study(study)
+    assert as_markdown(study)
+
+
+def test_of_unfinished_runs_what_all_have_is_compared() -> None:
+    study = figures({("m", "single"): "A" * 20, ("m", "team"): "A" * 12})
+    assert study.blocks[0].questions == 12
+    assert "left out: 8 of single" in study_notices(study)[0]
+
+
+def test_few_questions_give_no_verdict() -> None:
+    study = figures({("m", "single"): "BBBB", ("m", "team"): "AAAA"})
+    assert headline(study) == "too few questions to tell"
+    assert verdicts(study) == ["too few questions to tell"]
+    assert "%" not in headline(study) + " ".join(verdicts(study))
+
+
+def test_the_table_for_a_spreadsheet_has_a_line_for_each_run() -> None:
+    file = io.StringIO()
+    write_csv_of_study(
+        file, figures({("m", "single"): "AABB" * 5, ("m", "=team|"): "AAAB" * 5}, epochs=2)
+    )
+    single, team = csv.DictReader(io.StringIO(file.getvalue()))
+    assert (single["correct"], team["correct"]) == ("10", "15")
+    assert (single["difference"], team["difference"]) == ("", "0.25")
+    assert team["method"] != "=team|", "no formula"
+    assert float(team["pass_at_k"]) >= float(team["accuracy"]) >= float(team["all_k_right"])
