@@ -157,9 +157,12 @@ class _Program:
         states = Counter(run.state for run in runs)
         if states[State.FINISHED] == len(runs):
             return FINISHED
+        by_reason: dict[str, list[str]] = {}
         for run in runs:
             if run.state is State.STOPPED:
-                print_line(f"not finished: {run.cell}: {run.reason}")
+                by_reason.setdefault(run.reason, []).append(str(run.cell))
+        for reason, cells in by_reason.items():
+            print_line(f"not finished: {'; '.join(cells)}: {reason}")
         done = f"{states[State.FINISHED]} of {len(runs)} runs are finished"
         print_line(f"{'interrupted' if signals else 'stopped'}: {done}; {self._go_on}")
         return 128 + signals[0] if signals else STOPPED
