@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
@@ -113,17 +114,20 @@ class StudyMatrix(StudyDisplay):
         self._said: list[str] = []
 
     def __enter__(self) -> Self:
-        self._live.start()
+        with suppress(OSError):  # a terminal that is gone changes nothing for the study
+            self._live.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         """See `StudyDisplay`."""
-        self._live.stop()
+        with suppress(OSError):
+            self._live.stop()
 
     def refresh(self, now: float) -> None:
         """See `StudyDisplay`."""
         text = "\n".join([matrix(self._runs).as_text(), self._progress(now), *self._said[-3:]])
-        self._live.update(text, refresh=True)
+        with suppress(OSError):
+            self._live.update(text, refresh=True)
 
     def say(self, line: str) -> None:
         """See `StudyDisplay`."""
