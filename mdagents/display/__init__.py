@@ -39,11 +39,10 @@ def make_display(kind: str, questions: int, *, with_summaries: bool = True) -> D
 def _shown(kind: str, questions: int, with_summaries: bool) -> Display:
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if kind == "full" and is_terminal:
-        from rich.console import Console  # 40 ms, only for the displays that need it
-
+        from mdagents.display.screen import Screen  # loads rich, only where it is needed
         from mdagents.display.terminal_view import TerminalView
 
-        console = Console(stderr=True)
+        console = Screen(stderr=True)
         if console.is_interactive:  # neither a dumb terminal nor one without cursor control
             return TerminalView(questions, console, with_summaries=with_summaries)
     if kind == "plain" and is_terminal:

@@ -139,10 +139,11 @@ def make_study_display(kind: str, runs: Sequence[CellRun], started: float) -> St
     if kind == "none":
         return StudyDisplay(runs, started)
     if kind == "full" and sys.stderr is not None and sys.stderr.isatty():
-        from rich.console import Console
         from rich.live import Live
 
-        console = Console(stderr=True, markup=False, highlight=False)
+        from mdagents.display.screen import Screen
+
+        console = Screen(stderr=True, markup=False, highlight=False)
         if console.is_interactive:
             live = Live(console=console, auto_refresh=False, transient=True)
             return StudyMatrix(runs, started, live)
