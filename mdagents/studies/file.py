@@ -28,7 +28,9 @@ _OF_THE_PROGRAM = (
     "data-dir", "display", "dry-run", "fresh", "json", "no-open", "output-dir", "resume",
     "retry-errors", "run-config", "show-interaction-table", "view", "view-host", "view-port",
 )  # fmt: skip
-_OF_THE_WHOLE = ("attempt-timeout", "cache", "max-connections", "rpm", "timeout", "tpm")
+_OF_THE_WHOLE = (
+    "attempt-timeout", "cache", "max-connections", "max-samples", "rpm", "timeout", "tpm",
+)  # fmt: skip
 _LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
 _LABEL = "label"
 _LEVELS = (ADAPTIVE, *Difficulty)
@@ -163,6 +165,8 @@ def _parsed(path: Path) -> dict[object, Any]:
         raise ConfigError(f"{path} cannot be read: {why}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply to be a study") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is no study: it needs at least 'methods', a list")
     return content
@@ -278,7 +282,7 @@ def _count(value: Any, where: str) -> int | None:
     return int(value)
 
 
-_SWITCHES = ("log-prompts",)
+_SWITCHES = ("log-prompts", "retry-errors")
 
 
 def _words(name: str, value: str | Sequence[str]) -> list[str]:

@@ -179,6 +179,18 @@ def test_a_limit_is_that_of_the_whole_study(
     assert study(**settings, limits={"tokens": 10**9})[0] == 0
 
 
+def test_errors_are_answered_again_on_request_only(provider: FakeProvider, study: Study) -> None:
+    kind = {"models": ["gpt-4o-mini"], "methods": ["zero_shot", "cot"]}
+    provider.fail_next("context_length", match=lambda seen: seen.index == 4)
+    assert study(**kind)[0] == 0
+    calls = len(provider.calls)
+    assert study(**kind)[0] == 0
+    assert len(provider.calls) == calls
+    assert study("--retry-errors", **kind)[0] == 0
+    assert len(provider.calls) == calls + 1
+    assert {r["status"] for run in records_of_runs().values() for r in run} == {"answered"}
+
+
 def test_a_limit_of_cost_needs_prices(study: Study) -> None:
     model = {"model": "mine", "model-base-url": "http://127.0.0.1:9/v1"}
     status, _, err = study(models=[model], limits={"cost": 1})
@@ -187,7 +199,7 @@ def test_a_limit_of_cost_needs_prices(study: Study) -> None:
 
 
 def test_two_runs_that_are_the_same_are_refused(study: Study) -> None:
-    methods = ["basic", {"difficulty": "basic", "max-samples": 3}]
+    methods = ["basic", {"difficulty": "basic", "max-retries": 3}]
     status, _, err = study(models=["gpt-4o-mini"], methods=methods)
     assert status == 2
     assert "are the same run; leave one out" in err

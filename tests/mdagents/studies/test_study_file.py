@@ -100,6 +100,7 @@ def test_what_cannot_be_is_one_line_that_says_what_to_write(
         (b"\xff\xfe", "it is not UTF-8"),
         (b"- a", "is no study: it needs at least 'methods'"),
         (b"", "is no study"),
+        (b"[" * 5000, "is nested too deeply"),
     ],
 )
 def test_a_file_that_is_no_study_is_one_line(content: bytes | None, said: str) -> None:
