@@ -128,7 +128,7 @@ def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("rnu --model x", "there is no 'mdagents rnu'; there are run, view, score, "),
+        ("rnu --model x", "there is no 'mdagents rnu'; there are run, study, view, score, "),
         ("rnu", "; did you mean 'run'?"),
         ("data downlaod medqa", "; did you mean 'data download'?"),
         ("download medqa", "; did you mean 'data download'?"),
