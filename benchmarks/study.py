@@ -86,7 +86,7 @@ class Study:
             for model, provider in self._providers.items()
         ]
         content = {
-            "datasets": [str(path) for path in self._datasets],
+            "datasets": [path.name for path in self._datasets],
             "models": models,
             "methods": list(METHODS),
             "baseline": "zero_shot",

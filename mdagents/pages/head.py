@@ -192,7 +192,7 @@ def head_of_study(study: StudyFigures) -> Head:
         notices=study_text.study_notices(study),
         verdicts=study_text.verdicts(study),
         lines=study_text.study_lines(study),
-        tables=study_text.study_tables(study),
+        tables=[*study_text.study_overview(study), *study_text.study_tables(study)],
         charts=charts,
         figures=study.as_dict(),
     )

@@ -66,6 +66,34 @@ def verdicts(study: StudyFigures) -> list[str]:
     return [f"{_place(block, study)}{_verdict(block, study)}" for block in study.blocks]
 
 
+def study_overview(study: StudyFigures) -> list[Table]:
+    """Return the accuracy of all methods in all blocks at a glance; none of a single block."""
+    if len(study.blocks) < 2:
+        return []
+    methods = dict.fromkeys(method.method for block in study.blocks for method in block.methods)
+    rows = []
+    for name in methods:
+        of_blocks = [
+            next((method for method in block.methods if method.method == name), None)
+            for block in study.blocks
+        ]
+        cells = zip(of_blocks, study.blocks, strict=True)
+        rows.append([name, *(UNKNOWN if m is None else _at_a_glance(m, b) for m, b in cells)])
+    headings = ["", *(f"{block.dataset}, {block.model}" for block in study.blocks)]
+    title = f"accuracy; better or worse: shown to differ from {study.baseline}"
+    return [Table(headings, rows, title=title)]
+
+
+def _at_a_glance(method: MethodFigures, block: Block) -> str:
+    group, pair = method.figures, method.beside_baseline
+    accuracy = (
+        percent(group.accuracy) if block.questions >= SMALLEST_FOR_RATES else accuracy_cell(group)
+    )
+    if pair is None or not _is_shown(pair, block):
+        return accuracy
+    return f"{accuracy} {'better' if pair.difference > 0 else 'worse'}"
+
+
 def study_tables(study: StudyFigures) -> list[Table]:
     """Return for each block the figures of its methods, their differences, and their epochs."""
     tables = []
@@ -134,6 +162,10 @@ def study_notices(study: StudyFigures) -> list[str]:
 def as_markdown(study: StudyFigures) -> str:
     """Return the tables of a study for a paper, with what was computed how."""
     parts = [f"# {study.name}", headline(study), *verdicts(study)]
+    parts += [
+        f"{table.title}\n\n{_markdown(table.headings, table.rows)}"
+        for table in study_overview(study)
+    ]
     for block in study.blocks:
         beside = f"difference from {study.baseline} (95 % interval)"
         headings = ["a question", ACCURACY, "tokens", "calls", "USD/1,000", "s", beside, "p (Holm)",

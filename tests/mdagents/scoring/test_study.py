@@ -17,6 +17,7 @@ from mdagents.scoring.study_text import (
     headline,
     render_study,
     study_notices,
+    study_overview,
     verdicts,
     write_csv_of_study,
 )
@@ -52,6 +53,12 @@ def test_the_winner_by_construction_is_found_and_no_other() -> None:
     }
     study = figures(letters)
     assert headline(study) == "team better than single (in 2 of 4 comparisons)"
+    (overview,) = study_overview(study)
+    assert overview.headings == ["", "set, m1", "set, m2"]
+    assert [row[0] for row in overview.rows] == ["single", "other", "team"]
+    assert all(cell.endswith("% better") for cell in overview.rows[2][1:])
+    assert all(cell.endswith("%") for row in overview.rows[:2] for cell in row[1:])
+    assert overview.title in as_markdown(study)
     for line in verdicts(study):
         assert line.partition(": ")[2].startswith("team (+")
         assert line.endswith("is better than single; no difference is shown of other")
