@@ -15,7 +15,7 @@ from infra.clock import Clock
 from infra.config import KEY_NAMES, Environment, Provider, origin_of
 from infra.errors import ConfigError
 from infra.layers.attempt import ATTEMPT_TIMEOUT
-from infra.layers.cache import CacheMode, ReplyStore
+from infra.layers.cache import Replies, ReplyStore
 from infra.layers.gate import Connections
 from infra.layers.retry import OnWait, RetryPolicy
 from infra.ledger import Ledger
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from infra.providers.gemini import GeminiClient
     from infra.providers.local import LocalServer
     from infra.providers.openai_chat import OpenAIClient
+
+
+CONNECTIONS = 16
+"""Calls under way at once at an endpoint, unless the user says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,10 @@ class Runtime:
     """At an endpoint; None: no limit."""
     tokens_per_minute: float | None = None
     """At an endpoint, input and output; None: no limit."""
-    replies: ReplyStore | None = None
+    replies: Replies | None = None
     """Kept replies; None: no cache."""
-    cache_mode: CacheMode = CacheMode.ON
+    replay: ReplyStore | None = None
+    """Kept replies that alone answer, so that no model is asked; None: no replay."""
     log_prompts: bool = False
     """Whether ledger rows hold prompt and reply."""
     rng: random.Random = field(default_factory=random.Random)
@@ -153,7 +158,7 @@ class Endpoints:
                         self._key(spec),
                         attempt_timeout=self.attempt_timeout(spec.provider),
                     )
-                return GeminiChat(self._gemini[url], spec.name, info), url or "google", 16
+                return GeminiChat(self._gemini[url], spec.name, info), url or "google", CONNECTIONS
             case Provider.OPENAI | Provider.GROQ:
                 from infra.providers.openai_chat import OpenAIChat, make_client
 
@@ -165,7 +170,7 @@ class Endpoints:
                         attempt_timeout=self.attempt_timeout(spec.provider),
                         many_at_once=self._runtime.is_closed_at_the_end,
                     )
-                return OpenAIChat(self._openai[url], spec.name, info), url, 16
+                return OpenAIChat(self._openai[url], spec.name, info), url, CONNECTIONS
 
     def _local_server(self, spec: ModelSpec, info: ModelInfo) -> LocalServer:
         from infra.providers.local import LocalServer

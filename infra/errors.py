@@ -6,6 +6,7 @@
     ├── EndpointDown             the user: a model that can only fail; it ends the run
     │   └── NothingRecorded      the user: a replay of what was never recorded
     ├── StorageError             the user: something cannot be written; it ends the run
+    ├── ClusterError             the user: the workers of a run are gone; it ends the run
     ├── MethodError              the user: a method of their own failed; it ends the run
     ├── StructuredOutputError    nobody at run time: no reply had the form that was asked for
     └── LimitExceeded            nobody: a limit that the user set was reached
@@ -15,7 +16,9 @@ Nothing in the project catches `Exception` to turn it into an answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,6 +49,10 @@ class StorageError(BenchError):
     """A file cannot be written: the disk is full, or gone. What was written before is kept."""
 
 
+class ClusterError(BenchError):
+    """The workers of a run cannot be had, or are gone; the message names what to change."""
+
+
 class MethodError(BenchError):
     """A method of the user's own raised an error, or returned something else than a decision."""
 
@@ -70,6 +77,8 @@ class ErrorKind(StrEnum):
     BAD_REQUEST = "bad_request"
     CACHE_MISS = "cache_miss"
     """Only recorded replies were allowed, and this request has no recorded reply."""
+    WORKER_LOST = "worker_lost"
+    """Several processes of a cluster died, one after the other, while they made the call."""
 
 
 RETRYABLE_KINDS = frozenset(
@@ -110,6 +119,10 @@ class ProviderError(BenchError):
         self.queued = 0.0
         """Seconds that the attempt had waited for a connection; set by `Gate`."""
 
+    def __reduce__(self) -> tuple[Callable[..., ProviderError], tuple[str], dict[str, object]]:
+        # From process to process.
+        return partial(type(self), kind=self.kind), (str(self),), dict(vars(self))
+
     @property
     def retryable(self) -> bool:
         """Whether the same call may succeed when it is made again."""
@@ -134,3 +147,7 @@ class StructuredOutputError(BenchError):
         self.text = text
         self.usage = usage
         self.stop_reason = stop_reason
+
+    def __reduce__(self) -> tuple[Callable[..., StructuredOutputError], tuple[str]]:
+        fields = vars(self)
+        return partial(type(self), **fields), (str(self),)

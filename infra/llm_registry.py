@@ -31,7 +31,7 @@ from infra.endpoints import Endpoints, ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError, ErrorKind
 from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import Attempt
-from infra.layers.cache import Cache, CacheMode
+from infra.layers.cache import Cache, Hits, Replay
 from infra.layers.gate import Connections, Gate, Urgency
 from infra.layers.hedge import Hedge
 from infra.layers.retry import Retry
@@ -206,12 +206,7 @@ class ModelRegistry:
             is_small=info.is_small,
             name=str(spec),
         )
-        if runtime.replies is None:
-            return structured(self._live(spec, info))
-        is_replay = runtime.cache_mode is CacheMode.ONLY
-        cache = Cache(
-            None if is_replay else self._live(spec, info),
-            runtime.replies,
+        hits = Hits(
             runtime.ledger,
             provider=spec.provider.value,
             model=f"{spec} {spec.base_url}",
@@ -219,7 +214,12 @@ class ModelRegistry:
             price=info.price,
             clock=runtime.clock,
         )
-        return structured(cache)
+        if runtime.replay is not None:
+            return structured(Replay(runtime.replay, hits))
+        live = self._live(spec, info)
+        if runtime.replies is None:
+            return structured(live)
+        return structured(Cache(live, runtime.replies, hits))
 
     def _live(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
         """Build the model behind its endpoint."""

@@ -49,6 +49,15 @@ class Router(StrEnum):
     """Nobody rates it: it climbs to the next team when the experts of one do not agree."""
 
 
+class EngineName(StrEnum):
+    """Where questions are answered."""
+
+    LOCAL = "local"
+    """In this process."""
+    RAY = "ray"
+    """By workers on a Ray cluster."""
+
+
 class Preset(StrEnum):
     """Sets of team numbers (docs/teams.md)."""
 

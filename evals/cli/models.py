@@ -72,7 +72,7 @@ async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[M
             Clock(),
             configs,
             replies=replies,
-            cache_mode=options.cache,
+            replay=replies if options.cache is CacheMode.ONLY else None,
             max_connections=None if is_local else max(options.jobs, _LEAST_CONNECTIONS),
         )
         registry = ModelRegistry(runtime)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import zlib
@@ -82,24 +83,38 @@ def write_gz(path: Path, lines: Iterable[bytes]) -> None:
     Raises:
         StorageError: The file cannot be written; an earlier one is kept.
     """
+    write_packed(path, packed(lines))
+
+
+def packed(lines: Iterable[bytes]) -> bytes:
+    """Return the content of the file that `write_gz` writes."""
+    file = io.BytesIO()
+    with gzip.GzipFile(
+        filename="",
+        mode="wb",
+        compresslevel=_GZIP_LEVEL,
+        fileobj=file,
+        mtime=DETERMINISM.gzip_mtime,
+    ) as compressed:
+        compressed.writelines(lines)
+    return file.getvalue()
+
+
+def write_packed(path: Path, content: bytes) -> None:
+    """Write what `packed` has returned; see `write_gz`.
+
+    Raises:
+        StorageError: The file cannot be written; an earlier one is kept.
+    """
     try:
-        with (
-            whole_file(path) as file,
-            gzip.GzipFile(
-                filename="",
-                mode="wb",
-                compresslevel=_GZIP_LEVEL,
-                fileobj=file,
-                mtime=DETERMINISM.gzip_mtime,
-            ) as packed,
-        ):
-            packed.writelines(lines)
+        with whole_file(path) as file:
+            file.write(content)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def read_records(
-    path: Path, *, max_line_bytes: int = MAX_LINE_BYTES
+    path: Path, *, max_line_bytes: int = MAX_LINE_BYTES, content: bytes | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number of the line from 1, object) of each line; blank lines are skipped.
 
@@ -109,6 +124,7 @@ def read_records(
     Args:
         path: `.gz` for a compressed file, `.json` for one with one object in all.
         max_line_bytes: Longest line that is read, or longest object in all.
+        content: Of the file, which need not be there then.
 
     Raises:
         RecordError: The file cannot be read, is cut short or damaged, or a line is not a JSON
@@ -116,10 +132,12 @@ def read_records(
     """
     number = 0
     try:
-        packed = path.suffix == ".gz"
-        if packed and path.stat().st_size == 0:
+        is_packed = path.suffix == ".gz"
+        size = path.stat().st_size if content is None else len(content)
+        if is_packed and size == 0:
             raise EOFError  # which gzip takes for a file without lines
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        source = path.open("rb") if content is None else io.BytesIO(content)
+        with source, gzip.open(source, "rb") if is_packed else source as file:
             read = file.read if path.suffix == ".json" else file.readline
             while line := read(max_line_bytes + 1):
                 number += 1

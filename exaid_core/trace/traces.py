@@ -72,17 +72,21 @@ class Trace:
     """Sequence numbers of the deltas that came just after the end of their turn."""
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path, packed: bytes | None = None) -> Trace:
     """Read a trace file of any program that writes exaid.trace 2.0.0.
 
     A delta that comes just after the end of its turn belongs to it: see `TraceRules`.
+
+    Args:
+        path: The file.
+        packed: Content of the file, which need not be there then.
 
     Raises:
         RecordError: The file cannot be read, is of another version, or contradicts itself: records
             of two cases, out of order, outside of a turn, with a wrong time or hash, or fewer than
             `trace_meta` counts.
     """
-    records = read_records(path)
+    records = read_records(path, content=packed)
     first, content = next(records, (1, {}))
     if content.get("record_type") != "trace_meta":
         raise RecordError(path, first, "a trace begins with a trace_meta record")
@@ -151,8 +155,16 @@ def _event(record: StreamDelta | TurnBoundary) -> TraceEvent:
     return TraceEvent(record.seq, t_ms, record.turn_id, record.agent_id, kind, text)
 
 
-def write_trace(
-    path: Path,
+def write_trace(path: Path, events: Iterable[TraceEvent], **meta: Any) -> None:
+    """Write a trace file; see `trace_lines`.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    write_gz(path, trace_lines(events, **meta))
+
+
+def trace_lines(
     events: Iterable[TraceEvent],
     *,
     case_id: str,
@@ -163,11 +175,10 @@ def write_trace(
     exaid_commit: str | None = None,
     decoding: Decoding | None = None,
     stub_mode: bool | None = None,
-) -> None:
-    """Write a trace file.
+) -> Iterator[bytes]:
+    """Return the lines of a trace file, line breaks included.
 
     Args:
-        path: The file.
         events: Of one case, in any order; `seq` decides. A turn that failed is started and ended
             like any other, and its hash covers the deltas that came before it failed.
         case_id: This and the following are fields of `TraceMeta`; None leaves a field out.
@@ -180,7 +191,6 @@ def write_trace(
         stub_mode: See there.
 
     Raises:
-        StorageError: The file cannot be written.
         pydantic.ValidationError: An argument does not have the form that `TraceMeta` asks for.
     """
     events = sorted(map(_well_formed, events))
@@ -204,7 +214,7 @@ def write_trace(
         "total_deltas": sum(event.kind is EventKind.DELTA for event in events),
     }
     meta = TraceMeta.model_validate({k: v for k, v in fields.items() if v is not None})
-    write_gz(path, _trace_lines(meta, events))
+    return _trace_lines(meta, events)
 
 
 def said_in(events: Iterable[TraceEvent]) -> list[tuple[str, str]]:

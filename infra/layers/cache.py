@@ -9,6 +9,7 @@ import sqlite3
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.clock import Clock
@@ -42,6 +43,30 @@ class CacheMode(StrEnum):
     """A kept reply is used again; a new one is kept."""
     ONLY = "only"
     """Only kept replies are used, and no provider is asked."""
+
+
+class Replies(Protocol):
+    """Kept replies, of which each is asked for once at a time."""
+
+    async def claim(self, key: str) -> ChatReply | None:
+        """Return the reply to a request; None: the caller asks, and must `release` the key.
+
+        Waits while another asks for the same.
+        """
+        ...
+
+    def put(self, key: str, reply: ChatReply) -> None:
+        """Keep a reply.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+
+    def put_error(self, key: str, error: ProviderError) -> None:
+        """Keep the error in which a request ended; raises like `put`."""
+
+    def release(self, key: str) -> None:
+        """Let others ask, after `claim` has returned None, whatever came of it."""
 
 
 class ReplyStore:
@@ -102,6 +127,20 @@ class ReplyStore:
             cached=True,
         )
 
+    async def claim(self, key: str) -> ChatReply | None:
+        """See `Replies`; truncated replies and errors do not count."""
+        reply = self.get(key, truncated_too=False)
+        while reply is None and (asking := self.asking.get(key)) is not None:
+            await asyncio.shield(asking)
+            reply = self.get(key, truncated_too=False)
+        if reply is None:
+            self.asking[key] = asyncio.get_running_loop().create_future()
+        return reply
+
+    def release(self, key: str) -> None:
+        """See `Replies`."""
+        self.asking.pop(key).set_result(None)
+
     def is_empty(self) -> bool:
         """Return whether no reply was ever kept."""
         return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
@@ -154,9 +193,70 @@ class Cache:
     its reply, and ask themselves if none is kept.
 
     Args:
-        inner: The model that is asked; None: nobody is, for a replay.
+        inner: The model that is asked.
+        replies: Those that are kept.
+        hits: Hands over the replies that are used again.
+    """
+
+    def __init__(self, inner: ChatModel, replies: Replies, hits: Hits) -> None:
+        self._inner = inner
+        self._replies = replies
+        self._hits = hits
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """See `ChatModel.generate`; a kept reply is given to `on_text` as one delta."""
+        key = self._hits.key(request)
+        kept = await self._replies.claim(key)
+        if kept is not None:
+            return self._hits.hand_over(request, kept, on_text)
+        try:
+            reply = await self._inner.generate(request, on_text)
+        except ProviderError as error:
+            if error.kind in _KEPT_ERRORS:
+                self._replies.put_error(key, error)
+            raise
+        else:
+            self._replies.put(key, reply)
+            return reply
+        finally:
+            self._replies.release(key)
+
+
+class Replay:
+    """Answers from the kept replies alone, and asks nobody.
+
+    Args:
         store: The replies.
-        ledger: Gets a row for each kept reply that is used.
+        hits: Hands them over.
+    """
+
+    def __init__(self, store: ReplyStore, hits: Hits) -> None:
+        self._store = store
+        self._hits = hits
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """See `ChatModel.generate`; the reply is given to `on_text` as one delta.
+
+        Raises:
+            ProviderError: `cache_miss`: no reply to this request is kept; or the error in which the
+                request ended when it was made.
+            NothingRecorded: No reply to the first request is kept, with or without a schema.
+        """
+        reply = self._store.get(self._hits.key(request), truncated_too=True)
+        if reply is not None:
+            return self._hits.hand_over(request, reply, on_text)
+        # A run that had to ask for JSON in the prompt is looked for with a schema first.
+        if not self._store.is_used and request.schema is None:
+            raise NothingRecorded(NOTHING_RECORDED)
+        message = "there is no recorded reply to this request (--cache only)"
+        raise ProviderError(message, kind=ErrorKind.CACHE_MISS)
+
+
+class Hits:
+    """Hands over kept replies of a model, with a row in the ledger for each.
+
+    Args:
+        ledger: Gets the rows.
         provider: Name of the provider, for the row.
         model: Identity of the model: the same name at two endpoints is two models.
         name: The model that was asked for, for the row.
@@ -166,8 +266,6 @@ class Cache:
 
     def __init__(
         self,
-        inner: ChatModel | None,
-        store: ReplyStore,
         ledger: Ledger,
         *,
         provider: str,
@@ -176,51 +274,23 @@ class Cache:
         price: Price | None,
         clock: Clock,
     ) -> None:
-        self._inner = inner
-        self._store = store
         self._ledger = ledger
         self._row = partial(CallRow.of, provider=provider, model=name, price=price)
         self._model = model
         self._clock = clock
 
-    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; a kept reply is given to `on_text` as one delta.
+    def key(self, request: ChatRequest) -> str:
+        """Return under what the reply to a request is kept."""
+        return cache_key(self._model, request)
 
-        Raises:
-            ProviderError: In a replay, `cache_miss`: no reply to this request is kept; or the error
-                in which the request ended when it was made.
-            NothingRecorded: In a replay, no reply to the first request is kept, with or without a
-                schema.
-        """
-        key = cache_key(self._model, request)
-        reply = self._store.get(key, truncated_too=self._inner is None)
-        while reply is None and (asking := self._store.asking.get(key)) is not None:
-            await asyncio.shield(asking)
-            reply = self._store.get(key, truncated_too=False)
-        if reply is not None:
-            if on_text is not None and reply.text:
-                on_text(reply.text)
-            self._ledger.add(self._row(request, reply, started_at=self._clock.timestamp()))
-            return reply
-        if self._inner is None:
-            # A run that had to ask for JSON in the prompt is looked for with a schema first.
-            if not self._store.is_used and request.schema is None:
-                raise NothingRecorded(NOTHING_RECORDED)
-            message = "there is no recorded reply to this request (--cache only)"
-            raise ProviderError(message, kind=ErrorKind.CACHE_MISS)
-        asking = self._store.asking[key] = asyncio.get_running_loop().create_future()
-        try:
-            reply = await self._inner.generate(request, on_text)
-        except ProviderError as error:
-            if error.kind in _KEPT_ERRORS:
-                self._store.put_error(key, error)
-            raise
-        else:
-            self._store.put(key, reply)
-            return reply
-        finally:
-            del self._store.asking[key]
-            asking.set_result(None)
+    def hand_over(
+        self, request: ChatRequest, reply: ChatReply, on_text: OnText | None
+    ) -> ChatReply:
+        """Return a kept reply as the answer to a request."""
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        self._ledger.add(self._row(request, reply, started_at=self._clock.timestamp()))
+        return reply
 
 
 def cache_key(model: str, request: ChatRequest) -> str:

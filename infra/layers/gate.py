@@ -35,8 +35,23 @@ class Rate:
     """
 
     def __init__(self, per_minute: float) -> None:
+        self._per_minute = per_minute
         self._seconds_each = 60.0 / per_minute
         self._paid_until = float("-inf")
+
+    def share(self, part: float, now: float) -> None:
+        """Keep within a part of the limit from now on.
+
+        What was sent before still counts, and nothing that was left unused can be caught up on: the
+        parts of several processes never add up to more than the limit, however often they change.
+
+        Args:
+            part: Above 0, up to 1.
+            now: Seconds.
+        """
+        owed = max(0.0, self._paid_until - _BURST - now) / self._seconds_each
+        self._seconds_each = 60.0 / (self._per_minute * part)
+        self._paid_until = now + _BURST + owed * self._seconds_each
 
     def wait(self, now: float) -> float:
         """Return the seconds until something may be sent."""
@@ -80,7 +95,9 @@ class Connections:
     ) -> None:
         self.limit = limit
         self.in_flight = 0
-        self._floor = max(1, limit // 4)
+        self.storms = 0
+        """How often it had to slow down."""
+        self._part = 1.0
         self._allowed = float(limit)
         self._monotonic = monotonic
         self._requests = Rate(requests_per_minute) if requests_per_minute else None
@@ -89,7 +106,6 @@ class Connections:
         self._background: dict[_Turn, Urgency | None] = {}
         self._background_in_flight = 0
         self._share_one_machine = share_one_machine
-        self._share = max(1, limit // (_TEAM_IN_A_ROW + 1))
         self._team_in_a_row = 0
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
         self._halved_at = float("-inf")
@@ -114,6 +130,27 @@ class Connections:
     def cooling(self) -> float:
         """Return the seconds for which the endpoint still cools down for all, 0 or more."""
         return max(0.0, self._cool_until - self._monotonic())
+
+    def cool_down(self, seconds: float) -> None:
+        """Let no call in for so long, as the endpoint asked another process for it."""
+        self._cool_until = max(self._cool_until, self._monotonic() + seconds)
+
+    def share(self, limit: int, of: int) -> None:
+        """Use only a part of what the endpoint allows, beside other processes.
+
+        Args:
+            limit: Calls under way at once at the most; 0: none, while calls under way finish.
+            of: The same for all processes together; rates per minute are shared likewise.
+        """
+        if limit and limit / of != self._part:
+            self._part = limit / of
+            for rate in filter(None, (self._requests, self._tokens)):
+                rate.share(self._part, self._monotonic())
+        is_unhindered = self._allowed >= self.limit
+        self._allowed = float(limit) if is_unhindered else min(self._allowed, float(limit))
+        self.limit = limit
+        if self._team or self._background:
+            self._admit()
 
     def pause(self) -> float:
         """Return the seconds for which no call is let in, as it cools down or by a rate limit."""
@@ -186,7 +223,7 @@ class Connections:
         """
         now = self._monotonic()
         if error is None:
-            self._allowed = min(float(self.limit), self._allowed + 1 / self._allowed)
+            self._allowed = min(float(self.limit), self._allowed + 1 / max(1.0, self._allowed))
         if started < self._halved_at:
             return  # sent before the limit was halved, so it says nothing about the new limit
         overloaded = error is not None and error.kind in _OVERLOAD
@@ -194,7 +231,8 @@ class Connections:
         if overloaded and sum(self._recent) >= _STORM:
             self._recent.clear()
             self._halved_at = now
-            self._allowed = max(float(self._floor), self._allowed / 2)
+            self._allowed = max(min(1.0, self.limit), self.limit // 4, self._allowed / 2)
+            self.storms += 1
             asked_for = error.retry_after if error is not None else None
             self._cool_until = now + (_COOL_DOWN if asked_for is None else asked_for)
 
@@ -226,7 +264,8 @@ class Connections:
         is_team_at_work = self._share_one_machine and self.in_flight > self._background_in_flight
         if team is not None or is_team_at_work:
             is_their_turn = self._team_in_a_row >= _TEAM_IN_A_ROW
-            if not is_their_turn or self._background_in_flight >= self._share:
+            share = max(1, self.limit // (_TEAM_IN_A_ROW + 1))
+            if not is_their_turn or self._background_in_flight >= share:
                 return team
         waiting = (turn for turn in self._background if not turn.done())
         return min(waiting, key=self._urgency, default=team)

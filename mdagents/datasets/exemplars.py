@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import random
+from itertools import islice
 from pathlib import Path
 
 from infra.errors import ConfigError
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.near_duplicates import fingerprint
-from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
+from mdagents.datasets.questions import OptionOrder, Question, present
 
 FETCHED_WITH_TRAIN = ("medqa", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro")
 """Data sets whose train split `mdagents data download` fetches."""
@@ -86,35 +87,25 @@ class Exemplars:
                 f"--method few_shot shows {SHOTS} questions and {train.path} "
                 f"has only {len(train.index)}"
             )
-        self._train = train
-        self._option_order = order
-        self._seed = seed
-        self._entries = list(train.index)
+        entries = list(train.index)
         # A string seed makes the choice independent of the shuffle of --sample-shuffle.
-        random.Random(f"exemplars/{seed}").shuffle(self._entries)
-        self._loaded: list[SourceQuestion] = []
+        random.Random(f"exemplars/{seed}").shuffle(entries)
+        self._first: dict[str, Question] = {}
+        for entry in entries:
+            if len(self._first) > SHOTS:  # one more, as a question is like one of them at the most
+                break
+            exemplar = train.load(entry)
+            shown = present(exemplar, order, seed)
+            self._first.setdefault(fingerprint(exemplar.text), shown)
 
     def beside(self, question: Question) -> list[Question]:
         """Return `SHOTS` exemplars for a question, none a near-duplicate of it or of another.
 
         Fewer when the train split has no more.
         """
-        taken = {fingerprint(question.text)}
-        chosen: list[Question] = []
-        for place in range(len(self._entries)):
-            if len(chosen) == SHOTS:
-                break
-            exemplar = self._load(place)
-            own = fingerprint(exemplar.text)
-            if own not in taken:
-                taken.add(own)
-                chosen.append(present(exemplar, self._option_order, self._seed))
-        return chosen
-
-    def _load(self, place: int) -> SourceQuestion:
-        if place == len(self._loaded):
-            self._loaded.append(self._train.load(self._entries[place]))
-        return self._loaded[place]
+        own = fingerprint(question.text)
+        others = (shown for like, shown in self._first.items() if like != own)
+        return list(islice(others, SHOTS))
 
 
 def open_exemplars(dataset: Dataset, order: OptionOrder, seed: int) -> Exemplars:

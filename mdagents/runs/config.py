@@ -43,6 +43,7 @@ from mdagents.settings import (
     PRESETS,
     SMALLEST_COUNT,
     Difficulty,
+    EngineName,
     Method,
     Preset,
     Router,
@@ -180,6 +181,11 @@ class RunConfig(BaseModel):
     """Seconds."""
     fail_on_error: NotNegative | None = None
     """Stop at more `api_error` than this: a count, or a fraction of the questions below 1."""
+
+    engine: EngineName = EngineName.LOCAL
+    ray_address: str = ""
+    """`HOST:PORT`, or `auto`; empty: workers on this machine alone."""
+    ray_workers: AtLeast1 | None = None
 
     output_dir: Path = Path("output")
     cache: CacheMode = CacheMode.ON
@@ -328,6 +334,20 @@ class RunConfig(BaseModel):
             )
         if self.cache is CacheMode.ONLY and self.retry_errors:
             raise ConfigError("--cache only asks no provider; leave --retry-errors out")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_the_engine(self) -> RunConfig:
+        if self.engine is EngineName.LOCAL:
+            for flag, value in (("address", self.ray_address), ("workers", self.ray_workers)):
+                if value:
+                    raise ConfigError(f"--ray-{flag} {value} belongs to --engine ray")
+        elif self.cache is CacheMode.ONLY:
+            raise ConfigError("--cache only makes no call and needs no cluster; leave --engine out")
+        elif self.method is Method.MEDPROMPT:
+            raise ConfigError(
+                "--method medprompt looks for similar questions on one machine; leave --engine out"
+            )
         return self
 
     @property

@@ -11,7 +11,7 @@ from infra.clock import Clock
 from infra.config import Environment, LLMRole, Provider
 from infra.endpoints import ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError
-from infra.layers.cache import CacheMode, ReplyStore
+from infra.layers.cache import CacheMode, Replies, ReplyStore
 from infra.layers.retry import OnWait
 from infra.ledger import Ledger
 from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
@@ -98,7 +98,8 @@ def make_runtime(
     ledger: Ledger,
     clock: Clock,
     *,
-    replies: ReplyStore | None = None,
+    replies: Replies | None = None,
+    replay: ReplyStore | None = None,
     on_wait: OnWait | None = None,
     may_send: Callable[[], None] = lambda: None,
 ) -> Runtime:
@@ -110,6 +111,7 @@ def make_runtime(
         ledger: Where calls are booked.
         clock: For all times.
         replies: Kept replies; None: no cache.
+        replay: Kept replies that alone answer; None: no replay.
         on_wait: Told of each pause before a call is made again.
         may_send: Raises LimitExceeded when a limit of the run is reached.
     """
@@ -124,7 +126,7 @@ def make_runtime(
         requests_per_minute=config.rpm,
         tokens_per_minute=config.tpm,
         replies=replies,
-        cache_mode=config.cache,
+        replay=replay,
         log_prompts=config.log_prompts,
         on_wait=on_wait,
         may_send=may_send,

@@ -29,7 +29,7 @@ from infra.web.address import add_address_flags
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
 from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
-from mdagents.settings import Difficulty, Method, Preset, Router
+from mdagents.settings import Difficulty, EngineName, Method, Preset, Router
 from mdagents.teams.ladder import AGREEMENT
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
@@ -335,6 +335,11 @@ def _add_endpoint_flags(group: Any) -> None:
 def _add_run_flags(group: Any) -> None:
     add, switch = group.add_argument, partial(group.add_argument, action="store_true")
     add("--output-dir", metavar="DIR", help="where runs are written")
+    add("--engine", choices=_values(EngineName), help="where questions are answered")
+    add("--ray-address", metavar="HOST:PORT",
+        help="head of a Ray cluster, or auto [a cluster of this machine alone]")  # fmt: skip
+    add("--ray-workers", metavar="N", type=int,
+        help="worker processes [one for each CPU of the cluster; this machine 2]")  # fmt: skip
     add("--cache", choices=_values(CacheMode),
         help="keep replies and use them again; only: replay without network")  # fmt: skip
     add("--resume", metavar="RUN", nargs="?", const="",

@@ -20,33 +20,17 @@ from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.records.folder import earlier_run, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
-from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.engines.engine import Item, Task
 from mdagents.runs.models import choose_models, local_embedding
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty, Method, Status, TeamRole
+from mdagents.settings import Method, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "
     "that the program works, nothing else."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A question to answer, and its epoch."""
-
-    entry: IndexEntry
-    epoch: int = 1
-    """Counted from 1."""
-    level: Difficulty | None = None
-    """The level to which it goes; None: a router finds it, or the method has none."""
-
-    @property
-    def key(self) -> ItemKey:
-        """(question_id, epoch)."""
-        return self.entry.id, self.epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +65,28 @@ class Plan:
         if earlier is None or not earlier.finished:
             return None
         return None if self.again & earlier.totals.status_counts.keys() else earlier
+
+    @property
+    def most_errors(self) -> float | None:
+        """How many questions may end in `api_error`; None: all."""
+        allowed = self.config.fail_on_error
+        if allowed is None or allowed >= 1:
+            return allowed
+        return allowed * len(self.items)
+
+    def task(self) -> Task:
+        """Return what an engine needs to know of it."""
+        manifest = self.manifest
+        return Task(
+            config=self.config,
+            specs=self.specs,
+            solver=self.solver,
+            name=manifest.name,
+            model=manifest.models[TeamRole.EXPERT.value],
+            revision=manifest.git_revision,
+            load=lambda item: self.dataset.load(item.entry),
+            check_spent=self.check_spent,
+        )
 
     def check_spent(self) -> None:
         """Compare what the run has spent, in all processes, with its limits.

@@ -24,8 +24,8 @@ from infra.files.printing import print_line, print_result, reaches_any_screen
 from infra.web.address import has_screen
 from mdagents.records.manifest import read_manifest
 from mdagents.runs.config import RunConfig
+from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.options import SWITCHES, read_config, read_options
-from mdagents.runs.runner import Outcome
 from mdagents.runs.session import RunResult, run
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output

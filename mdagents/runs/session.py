@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
-    AbstractAsyncContextManager,
-    aclosing,
     asynccontextmanager,
     closing,
     contextmanager,
@@ -21,34 +18,27 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
 from infra.clock import Clock, epoch_ms
-from infra.config import Environment, LLMRole, Provider
-from infra.endpoints import ModelSpec
+from infra.config import Environment
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.files.printing import print_line
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
-from infra.layers.gate import Urgency
 from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry
-from mdagents.agents.feed import Event
 from mdagents.display import Display, Snapshot, make_display
-from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.live import LIVE_FILE, LiveFeed
-from mdagents.records.folder import recorded_run
 from mdagents.records.manifest import RunManifest
-from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.store import RunStore, writable
-from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
-from mdagents.runs.exaid_queue import ExaidQueue
-from mdagents.runs.models import check_models, exaid_roles, make_runtime, models_of_teams
-from mdagents.runs.observers import ExaidModels, RunObservers
+from mdagents.runs.desk import RunDesk
+from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
+from mdagents.runs.engines.local import local_engine
+from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.plan import Plan, make_plan
-from mdagents.runs.runner import Outcome, Recorded, Runner
-from mdagents.runs.shared import Places, Shared, Stops
+from mdagents.runs.shared import Shared, Stops
 from mdagents.runs.solver import roles_at_work
-from mdagents.settings import Method, Router, Status, TeamRole
+from mdagents.settings import EngineName, Method, Router, Status
 
 if TYPE_CHECKING:
+    from mdagents.runs.engines.cluster import Cluster
     from mdagents.view.beside import RunView
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
@@ -157,40 +147,37 @@ async def carry_out(
     shown = make_display(display, len(plan.items), with_summaries=config.exaid_policy is not None)
     if shared is not None:
         plan = replace(plan, check_all=shared.check_spent)
-    async with _registry(plan, environment, ledger, clock, shown, shared) as registry:
-        models = models_of_teams(registry, plan.specs)
-        exaid_models = _exaid_models(config, registry, plan.specs)
-        await registry.prepare()
-        if plan.solver.method is not None:
-            await plan.solver.method.prepare()
+    task = plan.task()
+    async with _engine(plan, task, environment, ledger, clock, shown, shared) as engine:
         on_ready()
         live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
-        with _store(plan, ledger, clock) as store, shown, live, ledger.subscribed(live.booked):
-            watchers = (shown.happened, live.happened)
-            observers = _observers(plan, exaid_models, store, watchers, clock)
-            kept = [(item, store.attempts[item]) for item in store.unsummarised if observers.policy]
-            exaid = ExaidQueue(observers, ledger, _summary_keeper(store, shown), kept)
-            record = _recorder(store, shown, show_interaction_table)
-            runner = Runner(plan, models, ledger, clock, observers, exaid, record)
+        with _store(plan, clock) as store, shown, live:
+            desk = RunDesk(plan, store, shown, live, show_interaction_table=show_interaction_table)
+            kept = [(item, store.attempts[item]) for item in store.unsummarised if desk.policy]
+            answering = engine.answering(desk, kept)
             _show_banner(shown, store, plan, len(kept))
             if view is not None:
                 line = view.start(plan.manifest.name)
                 shown.say(line)
                 print_line(line if display == "none" else "")  # nobody could guess the token
-            if config.exaid_policy is not None and observers.policy is None:
+            if config.exaid_policy is not None and desk.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
             stops = Stops(shown.say) if shared is None else shared.stops
-            stops.tell(runner)
+            stops.tell(answering)
             if stops_on_signals:
                 stops.listen()
-            workers = _workers(config, registry)
-            places = Places(workers)
+            places = Places(engine.places)
             if shared is not None:
-                places = shared.places(plan.endpoint, workers)
-            showing = asyncio.ensure_future(_show(shown, live, view, store, registry, exaid, clock))
+                places = shared.places(plan.endpoint, places.count)
+            showing = asyncio.ensure_future(
+                _show(shown, live, view, store, engine, answering, clock)
+            )
             writing = asyncio.ensure_future(live.keep_writing())
             try:
-                return await _execute(plan, store, runner, places, on_all_begun, clock, stops)
+                with ledger.subscribed(desk.booked):
+                    return await _execute(
+                        plan, store, answering, places, on_all_begun, clock, stops
+                    )
             finally:
                 showing.cancel()
                 writing.cancel()
@@ -199,32 +186,77 @@ async def carry_out(
 
 
 @asynccontextmanager
-async def _registry(
+async def _engine(
     plan: Plan,
+    task: Task,
     environment: Environment,
     ledger: Ledger,
     clock: Clock,
     shown: Display,
     shared: Shared | None,
-) -> AsyncIterator[ModelRegistry]:
-    """Open what makes the models of a run, with the cached replies of all runs if they are used."""
-    with contextlib.ExitStack() as opened:
+) -> AsyncIterator[Engine]:
+    """Open what answers the questions, with the cached replies of all runs if they are used."""
+    config = plan.config
+    async with contextlib.AsyncExitStack() as opened:
         if shared is None:
-            replies = opened.enter_context(kept_replies(plan.config.cache, plan.config.output_dir))
+            replies = opened.enter_context(kept_replies(config.cache, config.output_dir))
+            cluster = await opened.enter_async_context(
+                open_cluster(config, environment, clock, replies, shown.say)
+            )
         else:
-            replies = shared.replies
+            replies, cluster = shared.replies, shared.cluster
+        if cluster is not None:
+            from mdagents.runs.engines.distributed import DistributedEngine
+
+            yield DistributedEngine(task, cluster, shown.waiting)
+            return
         runtime = make_runtime(
-            plan.config,
+            config,
             environment,
             ledger,
             clock,
             replies=replies,
+            replay=replies if config.cache is CacheMode.ONLY else None,
             on_wait=shown.waiting,
-            may_send=plan.check_spent,
+            may_send=task.check_spent,
         )
         endpoints = shared.endpoints if shared is not None else None
-        async with aclosing(ModelRegistry(runtime, endpoints)) as registry:
-            yield registry
+        yield await opened.enter_async_context(local_engine(task, runtime, endpoints))
+
+
+@asynccontextmanager
+async def open_cluster(
+    config: RunConfig,
+    environment: Environment,
+    clock: Clock,
+    replies: ReplyStore | None,
+    say: Callable[[str], None],
+) -> AsyncIterator[Cluster | None]:
+    """Have the workers that a configuration asks for; None: questions are answered in this process.
+
+    Args:
+        config: What is asked for.
+        environment: Keys and endpoints.
+        clock: For all times.
+        replies: The kept replies; None: no cache.
+        say: Shows a line.
+
+    Raises:
+        ConfigError: There is no such cluster, or Ray is not installed.
+        ClusterError: Its workers cannot be used.
+    """
+    if config.engine is EngineName.LOCAL:
+        yield None
+        return
+    # An extra, which takes its time to load.
+    from mdagents.runs.engines.cluster import Cluster
+    from mdagents.runs.engines.ray_workers import ray_workers
+
+    async with (
+        ray_workers(config.ray_address, config.ray_workers, environment) as (hire, size),
+        Cluster(hire, size, replies, clock, say) as cluster,
+    ):
+        yield cluster
 
 
 @contextmanager
@@ -245,8 +277,8 @@ def kept_replies(mode: CacheMode, output_dir: Path) -> Iterator[ReplyStore | Non
 
 
 @contextmanager
-def _store(plan: Plan, ledger: Ledger, clock: Clock) -> Iterator[RunStore]:
-    """Open the files of a run. Rows of the ledger go there; after the end they are dropped."""
+def _store(plan: Plan, clock: Clock) -> Iterator[RunStore]:
+    """Open the files of a run."""
     store = RunStore(
         plan.config.output_dir,
         plan.manifest,
@@ -255,41 +287,14 @@ def _store(plan: Plan, ledger: Ledger, clock: Clock) -> Iterator[RunStore]:
         again=plan.again,
         with_exaid=plan.config.exaid_policy is not None,
     )
-    with closing(store), ledger.subscribed(store.book):
+    with closing(store):
         yield store
-
-
-def _observers(
-    plan: Plan,
-    models: ExaidModels | None,
-    store: RunStore,
-    watchers: Sequence[Callable[[ItemKey, Event], None]],
-    clock: Clock,
-) -> RunObservers:
-    """Return what observes the cases; EXAID is left out of a replay that has none to follow."""
-    config, manifest = plan.config, plan.manifest
-    policy, recorded = config.exaid_policy, None
-    if config.cache is CacheMode.ONLY:
-        recorded = recorded_run(config.output_dir, manifest)
-        policy = policy if recorded is not None else None
-    return RunObservers(
-        folder=store.folder,
-        run_name=manifest.name,
-        model=manifest.models[TeamRole.EXPERT.value],
-        revision=manifest.git_revision,
-        clock=clock,
-        watchers=watchers,
-        policy=policy,
-        models=models,
-        check_run=plan.check_spent,
-        recorded=recorded,
-    )
 
 
 async def _execute(
     plan: Plan,
     store: RunStore,
-    runner: Runner,
+    answering: Answering,
     places: Places,
     on_all_begun: Callable[[], None],
     clock: Clock,
@@ -299,7 +304,7 @@ async def _execute(
     outcome, error = Outcome.INTERRUPTED, None
     try:
         todo = [item for item in plan.items if item.key not in store.done]
-        outcome = await runner.run(todo, places, on_all_begun)
+        outcome = await answering.run(todo, places, on_all_begun)
     except ConfigError:
         raise
     except BenchError as stopped:
@@ -360,37 +365,6 @@ def _reason(
             return f"interrupted with {totals.done} of {planned} questions done"
 
 
-def _exaid_models(
-    config: RunConfig, registry: ModelRegistry, specs: Mapping[str, ModelSpec]
-) -> ExaidModels | None:
-    models = [registry.model(specs[role.value]) for role in exaid_roles(config.exaid_policy)]
-    # A policy without a buffer agent makes no calls for it.
-    if not models:
-        return None
-    # Failures are in the records and the last lines of the run: without this, each would be a line
-    # on standard error where nobody has set up logging.
-    logging.getLogger("exaid_core").addHandler(logging.NullHandler())
-
-    def room(role: LLMRole, urgency: Urgency) -> AbstractAsyncContextManager[None]:
-        return registry.room(specs[role.value], urgency)
-
-    return ExaidModels(summarizer=models[0], buffer_agent=models[-1], room=room)
-
-
-def _workers(config: RunConfig, registry: ModelRegistry) -> int:
-    """Return how many questions are under way at a time.
-
-    By default enough to use all connections while calls wait for a retry. An embedded model gets
-    one for each slot, so that the prompt cache of a slot is used.
-    """
-    if config.max_samples:
-        return config.max_samples
-    limits = registry.connections.items()
-    local = f"{Provider.LOCAL}/"
-    questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)
-    return max(questions, default=1)  # replays have no connections
-
-
 def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: int) -> None:
     config, manifest, finished = plan.config, store.manifest, len(store.done)
     by_model: dict[str, list[str]] = {}
@@ -436,52 +410,26 @@ def _is_one_place() -> bool:
         return False
 
 
-def _recorder(
-    store: RunStore, display: Display, show_interaction_table: bool
-) -> Callable[[SampleRecord], Recorded]:
-    def record(sample: SampleRecord) -> Recorded:
-        store.append(sample)
-        display.finished(sample, store.manifest.totals)
-        if show_interaction_table and sample.panel:
-            tree = hierarchy_tree(sample.panel)
-            display.say(f"{sample.question_id}: who reports to whom\n{tree}")
-            display.say(interaction_table(sample.panel, sample.interactions))
-        return Recorded(
-            attempt=store.attempts[sample.question_id, sample.epoch],
-            api_errors=store.manifest.totals.status_counts.get(Status.API_ERROR, 0),
-        )
-
-    return record
-
-
-def _summary_keeper(store: RunStore, display: Display) -> Callable[[CaseSummaries], None]:
-    def keep(made: CaseSummaries) -> None:
-        store.append_summaries(made)
-        display.summarised(made)
-
-    return keep
-
-
 async def _show(
     display: Display,
     live: LiveFeed,
     view: RunView | None,
     store: RunStore,
-    registry: ModelRegistry,
-    exaid: ExaidQueue,
+    engine: Engine,
+    answering: Answering,
     clock: Clock,
 ) -> None:
     """Keep display and live feed up to date between finished questions."""
     while True:
-        endpoints = registry.connections.values()
+        load = engine.load
         snapshot = Snapshot(
             totals=store.manifest.totals,
             spent=store.manifest.spent,
-            under_way=sum(c.in_flight for c in endpoints),
-            allowed=sum(c.allowed for c in endpoints),
-            queued=sum(c.waiting for c in endpoints),
-            summarising=len(exaid),
-            cooling=max([c.cooling() for c in endpoints], default=0.0),
+            under_way=load.under_way,
+            allowed=load.allowed,
+            queued=load.queued,
+            summarising=answering.summarising,
+            cooling=load.cooling,
             now=clock.monotonic(),
         )
         display.refresh(snapshot)

@@ -1,4 +1,4 @@
-"""What the runs of one process share: endpoints, kept replies, places for questions, and stops."""
+"""What the runs of one process share: endpoints, kept replies, workers, places, and stops."""
 
 from __future__ import annotations
 
@@ -6,30 +6,17 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from infra.endpoints import Endpoints
 from infra.layers.cache import ReplyStore
+from mdagents.runs.engines.engine import Places
+
+if TYPE_CHECKING:
+    from mdagents.runs.engines.cluster import Cluster
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-
-
-class Places:
-    """How many questions may be under way, in all runs that share an endpoint.
-
-    Args:
-        count: Of the places.
-    """
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._free = asyncio.Semaphore(count)
-
-    def take(self) -> AbstractAsyncContextManager[None]:
-        """Wait for a place, and hold it within the context."""
-        return self._free
 
 
 class Interruptible(Protocol):
@@ -49,7 +36,7 @@ class Stops:
     def __init__(self, say: Callable[[str], None]) -> None:
         self.signals: list[int] = []
         """Those that came."""
-        self._say = say
+        self.say = say
         self._told: list[Interruptible] = []
 
     def tell(self, told: Interruptible) -> None:
@@ -72,7 +59,7 @@ class Stops:
 
     def _on_signal(self, number: int) -> None:
         if not self.signals:
-            self._say("stopping: questions under way get 10 s; a second time stops at once")
+            self.say("stopping: questions under way get 10 s; a second time stops at once")
         self.signals.append(number)
         for told in self._told:
             told.interrupt()
@@ -85,6 +72,8 @@ class Shared:
     endpoints: Endpoints
     replies: ReplyStore | None
     """None: no cache."""
+    cluster: Cluster | None
+    """None: questions are answered in this process."""
     check_spent: Callable[[], None]
     """Raises LimitExceeded when a limit of all of them together is reached."""
     stops: Stops

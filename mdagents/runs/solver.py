@@ -13,11 +13,19 @@ from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOut
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.exemplars import Exemplars
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.settings import Difficulty, Method, RoutedBy, Router, TeamRole
 from mdagents.teams import TEAMS, Decision
 from mdagents.teams.ladder import Agreement, Ladder, Stops
-from mdagents.teams.methods import Embedding, no_embedding, open_method, roles_of
+from mdagents.teams.methods import (
+    Embedding,
+    OpenMethod,
+    no_embedding,
+    open_method,
+    roles_of,
+    with_exemplars,
+)
 from mdagents.teams.router import Route, route
 
 
@@ -63,6 +71,7 @@ class Solver:
         config: What is asked for.
         dataset: Where the questions are, and the train split beside them; None: no data set.
         embedding: How similar questions are found; needed with a data set only.
+        exemplars: Those of `few_shot`, where they were read elsewhere; None: they are read here.
 
     Raises:
         ConfigError: The train split that a method needs is missing, or a method of the user's own
@@ -74,11 +83,15 @@ class Solver:
         config: RunConfig,
         dataset: Dataset | None = None,
         embedding: Callable[[], Embedding] = no_embedding,
+        exemplars: Exemplars | None = None,
     ) -> None:
         self._config = config
-        self.method = open_method(
-            config.method, dataset, config.option_order, config.seed, embedding
-        )
+        if exemplars is not None:
+            self.method: OpenMethod | None = with_exemplars(exemplars)
+        else:
+            self.method = open_method(
+                config.method, dataset, config.option_order, config.seed, embedding
+            )
         """None: the teams."""
 
     async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:

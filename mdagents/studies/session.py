@@ -16,10 +16,10 @@ from infra.ledger import Ledger, add_costs
 from mdagents.agents.case import first_of
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.study import StudyManifest, StudyRun
+from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.models import make_runtime
 from mdagents.runs.plan import Plan, make_plan
-from mdagents.runs.runner import Outcome
-from mdagents.runs.session import carry_out, kept_replies
+from mdagents.runs.session import carry_out, kept_replies, open_cluster
 from mdagents.runs.shared import Shared, Stops
 from mdagents.studies.file import Cell, StudyFile
 
@@ -122,8 +122,13 @@ class StudySession:
         config = self._runs[0].cell.config
         runtime = make_runtime(config, self._environment, Ledger(), self._clock)
         with kept_replies(config.cache, config.output_dir) as replies:
-            async with aclosing(Endpoints(runtime)) as endpoints:
-                shared = Shared(endpoints, replies, self._check_spent, self._stops)
+            async with (
+                aclosing(Endpoints(runtime)) as endpoints,
+                open_cluster(
+                    config, self._environment, self._clock, replies, self._stops.say
+                ) as cluster,
+            ):
+                shared = Shared(endpoints, replies, cluster, self._check_spent, self._stops)
                 lanes: dict[str, list[CellRun]] = {}
                 for run in self._runs:
                     lanes.setdefault(run.plan.endpoint, []).append(run)

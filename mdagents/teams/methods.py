@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from infra.errors import ConfigError
 from infra.files.printing import print_line
 from mdagents.datasets.dataset import Dataset
-from mdagents.datasets.exemplars import exemplars_hash, open_exemplars
+from mdagents.datasets.exemplars import Exemplars, exemplars_hash, open_exemplars
 from mdagents.datasets.questions import OptionOrder
 from mdagents.settings import Method, TeamRole
 from mdagents.teams import Solve, own_method
@@ -91,6 +91,13 @@ class OpenMethod:
     """Of the train split that it reads; empty for none. Part of what a run is, as is the next."""
     source_sha256: str = ""
     """Of a method of the user's own; empty for the built-in ones, which have a version."""
+    exemplars: Exemplars | None = None
+    """Those that it shows, if it shows the same to all questions."""
+
+
+def with_exemplars(exemplars: Exemplars) -> OpenMethod:
+    """Return the method `few_shot` with exemplars that were read elsewhere."""
+    return OpenMethod(partial(few_shot.solve, exemplars=exemplars), exemplars=exemplars)
 
 
 def roles_of(method: str) -> tuple[TeamRole, ...]:
@@ -136,8 +143,9 @@ def open_method(
     match Method(method):
         case Method.FEW_SHOT:
             read = exemplars_hash(dataset.path)
-            exemplars = open_exemplars(dataset, order, seed)
-            return OpenMethod(partial(few_shot.solve, exemplars=exemplars), exemplars_sha256=read)
+            return replace(
+                with_exemplars(open_exemplars(dataset, order, seed)), exemplars_sha256=read
+            )
         case Method.MEDPROMPT:
             read, by = exemplars_hash(dataset.path, method), embedding()
             library = medprompt.open_library(

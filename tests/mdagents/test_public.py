@@ -18,7 +18,7 @@ import exaid_core
 import infra
 import mdagents
 from infra.errors import ConfigError, EndpointDown
-from mdagents.runs.runner import Outcome
+from mdagents.runs.engines.engine import Outcome
 from mdagents.settings import Difficulty, Method
 from tests.fake_provider import FakeProvider
 

@@ -25,7 +25,7 @@ from infra.chat import (
 )
 from infra.clock import Clock
 from infra.errors import ConfigError, ErrorKind, NothingRecorded, ProviderError
-from infra.layers.cache import Cache, ReplyStore, cache_key
+from infra.layers.cache import Cache, Hits, Replay, ReplyStore, cache_key
 from infra.layers.structured import Structured
 from infra.ledger import CallRow, Ledger, Price
 from tests.support.function_model import FunctionModel, text_reply
@@ -50,9 +50,8 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
         name: str = "m",
         store: ReplyStore | None = None,
     ) -> ChatModel:
-        return Cache(
-            model,
-            store or ReplyStore(tmp_path / "deep" / "replies.sqlite"),
+        store = store or ReplyStore(tmp_path / "deep" / "replies.sqlite")
+        hits = Hits(
             ledger or Ledger(),
             provider="p",
             model=name,
@@ -60,6 +59,7 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
             price=Price(1.0, 1.0),
             clock=Clock(),
         )
+        return Replay(store, hits) if model is None else Cache(model, store, hits)
 
     return make
 
@@ -184,8 +184,8 @@ async def test_of_equal_requests_at_once_one_is_asked(
     inner = _Slow()
 
     def model() -> Cache:  # as each run has one of its own
-        return Cache(inner, store, Ledger(), provider="p", model="m", name="m", price=None,
-                     clock=Clock())  # fmt: skip
+        hits = Hits(Ledger(), provider="p", model="m", name="m", price=None, clock=Clock())
+        return Cache(inner, store, hits)
 
     tasks = [asyncio.ensure_future(model().generate(REQUEST)) for _ in range(5)]
     for asked, end in enumerate([*ends, *["reply"] * 5]):

@@ -93,7 +93,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
         return function(*arguments)
 
     monkeypatch.setattr(Endpoints, "_provider", provider)
-    monkeypatch.setattr("mdagents.runs.observers.asyncio.to_thread", at_once)
+    monkeypatch.setattr("mdagents.runs.engines.observers.asyncio.to_thread", at_once)
     return endpoint
 
 

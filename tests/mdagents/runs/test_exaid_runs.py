@@ -377,7 +377,7 @@ def test_a_failing_exaid_says_why_nothing_is_summarised(provider: FakeProvider, 
 def test_more_questions_than_exaid_keeps_in_memory(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdagents.runs.exaid_queue.MOST_IN_MEMORY", 3)
+    monkeypatch.setattr("mdagents.runs.engines.exaid_queue.MOST_IN_MEMORY", 3)
     hold = provider.hold(OF_EXAID)
     threading.Timer(2.0, hold.release).start()
     flags = ("--num-samples", "20", "--difficulty", "basic", "--max-connections", "40")

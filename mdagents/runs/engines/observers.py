@@ -23,6 +23,7 @@ from infra.errors import ConfigError, LimitExceeded
 from infra.finishing import finished
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Event, Observer, Summarised
+from mdagents.records.case_files import CaseFiles
 from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.summaries import ItemKey
@@ -62,8 +63,8 @@ class ExaidModels:
 class RunObservers:
     """What the observers of all cases of a run have in common."""
 
-    folder: Path
-    """Of the run."""
+    files: CaseFiles
+    """Where traces and logs are kept."""
     run_name: str
     model: str
     """Of the experts, for the head of a trace."""
@@ -225,10 +226,7 @@ class CaseObservers:
         return recording
 
     def _read_events(self) -> tuple[TraceEvent, ...]:
-        from exaid_core.trace.traces import read_trace
-
-        trace_path, _ = case_files(self._run.folder, self._case_id)
-        return read_trace(trace_path).events
+        return self._run.files.trace(self._case_id).events
 
     def _make_exaid(self) -> EXAID | None:
         run = self._run
@@ -257,12 +255,11 @@ class CaseObservers:
             self.note(error)
 
     def _write_trace(self) -> None:
-        from exaid_core.trace.traces import write_trace
+        from exaid_core.trace.files import packed
+        from exaid_core.trace.traces import trace_lines
 
         revision = self._run.revision or "unknown"
-        trace_path, _ = case_files(self._run.folder, self._case_id)
-        write_trace(
-            trace_path,
+        lines = trace_lines(
             self._events,
             case_id=self._case_id,
             mas_run_id=self._run.mas_run_id,
@@ -271,21 +268,21 @@ class CaseObservers:
             created_at=self._created_at,
             exaid_commit=revision,
         )
+        self._run.files.keep_trace(self._case_id, packed(lines))
         self._events.clear()
 
     def _write_log(self) -> None:
-        from exaid_core.trace.files import write_gz
+        from exaid_core.trace.files import packed
 
         if self.exaid is None:
             return
         run_id = self._run.mas_run_id
-        _, log_path = case_files(self._run.folder, self._case_id)
         lines = self.exaid.log.lines(
             created_at=self._created_at,
             mas_run_id=run_id,
             eval_run_id=f"eval-live-{run_id.removeprefix('mas_')}",
         )
-        write_gz(log_path, lines)
+        self._run.files.keep_log(self._case_id, packed(lines))
 
 
 # Functions and not methods: observers that their own bus refers to would only be freed by the

@@ -15,7 +15,7 @@ from infra.ledger import Ledger
 from mdagents.agents.case import make_case_id
 from mdagents.records.sample import CaseSummaries, ExaidRecord, Watched, exaid_tokens
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.observers import CaseObservers, RunObservers
+from mdagents.runs.engines.observers import CaseObservers, RunObservers
 
 MOST_IN_MEMORY = 64
 """Decided questions whose EXAID is kept in memory; of further ones only the id is kept, and they
@@ -45,6 +45,8 @@ class ExaidQueue:
         ledger: Where the calls for an open case are booked.
         keep: Writes the result of an answer.
         kept: (question, which answer to it) of an earlier process for which EXAID had not finished.
+        postpone: Takes over what does not fit into memory; None: it is kept here until there is
+            room.
     """
 
     def __init__(
@@ -53,10 +55,12 @@ class ExaidQueue:
         ledger: Ledger,
         keep: Callable[[CaseSummaries], None],
         kept: Iterable[tuple[ItemKey, int]] = (),
+        postpone: Callable[[ItemKey, int], None] | None = None,
     ) -> None:
         self._observers = observers
         self._ledger = ledger
         self._keep = keep
+        self._give_away = postpone
         self._kept = deque(_Answer(*answer) for answer in kept)
         self._under_way: set[asyncio.Task[None]] = set()
         self._from_traces = 0
@@ -73,6 +77,11 @@ class ExaidQueue:
         while self._kept and self._from_traces < _FROM_TRACES_AT_ONCE and not self._is_cut:
             self._from_traces += 1
             self._begin(self._take_up(self._kept.popleft()))
+
+    def take_up(self, item: ItemKey, attempt: int) -> None:
+        """Begin with a case from its kept trace, as soon as there is room."""
+        self._kept.append(_Answer(item, attempt))
+        self.start()
 
     def add(self, item: ItemKey, attempt: int, observers: CaseObservers) -> None:
         """Take over the EXAID of a case whose record is written; its book in the ledger is open."""
@@ -151,8 +160,11 @@ class ExaidQueue:
             await observers.abandon()
         finally:
             self._ledger.close_case(answer.case_id)
+        if self._give_away is not None:
+            self._give_away(answer.item, answer.attempt)
+        else:
             self._kept.append(answer)
-        self.start()
+            self.start()
 
     async def _take_up(self, answer: _Answer) -> None:
         self._ledger.open_case(answer.case_id)

@@ -1,12 +1,10 @@
-"""Answers the questions of a run: a bounded pool of workers, one case at a time each."""
+"""Answers the questions of a run in this process: a bounded pool, one case at a time each."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from infra.chat import ChatModel
@@ -16,27 +14,12 @@ from infra.ledger import Ledger
 from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.questions import present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
-from mdagents.runs.exaid_queue import ExaidQueue
+from mdagents.records.summaries import ItemKey
+from mdagents.runs.engines.engine import GRACE, Item, Outcome, Places, Recorded, Task, Work
+from mdagents.runs.engines.exaid_queue import ExaidQueue
+from mdagents.runs.engines.observers import CaseObservers, RunObservers
 from mdagents.runs.limits import Limited
-from mdagents.runs.observers import CaseObservers, RunObservers
-from mdagents.runs.plan import Item, Plan
-from mdagents.runs.shared import Places
 from mdagents.runs.solver import Solved
-
-GRACE = 10.0
-"""Seconds to finish questions under way after an interruption; or EXAID, if all are done."""
-
-
-class Outcome(StrEnum):
-    """How a run ended."""
-
-    FINISHED = "finished"
-    INTERRUPTED = "interrupted"
-    LIMIT = "limit"
-    """A limit of the run was reached."""
-    TOO_MANY_ERRORS = "too_many_errors"
-    COULD_NOT_WORK = "could_not_work"
-    """No reply came, or more than half of the questions ended in `api_error`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +32,6 @@ class Answered:
     solved: Solved
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a runner needs to know of a record that was written."""
-
-    attempt: int
-    """Number of the answer to its question, from 1."""
-    api_errors: int
-    """Questions of the run that have ended in `api_error` so far."""
-
-
 class Runner:
     """Runs the items of a configuration.
 
@@ -66,37 +39,42 @@ class Runner:
     finishes with that one in parallel.
 
     Args:
-        plan: What is to be done.
+        task: What is to be done.
         models: Role -> model.
         ledger: Where the models book their calls.
         clock: For the wall time of a question.
         observers: Opens the observers of a case.
         exaid: Takes over the EXAID of decided cases.
-        on_record: Called with each record as its question is decided.
+        decided: Called with each record as its question is decided.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        task: Task,
         models: Mapping[str, ChatModel],
         ledger: Ledger,
         clock: Clock,
         observers: RunObservers,
         exaid: ExaidQueue,
-        on_record: Callable[[SampleRecord], Recorded],
+        decided: Callable[[SampleRecord], Recorded],
     ) -> None:
-        self._plan = plan
-        self._config = plan.config
+        self._task = task
+        self._config = task.config
         self._models = models
         self._ledger = ledger
         self._clock = clock
         self._observers = observers
         self._exaid = exaid
-        self._on_record = on_record
+        self._decided = decided
         self._outcome = Outcome.FINISHED
         self._stopping = asyncio.Event()
         self._aborting = asyncio.Event()
         self._grace_ends = float("inf")
+
+    @property
+    def summarising(self) -> int:
+        """Decided questions for which EXAID has not finished."""
+        return len(self._exaid)
 
     async def run(
         self,
@@ -104,20 +82,16 @@ class Runner:
         places: Places,
         on_all_begun: Callable[[], None] = lambda: None,
     ) -> Outcome:
-        """Answer items, and let EXAID finish.
+        """See `Answering`."""
+        return await self.work_through(Work(items), places, on_all_begun)
 
-        Args:
-            items: What is left to answer.
-            places: How many may be under way.
-            on_all_begun: Called when the last one has been begun.
-
-        Raises:
-            EndpointDown: A model cannot reply; what was decided before has been recorded.
-            StorageError: A record could not be written.
-        """
+    async def work_through(
+        self, work: Work, places: Places, on_all_begun: Callable[[], None] = lambda: None
+    ) -> Outcome:
+        """Answer items of which not all may be known yet; see `run`."""
         self._exaid.start()
         try:
-            left = await self._until_stopped(self._answer_all(items, places, on_all_begun))
+            left = await self._until_stopped(self._answer_all(work, places, on_all_begun))
             if self._outcome is not Outcome.FINISHED:
                 return self._outcome
             if left:
@@ -130,6 +104,14 @@ class Runner:
             return Outcome.LIMIT if self._exaid.is_over_budget else Outcome.FINISHED
         finally:
             await self._exaid.stop()
+
+    def end(self, outcome: Outcome) -> None:
+        """Let questions under way finish, and end with this outcome; begin nothing further."""
+        self._outcome = outcome
+
+    def take_up(self, item: ItemKey, attempt: int) -> None:
+        """Let EXAID finish with a question that was decided elsewhere, from its trace."""
+        self._exaid.take_up(item, attempt)
 
     async def _until_stopped(
         self, work: Coroutine[Any, Any, bool | None], in_time: float | None = None
@@ -179,27 +161,27 @@ class Runner:
             self._stopping.set()
 
     async def _answer_all(
-        self, items: Sequence[Item], places: Places, on_all_begun: Callable[[], None]
+        self, work: Work, places: Places, on_all_begun: Callable[[], None]
     ) -> bool:
         """Answer the items; return True if some are left."""
-        queue = deque(items)
+        at_once = min(places.count, len(work)) if work.is_complete else places.count
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(places.count, len(items))):
-                    group.create_task(self._work(queue, places, on_all_begun))
+                for _ in range(at_once):
+                    group.create_task(self._work(work, places, on_all_begun))
         except BaseExceptionGroup as errors:
             raise first_of(errors) from None
-        return bool(queue)
+        return len(work) > 0 or work.was_cut
 
-    async def _work(
-        self, queue: deque[Item], places: Places, on_all_begun: Callable[[], None]
-    ) -> None:
-        while queue:
+    async def _work(self, work: Work, places: Places, on_all_begun: Callable[[], None]) -> None:
+        while await work.wait():
             async with places.take():
-                if not queue or self._is_to_end():
+                if self._is_to_end():
                     return
-                item = queue.popleft()
-                if not queue:
+                if len(work) == 0:
+                    continue
+                item = work.take()
+                if work.is_all_taken:
                     on_all_begun()
                 await self._keep(await self._answer(item))
             # A question may end without ever yielding to others: from the cache, for example.
@@ -223,11 +205,8 @@ class Runner:
                 self._ledger.close_case(answered.case.id)
             else:
                 self._exaid.add(answered.item.key, recorded.attempt, answered.observers)
-        allowed = self._config.fail_on_error
-        if allowed is not None:
-            most = allowed if allowed >= 1 else allowed * len(self._plan.items)
-            if recorded.api_errors > most:
-                self._outcome = Outcome.TOO_MANY_ERRORS
+        if recorded.too_many_errors:
+            self._outcome = Outcome.TOO_MANY_ERRORS
 
     async def _close(self, case_id: str, observers: CaseObservers) -> None:
         """Stop EXAID and close the book for a case that has no record."""
@@ -238,7 +217,7 @@ class Runner:
 
     def _record(self, answered: Answered) -> Recorded:
         solved = answered.solved
-        return self._on_record(
+        return self._decided(
             make_record(
                 answered.case,
                 epoch=answered.item.epoch,
@@ -260,7 +239,7 @@ class Runner:
 
     def _check_budget(self) -> None:
         try:
-            self._plan.check_spent()
+            self._task.check_spent()
         except LimitExceeded:
             self._outcome = Outcome.LIMIT
             raise
@@ -268,7 +247,7 @@ class Runner:
     async def _answer(self, item: Item) -> Answered:
         """Answer one item. An error of a model call becomes the status of its record."""
         config = self._config
-        source = self._plan.dataset.load(item.entry)
+        source = self._task.load(item)
         case_id = make_case_id(source.id, item.epoch)
         observers = self._observers.open(item.key)
         case = Case(
@@ -286,7 +265,7 @@ class Runner:
         )
         self._ledger.open_case(case.id)
         try:
-            solved = await self._plan.solver.solve(case, self._clock, item.level)
+            solved = await self._task.solver.solve(case, self._clock, item.level)
         except BaseException:
             await self._close(case.id, observers)
             raise

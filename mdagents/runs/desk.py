@@ -1,0 +1,82 @@
+"""Takes down what comes of the questions of a run: into its files, for displays and viewers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from infra.layers.cache import CacheMode
+from infra.ledger import CallRow
+from mdagents.agents.feed import Event
+from mdagents.display import Display
+from mdagents.display.interaction_table import hierarchy_tree, interaction_table
+from mdagents.live import LiveFeed
+from mdagents.records.case_files import CaseFolder
+from mdagents.records.folder import recorded_run
+from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.store import RunStore
+from mdagents.records.summaries import ItemKey
+from mdagents.runs.engines.engine import Recorded
+from mdagents.runs.plan import Plan
+from mdagents.settings import Status
+
+
+class RunDesk:
+    """The desk of a run; see `Desk`.
+
+    Args:
+        plan: What is to be done.
+        store: The files of the run.
+        display: Is told, too.
+        live: Likewise.
+        show_interaction_table: Whether the display shows who wrote to whom in a debate.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: RunStore,
+        display: Display,
+        live: LiveFeed,
+        *,
+        show_interaction_table: bool = False,
+    ) -> None:
+        self._store = store
+        self._display = display
+        self._live = live
+        self._shows_table = show_interaction_table
+        self._most_errors = plan.most_errors
+        self.files = CaseFolder(store.folder)
+        config = plan.config
+        self.policy, self.recorded = config.exaid_policy, None
+        if config.cache is CacheMode.ONLY:
+            self.recorded = recorded_run(config.output_dir, plan.manifest)
+            self.policy = self.policy if self.recorded is not None else None
+        self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (
+            display.happened,
+            live.happened,
+        )
+
+    def booked(self, row: CallRow) -> None:
+        """See `Desk`."""
+        self._store.book(row)
+        self._live.booked(row)
+
+    def decided(self, record: SampleRecord) -> Recorded:
+        """See `Desk`."""
+        store, display = self._store, self._display
+        store.append(record)
+        display.finished(record, store.manifest.totals)
+        if self._shows_table and record.panel:
+            tree = hierarchy_tree(record.panel)
+            display.say(f"{record.question_id}: who reports to whom\n{tree}")
+            display.say(interaction_table(record.panel, record.interactions))
+        errors = store.manifest.totals.status_counts.get(Status.API_ERROR, 0)
+        return Recorded(
+            attempt=store.attempts[record.question_id, record.epoch],
+            too_many_errors=self._most_errors is not None and errors > self._most_errors,
+        )
+
+    def summarised(self, made: CaseSummaries) -> None:
+        """See `Desk`."""
+        self._store.append_summaries(made)
+        self._display.summarised(made)

@@ -1,0 +1,77 @@
+"""The kept replies as the workers of a cluster share them: each request is asked once."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import NamedTuple
+
+from infra.chat import ChatReply
+from infra.errors import ProviderError
+from infra.layers.cache import ReplyStore
+
+
+class Found(NamedTuple):
+    """The answer to a lookup."""
+
+    lookup: int
+    """Its number, of the worker."""
+    reply: ChatReply | None
+    """None: the worker asks, and releases the key."""
+
+
+class Claims:
+    """Who asks which request, and who waits for its reply.
+
+    Args:
+        store: The kept replies.
+    """
+
+    def __init__(self, store: ReplyStore) -> None:
+        self._store = store
+        self._asked_by: dict[str, int] = {}
+        self._waiting: defaultdict[str, deque[tuple[int, int]]] = defaultdict(deque)
+        self._found: defaultdict[int, list[Found]] = defaultdict(list)
+
+    def look_up(self, worker: int, lookup: int, key: str) -> None:
+        """Find a reply for a worker, or let it ask; while another asks, it waits."""
+        reply = self._store.get(key, truncated_too=False)
+        if reply is None and key in self._asked_by:
+            self._waiting[key].append((worker, lookup))
+            return
+        if reply is None:
+            self._asked_by[key] = worker
+        self._found[worker].append(Found(lookup, reply))
+
+    def keep(self, key: str, kept: ChatReply | ProviderError) -> None:
+        """Keep a reply, or the error in which a request ended.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        if isinstance(kept, ChatReply):
+            self._store.put(key, kept)
+        else:
+            self._store.put_error(key, kept)
+
+    def release(self, worker: int, key: str) -> None:
+        """Let others ask what a worker asks no longer, or no longer waits for."""
+        waiting = self._waiting.pop(key, deque[tuple[int, int]]())
+        if self._asked_by.get(key) == worker:
+            del self._asked_by[key]
+        else:
+            waiting = deque(one for one in waiting if one[0] != worker)
+        for waiter, lookup in waiting:
+            self.look_up(waiter, lookup, key)
+
+    def lost(self, worker: int) -> None:
+        """Release all that a worker asked or waited for that is no more."""
+        self._found.pop(worker, None)
+        for key in [*self._waiting]:
+            kept = deque(one for one in self._waiting[key] if one[0] != worker)
+            self._waiting[key] = kept
+        for key in [key for key, asker in self._asked_by.items() if asker == worker]:
+            self.release(worker, key)
+
+    def found(self, worker: int) -> list[Found]:
+        """Return the answers that a worker was not told yet."""
+        return self._found.pop(worker, [])

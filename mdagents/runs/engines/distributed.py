@@ -1,0 +1,402 @@
+"""A run on a cluster: lends its questions to workers, and takes down what comes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from infra.config import Provider
+from infra.endpoints import CONNECTIONS
+from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError
+from infra.layers.retry import OnWait, Wait
+from infra.ledger import CallRow, CaseBook
+from infra.providers.local import SLOTS
+from mdagents.agents.case import Case, make_case_id
+from mdagents.agents.feed import Event
+from mdagents.datasets.questions import present
+from mdagents.records.sample import CaseSummaries, SampleRecord, Watched, make_record
+from mdagents.records.summaries import ItemKey
+from mdagents.runs.engines.cluster import Cluster
+from mdagents.runs.engines.engine import GRACE, Desk, Item, Load, Outcome, Places, Task
+from mdagents.runs.engines.leases import MOST_DEATHS, Leases
+from mdagents.runs.engines.messages import (
+    Decided,
+    Ended,
+    Message,
+    Opening,
+    Postponed,
+    Returned,
+    RunOrders,
+    Summaries,
+    Told,
+)
+from mdagents.settings import TeamRole
+
+_TRACES_AT_ONCE = 4  # of decided questions, that EXAID takes up at a worker
+_TO_LET_GO = 5.0  # seconds after the grace, in which workers tell how they ended
+_AT_ONCE = 2.0  # seconds for the same, when nobody is to wait
+_PERIODS_AHEAD = 2  # of questions at the pace of a worker, so that it need not wait for more
+
+
+class DistributedEngine:
+    """Answers on a cluster; see `Engine`.
+
+    Args:
+        task: What is to be done.
+        cluster: Of workers.
+        on_wait: Told of each pause before a call is made again.
+    """
+
+    def __init__(self, task: Task, cluster: Cluster, on_wait: OnWait) -> None:
+        self._task = task
+        self._cluster = cluster
+        self._on_wait = on_wait
+
+    @property
+    def places(self) -> int:
+        """See `Engine`: enough to use all connections while calls wait for a retry."""
+        config = self._task.config
+        if config.max_samples:
+            return config.max_samples
+        if any(spec.provider is Provider.LOCAL for spec in self._task.specs.values()):
+            return (config.max_connections or SLOTS) * self._cluster.size  # each has its own
+        return 2 * (config.max_connections or CONNECTIONS)
+
+    @property
+    def load(self) -> Load:
+        """See `Engine`."""
+        return self._cluster.load
+
+    def answering(
+        self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()
+    ) -> DistributedRun:
+        """See `Engine`."""
+        return DistributedRun(self._task, self._cluster, desk, unsummarised, self._on_wait)
+
+
+class DistributedRun:
+    """Answers the items of one run on a cluster; see `Answering`.
+
+    Args:
+        task: What is to be done.
+        cluster: Of workers.
+        desk: Takes down what comes of the questions.
+        unsummarised: (question, which answer to it) for which EXAID had not finished.
+        on_wait: Told of each pause before a call is made again.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        cluster: Cluster,
+        desk: Desk,
+        unsummarised: Sequence[tuple[ItemKey, int]],
+        on_wait: OnWait,
+    ) -> None:
+        self._task = task
+        self._cluster = cluster
+        self._desk = desk
+        self._on_wait = on_wait
+        self._watchers = list(desk.watchers)
+        self._leases = Leases((), self._length)
+        self._places = 1
+        self._on_all_begun: Callable[[], None] = lambda: None
+        self._parts: set[int] = set()  # workers that take part
+        self._pace: defaultdict[int, int] = defaultdict(int)  # questions decided since its orders
+        self._attempts = dict(unsummarised)  # of decided questions that EXAID has not finished with
+        self._kept = deque(item for item, _ in unsummarised)  # those of which no worker knows
+        self._watching: defaultdict[int, set[ItemKey]] = defaultdict(set)
+        self._taken_up: defaultdict[int, set[ItemKey]] = defaultdict(set)  # those from traces
+        self._outcome = Outcome.FINISHED
+        self._ends: set[Outcome] = set()
+        self._over = ""
+        self._interrupts = 0
+        self._is_stopping = False
+        self._dropped = 0  # questions that nobody has begun
+        self._error: BaseException | None = None
+        self._done = asyncio.Event()
+
+    @property
+    def summarising(self) -> int:
+        """See `Answering`."""
+        return len(self._attempts)
+
+    async def run(
+        self, items: Sequence[Item], places: Places, on_all_begun: Callable[[], None]
+    ) -> Outcome:
+        """See `Answering`.
+
+        Raises:
+            ClusterError: The workers are gone.
+        """
+        self._leases = Leases(items, self._length)
+        self._places = -(-places.count // self._cluster.size)
+        self._on_all_begun = on_all_begun
+        self._opening = self._make_opening()
+        number = self._cluster.add(self)
+        try:
+            self._settle()
+            await self._done.wait()
+        finally:
+            self._cluster.remove(number)
+        if self._error is not None:
+            raise self._error
+        if self._outcome is not Outcome.FINISHED:
+            return self._outcome
+        is_undone = bool(self._dropped or self._leases.lent or self._attempts)
+        if Outcome.INTERRUPTED in self._ends or (self._is_stopping and is_undone):
+            return Outcome.INTERRUPTED
+        return Outcome.FINISHED
+
+    def interrupt(self) -> None:
+        """See `Answering`."""
+        self._interrupts += 1
+        first = self._interrupts == 1
+        self._stop(in_time=GRACE + _TO_LET_GO if first else _AT_ONCE)
+
+    def fail(self, error: BaseException) -> None:
+        """End with an error; what workers tell until then is taken down."""
+        if self._error is None:
+            self._error = error
+            self._interrupts += 2
+            self._stop(in_time=_AT_ONCE)
+
+    def orders(self, worker: int) -> RunOrders | None:
+        """See `PartTaker`."""
+        self._check_spent()
+        leases = self._lend(worker)
+        traces = [] if self._is_stopping else self._traces(worker)
+        is_new = worker not in self._parts
+        if is_new and not leases and not traces:
+            return None
+        self._parts.add(worker)
+        return RunOrders(
+            opening=self._opening if is_new else None,
+            leases=[(item, self._task.load(item)) for item in leases],
+            traces=traces,
+            is_complete=self._is_all_decided and not self._kept,
+            over=self._over,
+            ends_as=self._outcome if self._outcome is not Outcome.FINISHED else None,
+            interrupts=self._interrupts,
+        )
+
+    def take(self, worker: int, message: Message) -> None:
+        """See `PartTaker`."""
+        match message:
+            case CallRow():
+                self._desk.booked(message)
+            case Told(item, event):
+                self._tell(item, event)
+            case Wait():
+                self._on_wait(message)
+            case Decided(record, trace):
+                self._decided(worker, record, trace)
+            case Summaries(made, log):
+                self._summarised(worker, made, log)
+            case Postponed(item):
+                self._watching[worker].discard(item)
+                self._taken_up[worker].discard(item)
+                self._kept.append(item)
+            case Returned(item):
+                self._leases.returned(worker, item)
+            case Ended():
+                self._ended(worker, message)
+        self._settle()
+
+    def lost(self, worker: int, *, by_itself: bool) -> None:
+        """See `PartTaker`."""
+        self._parts.discard(worker)
+        self._pace.pop(worker, None)
+        self._kept.extend(self._watching.pop(worker, ()))
+        self._taken_up.pop(worker, None)
+        for item in self._leases.lost(worker, self._now(), by_itself=by_itself):
+            self._give_up(item)
+        self._settle()
+
+    @property
+    def _is_all_decided(self) -> bool:
+        return self._leases.left + self._leases.lent == 0
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _lend(self, worker: int) -> list[Item]:
+        if self._is_stopping:
+            return []
+        ahead = _PERIODS_AHEAD * self._pace[worker]
+        self._pace[worker] = 0
+        items = self._leases.lend(worker, self._places, ahead, self._cluster.size, self._now())
+        if items and self._leases.left == 0:
+            self._on_all_begun()
+        return items
+
+    def _traces(self, worker: int) -> list[tuple[ItemKey, bytes]]:
+        """Return decided questions for EXAID, as many as the worker has room for."""
+        traces: list[tuple[ItemKey, bytes]] = []
+        while self._kept and len(self._taken_up[worker]) < _TRACES_AT_ONCE:
+            item = self._kept.popleft()
+            try:
+                content = self._desk.files.content(make_case_id(*item))
+            except OSError:
+                content = b""  # EXAID says of it that it cannot be read
+            traces.append((item, content))
+            self._watching[worker].add(item)
+            self._taken_up[worker].add(item)
+        return traces
+
+    def _decided(self, worker: int, record: SampleRecord, trace: bytes | None) -> None:
+        key = record.question_id, record.epoch
+        if not self._leases.done(worker, key):
+            return
+        self._pace[worker] += 1
+        if trace is not None:
+            error = _tried(lambda: self._desk.files.keep_trace(record.case_id, trace))
+            watched = _with_error(record.watched, error)
+            record = record.model_copy(update={"watched": watched})
+        attempt = self._record(record)
+        if self._desk.policy is not None:
+            self._attempts[key] = attempt
+            self._watching[worker].add(key)
+
+    def _record(self, record: SampleRecord) -> int:
+        recorded = self._desk.decided(record)
+        if recorded.too_many_errors:
+            self._end(Outcome.TOO_MANY_ERRORS)
+        return recorded.attempt
+
+    def _summarised(self, worker: int, made: CaseSummaries, log: bytes | None) -> None:
+        key = made.question_id, made.epoch
+        attempt = self._attempts.pop(key, None)
+        self._watching[worker].discard(key)
+        self._taken_up[worker].discard(key)
+        if attempt is None:
+            return
+        error = None
+        if log is not None:
+            error = _tried(lambda: self._desk.files.keep_log(made.case_id, log))
+        watched = _with_error(made.watched, error)
+        self._desk.summarised(made.model_copy(update={"attempt": attempt, "watched": watched}))
+
+    def _give_up(self, item: Item) -> None:
+        """Record that a question cannot be answered, as workers die over it."""
+        config = self._task.config
+        source = self._task.load(item)
+        error = ProviderError(
+            f"{MOST_DEATHS} workers died while they answered this question",
+            kind=ErrorKind.WORKER_LOST,
+        )
+        case = Case(
+            id=make_case_id(*item.key),
+            question=present(source, config.option_order, config.seed, item.epoch),
+            models={},
+            settings=config.team,
+            seed=config.seed,
+        )
+        self._record(
+            make_record(
+                case,
+                epoch=item.epoch,
+                route=None,
+                decision=None,
+                error=error,
+                book=CaseBook(),
+                wall_seconds=0.0,
+            )
+        )
+
+    def _ended(self, worker: int, ended: Ended) -> None:
+        self._parts.discard(worker)
+        self._taken_up.pop(worker, None)
+        for item in self._leases.of(worker):
+            self._leases.returned(worker, item)
+        # What EXAID has not finished with is left to the next start if the run stops, else to
+        # another worker.
+        self._kept.extend(self._watching.pop(worker, ()))
+        self._ends.add(ended.outcome)
+        if ended.fault:
+            self.fail(RuntimeError(f"a worker failed:\n{ended.fault}"))
+        elif ended.error is not None:
+            self.fail(ended.error)
+        elif ended.outcome is Outcome.LIMIT:
+            self._end(Outcome.LIMIT)
+
+    def _check_spent(self) -> None:
+        try:
+            self._task.check_spent()
+        except LimitExceeded as error:
+            self._over = str(error)  # what is under way may need no further call
+            if self._leases.left:
+                self._end(Outcome.LIMIT)
+
+    def _end(self, outcome: Outcome) -> None:
+        """Lend nothing more; questions under way finish."""
+        if self._outcome is Outcome.FINISHED:
+            self._outcome = outcome
+            self._stop()
+
+    def _stop(self, in_time: float | None = None) -> None:
+        """Begin nothing further.
+
+        Args:
+            in_time: Seconds after which nobody is waited for any more; None: everybody is.
+        """
+        self._is_stopping = True
+        self._dropped += self._leases.drop()
+        if in_time is not None:
+            asyncio.get_running_loop().call_later(in_time, self._done.set)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Note when there is nothing left to wait for."""
+        is_over = self._is_stopping or self._outcome is not Outcome.FINISHED
+        if not self._parts and (is_over or (self._is_all_decided and not self._kept)):
+            self._done.set()
+
+    def _tell(self, item: ItemKey, event: Event) -> None:
+        for watch in tuple(self._watchers):
+            try:
+                watch(item, event)
+            except Exception:  # noqa: BLE001 - an observer must not disturb the run
+                self._watchers.remove(watch)
+
+    def _length(self, item: Item) -> float:
+        """Return how long a question is, as far as that is known before it is answered."""
+        try:
+            return float(len(self._task.load(item).text))
+        except BenchError:
+            return 0.0  # it is said when it is lent
+
+    def _make_opening(self) -> Opening:
+        task, method = self._task, self._task.solver.method
+        config = task.config
+        is_file = config.method.endswith(".py")
+        spec = task.specs[TeamRole.EXPERT.value]
+        return Opening(
+            config=config,
+            specs=dict(task.specs),
+            name=task.name,
+            model=task.model,
+            revision=task.revision,
+            policy=self._desk.policy,
+            places=self._places,
+            endpoint=spec.base_url or str(spec),
+            exemplars=None if method is None else method.exemplars,
+            own_source=Path(config.method).read_bytes() if is_file else None,
+            source_sha256="" if method is None else method.source_sha256,
+        )
+
+
+def _tried(write: Callable[[], None]) -> str | None:
+    """Do something for an observer; return the error in which it ended, on one line."""
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+        return " ".join(str(error).split()) or type(error).__name__
+    return None
+
+
+def _with_error(watched: Watched, error: str | None) -> Watched:
+    said = "; ".join(filter(None, (watched.error, error))) or None
+    return watched.model_copy(update={"error": said})

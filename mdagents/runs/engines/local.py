@@ -1,0 +1,135 @@
+"""The engine `local`: the questions of a run are answered in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+
+from infra.config import LLMRole, Provider
+from infra.endpoints import Endpoints, ModelSpec, Runtime
+from infra.layers.gate import Urgency
+from infra.llm_registry import ModelRegistry
+from mdagents.records.summaries import ItemKey
+from mdagents.runs.config import RunConfig
+from mdagents.runs.engines.engine import Desk, Load, Task
+from mdagents.runs.engines.exaid_queue import ExaidQueue
+from mdagents.runs.engines.observers import ExaidModels, RunObservers
+from mdagents.runs.engines.runner import Runner
+from mdagents.runs.models import exaid_roles, models_of_teams
+
+
+class LocalEngine:
+    """Answers with the models of this process.
+
+    Args:
+        task: What is to be done.
+        runtime: What the models share; its ledger is the run's alone.
+        registry: Of the models.
+        postpone: Takes over decided questions whose EXAID does not fit into memory; None: they are
+            summarised from their traces later.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        runtime: Runtime,
+        registry: ModelRegistry,
+        postpone: Callable[[ItemKey, int], None] | None = None,
+    ) -> None:
+        self._task = task
+        self._runtime = runtime
+        self._registry = registry
+        self._postpone = postpone
+        self._models = models_of_teams(registry, task.specs)
+        self._exaid_models = _exaid_models(task.config, registry, task.specs)
+
+    @property
+    def places(self) -> int:
+        """How many questions are under way at a time.
+
+        By default enough to use all connections while calls wait for a retry. An embedded model
+        gets one for each slot, so that the prompt cache of a slot is used.
+        """
+        if self._task.config.max_samples:
+            return self._task.config.max_samples
+        limits = self._registry.connections.items()
+        local = f"{Provider.LOCAL}/"
+        questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)
+        return max(questions, default=1)  # replays have no connections
+
+    @property
+    def load(self) -> Load:
+        """See `Engine`."""
+        endpoints = self._registry.connections.values()
+        return Load(
+            under_way=sum(c.in_flight for c in endpoints),
+            allowed=sum(c.allowed for c in endpoints),
+            queued=sum(c.waiting for c in endpoints),
+            cooling=max([c.cooling() for c in endpoints], default=0.0),
+        )
+
+    def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Runner:
+        """See `Engine`."""
+        task, runtime = self._task, self._runtime
+        observers = RunObservers(
+            files=desk.files,
+            run_name=task.name,
+            model=task.model,
+            revision=task.revision,
+            clock=runtime.clock,
+            watchers=desk.watchers,
+            policy=desk.policy,
+            models=self._exaid_models,
+            check_run=task.check_spent,
+            recorded=desk.recorded,
+        )
+        ledger = runtime.ledger
+        exaid = ExaidQueue(observers, ledger, desk.summarised, unsummarised, self._postpone)
+        return Runner(task, self._models, ledger, runtime.clock, observers, exaid, desk.decided)
+
+
+@asynccontextmanager
+async def local_engine(
+    task: Task,
+    runtime: Runtime,
+    endpoints: Endpoints | None = None,
+    postpone: Callable[[ItemKey, int], None] | None = None,
+    on_open: Callable[[], None] = lambda: None,
+) -> AsyncIterator[LocalEngine]:
+    """Open what the questions of a run need, and close it at the end.
+
+    Args:
+        task: What is to be done.
+        runtime: See `LocalEngine`, likewise `postpone`.
+        endpoints: Those of other runs, too; None: its own.
+        postpone: See there.
+        on_open: Called when the endpoints are known, before anything is sent to one.
+
+    Raises:
+        ConfigError: A model cannot be reached, or a local one cannot be loaded.
+    """
+    async with aclosing(ModelRegistry(runtime, endpoints)) as registry:
+        engine = LocalEngine(task, runtime, registry, postpone)
+        on_open()
+        await registry.prepare()
+        if task.solver.method is not None:
+            await task.solver.method.prepare()
+        yield engine
+
+
+def _exaid_models(
+    config: RunConfig, registry: ModelRegistry, specs: Mapping[str, ModelSpec]
+) -> ExaidModels | None:
+    models = [registry.model(specs[role.value]) for role in exaid_roles(config.exaid_policy)]
+    # A policy without a buffer agent makes no calls for it.
+    if not models:
+        return None
+    # Failures are in the records and the last lines of the run: without this, each would be a line
+    # on standard error where nobody has set up logging.
+    logging.getLogger("exaid_core").addHandler(logging.NullHandler())
+
+    def room(role: LLMRole, urgency: Urgency) -> AbstractAsyncContextManager[None]:
+        return registry.room(specs[role.value], urgency)
+
+    return ExaidModels(summarizer=models[0], buffer_agent=models[-1], room=room)
