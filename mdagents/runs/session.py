@@ -148,7 +148,10 @@ async def carry_out(
     if shared is not None:
         plan = replace(plan, check_all=shared.check_spent)
     task = plan.task()
-    async with _engine(plan, task, environment, ledger, clock, shown, shared) as engine:
+    stops = Stops(shown.say) if shared is None else shared.stops
+    if stops_on_signals and config.engine is EngineName.RAY:
+        stops.listen()  # Ray must not be stopped in the middle of its start
+    async with _engine(plan, task, environment, ledger, clock, shown, stops, shared) as engine:
         on_ready()
         live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
         with _store(plan, clock) as store, shown, live:
@@ -162,7 +165,6 @@ async def carry_out(
                 print_line(line if display == "none" else "")  # nobody could guess the token
             if config.exaid_policy is not None and desk.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
-            stops = Stops(shown.say) if shared is None else shared.stops
             stops.tell(answering)
             if stops_on_signals:
                 stops.listen()
@@ -193,6 +195,7 @@ async def _engine(
     ledger: Ledger,
     clock: Clock,
     shown: Display,
+    stops: Stops,
     shared: Shared | None,
 ) -> AsyncIterator[Engine]:
     """Open what answers the questions, with the cached replies of all runs if they are used."""
@@ -201,7 +204,7 @@ async def _engine(
         if shared is None:
             replies = opened.enter_context(kept_replies(config.cache, config.output_dir))
             cluster = await opened.enter_async_context(
-                open_cluster(config, environment, clock, replies, shown.say)
+                open_cluster(config, environment, clock, replies, stops)
             )
         else:
             replies, cluster = shared.replies, shared.cluster
@@ -230,7 +233,7 @@ async def open_cluster(
     environment: Environment,
     clock: Clock,
     replies: ReplyStore | None,
-    say: Callable[[str], None],
+    stops: Stops,
 ) -> AsyncIterator[Cluster | None]:
     """Have the workers that a configuration asks for; None: questions are answered in this process.
 
@@ -239,7 +242,7 @@ async def open_cluster(
         environment: Keys and endpoints.
         clock: For all times.
         replies: The kept replies; None: no cache.
-        say: Shows a line.
+        stops: Keeps from waiting for a worker; Ray takes its signals over for a moment.
 
     Raises:
         ConfigError: There is no such cluster, or Ray is not installed.
@@ -252,11 +255,12 @@ async def open_cluster(
     from mdagents.runs.engines.cluster import Cluster
     from mdagents.runs.engines.ray_workers import ray_workers
 
-    async with (
-        ray_workers(config.ray_address, config.ray_workers, environment) as (hire, size),
-        Cluster(hire, size, replies, clock, say) as cluster,
-    ):
-        yield cluster
+    async with ray_workers(config.ray_address, config.ray_workers, environment) as (hire, size):
+        stops.listen_again()
+        cluster = Cluster(hire, size, replies, clock, stops.say)
+        stops.tell(cluster)
+        async with cluster:
+            yield cluster
 
 
 @contextmanager

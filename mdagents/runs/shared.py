@@ -37,6 +37,7 @@ class Stops:
         self.signals: list[int] = []
         """Those that came."""
         self.say = say
+        self._listens = False
         self._told: list[Interruptible] = []
 
     def tell(self, told: Interruptible) -> None:
@@ -47,6 +48,7 @@ class Stops:
 
     def listen(self) -> None:
         """Handle the signals, as long as the event loop runs."""
+        self._listens = True
         loop = asyncio.get_running_loop()
         for name in _SIGNALS:
             number = getattr(signal, name, None)  # Windows has no SIGHUP
@@ -56,6 +58,11 @@ class Stops:
             # Windows has no such handlers: there Python's own Ctrl-C stops at once.
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._on_signal, number)
+
+    def listen_again(self) -> None:
+        """Handle the signals after something else has taken them over, if they were handled."""
+        if self._listens:
+            self.listen()
 
     def _on_signal(self, number: int) -> None:
         if not self.signals:

@@ -125,7 +125,7 @@ class StudySession:
             async with (
                 aclosing(Endpoints(runtime)) as endpoints,
                 open_cluster(
-                    config, self._environment, self._clock, replies, self._stops.say
+                    config, self._environment, self._clock, replies, self._stops
                 ) as cluster,
             ):
                 shared = Shared(endpoints, replies, cluster, self._check_spent, self._stops)

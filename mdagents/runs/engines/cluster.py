@@ -176,6 +176,10 @@ class Cluster:
             cooling=max([state.cooling for state in states], default=0.0),
         )
 
+    def interrupt(self) -> None:
+        """Wait for no worker any more."""
+        self._is_there.set()
+
     def add(self, run: PartTaker) -> int:
         """Let workers take part in a run; return its number.
 

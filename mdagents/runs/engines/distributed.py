@@ -110,11 +110,10 @@ class DistributedRun:
         self._watching: defaultdict[int, set[ItemKey]] = defaultdict(set)
         self._taken_up: defaultdict[int, set[ItemKey]] = defaultdict(set)  # those from traces
         self._outcome = Outcome.FINISHED
-        self._ends: set[Outcome] = set()
         self._over = ""
         self._interrupts = 0
         self._is_stopping = False
-        self._dropped = 0  # questions that nobody has begun
+        self._undecided = 0
         self._error: BaseException | None = None
         self._done = asyncio.Event()
 
@@ -131,7 +130,9 @@ class DistributedRun:
         Raises:
             ClusterError: The workers are gone.
         """
-        self._leases = Leases(items, self._length)
+        self._leases, self._undecided = Leases(items, self._length), len(items)
+        if self._is_stopping:
+            self._leases.drop()
         self._places = -(-places.count // self._cluster.size)
         self._on_all_begun = on_all_begun
         self._opening = self._make_opening()
@@ -145,10 +146,8 @@ class DistributedRun:
             raise self._error
         if self._outcome is not Outcome.FINISHED:
             return self._outcome
-        is_undone = bool(self._dropped or self._leases.lent or self._attempts)
-        if Outcome.INTERRUPTED in self._ends or (self._is_stopping and is_undone):
-            return Outcome.INTERRUPTED
-        return Outcome.FINISHED
+        is_undone = bool(self._undecided or self._attempts)
+        return Outcome.INTERRUPTED if is_undone else Outcome.FINISHED
 
     def interrupt(self) -> None:
         """See `Answering`."""
@@ -262,6 +261,7 @@ class DistributedRun:
 
     def _record(self, record: SampleRecord) -> int:
         recorded = self._desk.decided(record)
+        self._undecided -= 1
         if recorded.too_many_errors:
             self._end(Outcome.TOO_MANY_ERRORS)
         return recorded.attempt
@@ -314,7 +314,6 @@ class DistributedRun:
         # What EXAID has not finished with is left to the next start if the run stops, else to
         # another worker.
         self._kept.extend(self._watching.pop(worker, ()))
-        self._ends.add(ended.outcome)
         if ended.fault:
             self.fail(RuntimeError(f"a worker failed:\n{ended.fault}"))
         elif ended.error is not None:
@@ -343,7 +342,7 @@ class DistributedRun:
             in_time: Seconds after which nobody is waited for any more; None: everybody is.
         """
         self._is_stopping = True
-        self._dropped += self._leases.drop()
+        self._leases.drop()
         if in_time is not None:
             asyncio.get_running_loop().call_later(in_time, self._done.set)
         self._settle()

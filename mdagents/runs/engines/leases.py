@@ -119,13 +119,11 @@ class Leases:
                 self._back.append(item)
         return given_up
 
-    def drop(self) -> int:
-        """Lend nothing any more; return how many items nobody had."""
-        left = self.left
+    def drop(self) -> None:
+        """Lend nothing any more."""
         self._todo.clear()
         self._back.clear()
         self._suspects.clear()
-        return left
 
     def _is_suspect(self, key: ItemKey) -> bool:
         return self._deaths[key] == MOST_DEATHS - 1

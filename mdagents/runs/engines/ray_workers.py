@@ -7,13 +7,16 @@ import contextlib
 import os
 import re
 import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from infra.config import Environment
 from infra.errors import ClusterError, ConfigError
 from infra.files.text import printable
+from infra.finishing import finished
 from mdagents.runs.engines.cluster import Post, WorkerLost
 from mdagents.runs.engines.messages import Start, packed
 from mdagents.runs.engines.worker import Worker
@@ -21,17 +24,24 @@ from mdagents.runs.engines.worker import Worker
 if TYPE_CHECKING:
     from types import ModuleType
 
+T = TypeVar("T")
+
 INSTALL = "python -m pip install -r requirements-ray.txt"
 _LOCAL_WORKERS = 2
 _OBJECT_STORE = 80 * 1024 * 1024  # bytes; the least that Ray accepts is 75 MiB
 _SECONDS_TO_CONNECT = 5.0
 _SECONDS_TO_CLOSE = 2.0
+_SECONDS_TO_ANSWER = 10.0
+_SECONDS_TO_SHUT_DOWN = 15.0
+_BETWEEN_LOOKS = 5.0  # seconds, after the cluster while a worker is waited for
 _AT_ONCE = 4  # calls of a worker: an exchange, and those that end it
 _AUTO = "auto"
 _OF_A_MACHINE = re.compile(r"\bnode\b[^.]*\b(died|dead|removed|terminated)", re.IGNORECASE)
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing to anybody
-    "RAY_DEDUP_LOGS": "0",
+    # Else Ray ends this process itself, without a word to the user, when it loses the cluster.
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "3600",
+    "RAY_BACKEND_LOG_LEVEL": "error",  # warnings of a connection that fails come as an error
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what Ray warns of otherwise
 }
 
@@ -56,27 +66,77 @@ async def ray_workers(
     """
     ray = _ray()
     was_connected = ray.is_initialized()
-    if not was_connected:
-        await _connect(ray, address, count)
     try:
+        if not was_connected:
+            await _connect(ray, address, count)
         cpus = int(ray.cluster_resources().get("CPU", 1))
         size = count or (cpus if address else _LOCAL_WORKERS)
         start = packed(Start(environment))
 
+        actor = ray.remote(Worker).options(
+            num_cpus=1,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=_AT_ONCE,
+            scheduling_strategy="SPREAD",
+        )
+
         async def hire() -> Post:
-            actor = ray.remote(Worker).options(
-                num_cpus=1,
-                max_restarts=0,
-                max_task_retries=0,
-                max_concurrency=_AT_ONCE,
-                scheduling_strategy="SPREAD",
-            )
-            return _RayPost(ray, actor.remote(start))
+            return _RayPost(ray, await _asked(partial(actor.remote, start)))
 
         yield hire, size
     finally:
         if not was_connected:
-            await asyncio.to_thread(ray.shutdown)
+            await finished(_shut_down(ray))
+
+
+async def _shut_down(ray: ModuleType) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_SECONDS_TO_SHUT_DOWN):
+            await _in_a_daemon(ray.shutdown)
+
+
+async def _in_a_daemon(work: Callable[[], T]) -> T:
+    """Return what `work` returns, called in a thread that keeps the program from nothing.
+
+    Without its cluster, Ray answers some calls never.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(set_it: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop may be closed
+            loop.call_soon_threadsafe(lambda: None if done.done() else set_it())
+
+    def run() -> None:
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
+            tell(partial(done.set_exception, error))
+        else:
+            tell(partial(done.set_result, result))
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
+
+
+async def _asked(work: Callable[[], T]) -> T:
+    """Return what a call returns for which Ray needs its cluster.
+
+    Raises:
+        ClusterError: Nobody answered.
+    """
+    try:
+        async with asyncio.timeout(_SECONDS_TO_ANSWER):
+            return await _in_a_daemon(work)
+    except Exception as error:
+        raise ClusterError(f"the Ray cluster is gone: {_last_line(error)}") from error
+
+
+async def _look_after_the_cluster(ray: ModuleType) -> None:
+    nodes = await _asked(ray.nodes)
+    if not any(node["Alive"] for node in nodes):
+        raise ClusterError("the Ray cluster is gone: none of its machines is left")
 
 
 def _ray() -> ModuleType:
@@ -104,7 +164,7 @@ async def _connect(ray: ModuleType, address: str, count: int | None) -> None:
             "_node_ip_address": "127.0.0.1",  # nobody else is to reach it
         }
     try:
-        await asyncio.to_thread(ray.init, **where, **quiet)
+        await finished(asyncio.to_thread(ray.init, **where, **quiet))
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ConfigError(_in_words(error, address)) from None
 
@@ -154,9 +214,19 @@ class _RayPost:
         self._actor = actor
 
     async def greet(self) -> bytes:
-        return await self._get(self._actor.greet.remote())
+        """See `Post`; waits for a free CPU as long as there is a cluster."""
+        greeting = asyncio.ensure_future(self._get(self._actor.greet.remote()))
+        try:
+            while not greeting.done():
+                await asyncio.wait([greeting], timeout=_BETWEEN_LOOKS)
+                if not greeting.done():
+                    await _look_after_the_cluster(self._ray)
+            return greeting.result()
+        finally:
+            greeting.cancel()
 
     async def exchange(self, message: bytes) -> bytes:
+        """See `Post`."""
         return await self._get(self._actor.exchange.remote(message))
 
     async def close(self) -> None:
@@ -164,8 +234,8 @@ class _RayPost:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_SECONDS_TO_CLOSE):
                 await self._actor.close.remote()
-        with contextlib.suppress(Exception):
-            self._ray.kill(self._actor)
+        with contextlib.suppress(ClusterError):
+            await _asked(partial(self._ray.kill, self._actor))
 
     async def _get(self, reply: Any) -> bytes:
         errors = self._ray.exceptions

@@ -13,8 +13,9 @@ import random
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ from infra.endpoints import Endpoints
 from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import reply_schema
 from mdagents.records.jsonl import LineLog
+from mdagents.runs.engines.cluster import WorkerLost
+from mdagents.runs.engines.messages import Start, packed
+from mdagents.runs.engines.worker import Worker
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
 from mdagents.runs.session import RunResult, run
@@ -95,6 +99,58 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     monkeypatch.setattr(Endpoints, "_provider", provider)
     monkeypatch.setattr("mdagents.runs.engines.observers.asyncio.to_thread", at_once)
     return endpoint
+
+
+class _InProcess:
+    """A worker of a cluster in the loop of its driver, which may die at any moment."""
+
+    def __init__(self, start: bytes) -> None:
+        self._worker = Worker(start)
+        self.is_closed = False
+        self._death: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def die(self) -> None:
+        if not self._death.done():
+            self._death.set_result(None)
+
+    async def greet(self) -> bytes:
+        return await self._worker.greet()
+
+    async def exchange(self, message: bytes) -> bytes:
+        exchanging = asyncio.ensure_future(self._worker.exchange(message))
+        try:
+            either: set[asyncio.Future[Any]] = {exchanging, self._death}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if self._death.done():
+                raise WorkerLost("it was killed", by_itself=True)
+            return exchanging.result()
+        finally:
+            exchanging.cancel()
+            await asyncio.wait([exchanging])
+
+    async def close(self) -> None:
+        await self._worker.close()
+        self.is_closed = True
+
+
+@pytest.fixture
+def posts(monkeypatch: pytest.MonkeyPatch) -> list[_InProcess]:
+    """Stands for Ray: the workers that were hired."""
+    hired: list[_InProcess] = []
+
+    @asynccontextmanager
+    async def workers(
+        address: str, count: int | None, environment: Environment
+    ) -> AsyncIterator[tuple[Any, int]]:
+        async def hire() -> _InProcess:
+            hired.append(_InProcess(packed(Start(environment))))
+            return hired[-1]
+
+        hired.clear()
+        yield hire, count or 2
+
+    monkeypatch.setattr("mdagents.runs.engines.ray_workers.ray_workers", workers)
+    return hired
 
 
 @pytest.fixture
@@ -306,3 +362,71 @@ def fill_the_disk(patch: pytest.MonkeyPatch, after: int) -> None:
         append(log, line)
 
     patch.setattr(LineLog, "append", full)
+
+
+ON_A_CLUSTER = ("--engine", "ray", "--ray-workers", "3")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are handled the POSIX way")
+@pytest.mark.usefixtures("posts")
+def test_a_run_on_a_cluster_that_is_stopped_at_any_moment(
+    endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = of_the_team(folder, _whole(folder))
+    endpoint.most_in_flight = 0
+    whole = go(folder, "distributed", "--exaid", "full_exaid", *ON_A_CLUSTER)
+    assert whole.result is not None
+    assert _status(whole.result) == 0
+    assert of_the_team(folder, "distributed") == expected
+    assert endpoint.most_in_flight == CONNECTIONS, "all are used, and no more"
+    for moment, rng in moments(whole.seconds):
+        if moment.way == "cancelled":  # nobody is left who could take down what workers tell
+            continue
+        endpoint.served, endpoint.is_locked = TokenUsage(), False
+        # What EXAID has not finished with goes on in this process: one run, two engines.
+        moment = replace(moment, flags=(*moment.flags, *ON_A_CLUSTER))
+        with monkeypatch.context() as patch:
+            ended = stopped(moment, rng, endpoint, folder, patch)
+        assert_it_ended_well(moment, ended, endpoint)
+        assert_the_files_are_right(moment, endpoint, folder)
+        if moment.number % 9 == 0:
+            endpoint.is_locked = False
+            assert_it_goes_on(replace(moment, flags=moment.flags[:-4]), folder, expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_workers_that_die_at_any_moment(
+    seed: int, endpoint: Endpoint, folder: Path, posts: list[_InProcess]
+) -> None:
+    expected = of_the_team(folder, _whole(folder))
+    chance = random.Random(seed)
+    endpoint.served, endpoint.most_in_flight = TokenUsage(), 0
+
+    def disturb(task: asyncio.Task[RunResult]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def kill() -> None:
+            chance.choice(posts).die()
+            if loop.time() < 20:
+                loop.call_later(chance.uniform(0.1, 3.0), kill)
+
+        loop.call_later(chance.uniform(0.1, 2.0), kill)
+
+    flags = ("--exaid", "full_exaid" if seed % 2 else "off", "--cache", "on" if seed % 3 else "off")
+    ended = go(folder, "killed", *flags, *ON_A_CLUSTER, disturb=disturb)
+    assert ended.result is not None
+    assert _status(ended.result) == 0
+    assert ended.unhandled == []
+    assert of_the_team(folder, "killed") == expected
+    assert endpoint.most_in_flight <= CONNECTIONS
+    assert len(posts) > 5, "some died"
+    assert all(post.is_closed for post in posts)
+    if seed % 2:
+        done = lines(folder, "killed", "summaries.jsonl")
+        assert len({line["question_id"] for line in done}) == QUESTIONS
+
+
+def _whole(folder: Path) -> str:
+    assert go(folder, "whole", "--exaid", "off").result is not None
+    return "whole"
