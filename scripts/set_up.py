@@ -36,6 +36,8 @@ _OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "A
 
 _FILES = ("requirements.txt", "requirements-demos.txt", "requirements-dev.txt")
 """Each holds all packages of those before it."""
+_WITH_THE_LAST = ("requirements-ray.txt",)
+"""Files that the last one includes besides."""
 
 _ADVICE = {
     r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
@@ -302,7 +304,9 @@ def _stamp(folder: Path, requirements: str) -> Path:
 
 def _digest(requirements: str) -> str:
     """Return what changes when packages have to be installed again."""
-    files = (*_FILES[: _FILES.index(requirements) + 1], "pyproject.toml")
+    files = [*_FILES[: _FILES.index(requirements) + 1], "pyproject.toml"]
+    if requirements == _FILES[-1]:
+        files += _WITH_THE_LAST
     content = b"".join((ROOT / file).read_bytes() for file in files)
     return hashlib.sha256(content).hexdigest()
 

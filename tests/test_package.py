@@ -83,7 +83,7 @@ def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
         assert any(name.endswith(ending) for name in names), ending
 
 
-@pytest.mark.parametrize("extra", ["", "demos"])
+@pytest.mark.parametrize("extra", ["", "demos", "ray"])
 def test_the_tested_versions_are_within_the_ranges(extra: str) -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     given = project["optional-dependencies"][extra] if extra else project["dependencies"]

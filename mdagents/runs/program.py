@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import shlex
 import shutil
@@ -23,6 +22,7 @@ from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result, reaches_any_screen
 from infra.web.address import has_screen
 from mdagents.records.manifest import read_manifest
+from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.options import SWITCHES, read_config, read_options
@@ -141,7 +141,7 @@ class _Program:
                 Clock(),
                 display=options.display,
                 show_interaction_table=options.show_interaction_table or show_interaction_table,
-                on_ready=_spare_the_collector,
+                on_ready=spare_the_collector,
                 view=view,
             )
         )
@@ -289,10 +289,3 @@ def _status(result: RunResult) -> int:
 
 def _of_signal(number: int) -> int:
     return 128 + number
-
-
-def _spare_the_collector() -> None:
-    """Exempt the loaded modules from garbage collection, so that it scans only new objects."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from infra.config import Environment
@@ -37,11 +38,12 @@ _BETWEEN_LOOKS = 5.0  # seconds, after the cluster while a worker is waited for
 _AT_ONCE = 4  # calls of a worker: an exchange, and those that end it
 _AUTO = "auto"
 _OF_A_MACHINE = re.compile(r"\bnode\b[^.]*\b(died|dead|removed|terminated)", re.IGNORECASE)
+_TOKEN = Path.home() / ".ray" / "auth_token"
+_TOKEN_NAMES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing to anybody
     # Else Ray ends this process itself, without a word to the user, when it loses the cluster.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "3600",
-    "RAY_BACKEND_LOG_LEVEL": "error",  # warnings of a connection that fails come as an error
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what Ray warns of otherwise
 }
 
@@ -64,7 +66,7 @@ async def ray_workers(
     Raises:
         ConfigError: Ray is not installed, or there is no such cluster.
     """
-    ray = _ray()
+    ray = load_ray(address)
     was_connected = ray.is_initialized()
     try:
         if not was_connected:
@@ -139,8 +141,19 @@ async def _look_after_the_cluster(ray: ModuleType) -> None:
         raise ClusterError("the Ray cluster is gone: none of its machines is left")
 
 
-def _ray() -> ModuleType:
-    for name, value in _SETTINGS.items():
+def load_ray(address: str) -> ModuleType:
+    """Return the module Ray, with its settings for this program.
+
+    Args:
+        address: Of the cluster; empty for one of this machine.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    settings = dict(_SETTINGS)
+    if address and (_TOKEN.is_file() or any(name in os.environ for name in _TOKEN_NAMES)):
+        settings["RAY_AUTH_MODE"] = "token"  # Ray takes it by itself only for `auto`
+    for name, value in settings.items():
         os.environ.setdefault(name, value)
     try:
         import ray
@@ -202,8 +215,13 @@ def _in_words(error: Exception, address: str) -> str:
             f"--ray-address {_AUTO}: this machine is part of no Ray cluster; start one (ray start "
             "--head), or leave --ray-address out"
         )
-    where = f"--ray-address {address}" if address else "a Ray cluster of this machine"
-    return f"{where} cannot be used: {text[:200]}"
+    if not address:
+        return f"--engine ray: no cluster can be started on this machine: {text[:200]}"
+    return (
+        f"--ray-address {address}: something answers there, but no Ray cluster that lets this "
+        "program in; correct the address, or set RAY_AUTH_TOKEN to what `ray get-auth-token` says "
+        "on its head"
+    )
 
 
 class _RayPost:
@@ -242,7 +260,7 @@ class _RayPost:
         try:
             content: bytes = await reply
         except errors.RayActorError as error:
-            raise _as_lost(error) from None
+            raise as_lost(error) from None
         except errors.RayTaskError as error:
             raise ClusterError(f"a worker failed: {_last_line(error)}") from error
         except errors.RayError as error:
@@ -250,7 +268,8 @@ class _RayPost:
         return content
 
 
-def _as_lost(error: Exception) -> Exception:
+def as_lost(error: Exception) -> WorkerLost | ClusterError:
+    """Return what it means that Ray says of an actor that it is dead."""
     text = printable(" ".join(str(error).split()))
     if missing := re.search(r"ModuleNotFoundError: No module named '?([\w.]+)", text):
         return ClusterError(

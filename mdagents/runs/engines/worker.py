@@ -34,6 +34,7 @@ from mdagents.agents.feed import Event
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.engines.claims import Found
 from mdagents.runs.engines.engine import Outcome, Places, Recorded, Task, Work
 from mdagents.runs.engines.local import local_engine
@@ -416,6 +417,7 @@ class _PartOfRun:
         async with local_engine(task, runtime, self._endpoints, self._postpone, on_open) as engine:
             with ledger.subscribed(self.booked):
                 runner = self._runner = engine.answering(self)
+                spare_the_collector()
                 for key, trace in self._given:
                     self._summarise(runner, key, trace)
                 self._hurry(runner, self._interrupts)
