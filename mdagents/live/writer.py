@@ -136,6 +136,7 @@ class LiveFeed:
             left -= sizes.get(item, 0)
             out.add(item)
             del self._decided[item]
+            self._items.pop(make_case_id(*item), None)
         kept = [extent for extent in self._extents if extent[0] not in out]
         anew, extents, size = self.path.with_suffix(".new"), [], 0
         with self.path.open("rb") as old, anew.open("wb") as new:

@@ -29,6 +29,21 @@ CONTAINER = {
     "--volume",
 }
 """Flags of docker, which docs/container.md needs."""
+CLUSTER = {
+    "--address",
+    "--block",
+    "--cpus-per-task",
+    "--exclude",
+    "--generate",
+    "--head",
+    "--nodes",
+    "--ntasks",
+    "--ntasks-per-node",
+    "--port",
+    "--runtime-env-json",
+    "--working-dir",
+}
+"""Flags of Ray and Slurm, which docs/scale.md needs."""
 PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
 
 
@@ -50,6 +65,8 @@ def test_every_flag_that_a_page_names_exists(page: Path) -> None:
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page.read_text(encoding="utf-8")))
     if page.name == "container.md":
         known |= CONTAINER
+    if page.name == "scale.md":
+        known |= CLUSTER
     assert {flag.replace("_", "-") for flag in named} <= known
 
 

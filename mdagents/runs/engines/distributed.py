@@ -13,8 +13,8 @@ from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError
 from infra.layers.retry import OnWait, Wait
 from infra.ledger import CallRow, CaseBook
 from infra.providers.local import SLOTS
+from mdagents.agents import feed
 from mdagents.agents.case import Case, make_case_id
-from mdagents.agents.feed import Event
 from mdagents.datasets.questions import present
 from mdagents.records.sample import CaseSummaries, SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
@@ -101,7 +101,7 @@ class DistributedRun:
         self._on_wait = on_wait
         self._watchers = list(desk.watchers)
         self._leases = Leases((), self._length)
-        self._places = 1
+        self._in_all = self._places = 1  # questions under way, and those of a worker
         self._on_all_begun: Callable[[], None] = lambda: None
         self._parts: set[int] = set()  # workers that take part
         self._pace: defaultdict[int, int] = defaultdict(int)  # questions decided since its orders
@@ -133,6 +133,7 @@ class DistributedRun:
         self._leases, self._undecided = Leases(items, self._length), len(items)
         if self._is_stopping:
             self._leases.drop()
+        self._in_all = places.count
         self._places = -(-places.count // self._cluster.size)
         self._on_all_begun = on_all_begun
         self._opening = self._make_opening()
@@ -224,9 +225,12 @@ class DistributedRun:
     def _lend(self, worker: int) -> list[Item]:
         if self._is_stopping:
             return []
-        ahead = _PERIODS_AHEAD * self._pace[worker]
+        room, ahead = self._places, _PERIODS_AHEAD * self._pace[worker]
+        if self._in_all < self._cluster.size:  # fewer questions than workers may be under way
+            others = self._leases.lent - len(self._leases.of(worker))
+            room, ahead = int(others < self._in_all), 0
         self._pace[worker] = 0
-        items = self._leases.lend(worker, self._places, ahead, self._cluster.size, self._now())
+        items = self._leases.lend(worker, room, ahead, self._cluster.size, self._now())
         if items and self._leases.left == 0:
             self._on_all_begun()
         return items
@@ -294,17 +298,29 @@ class DistributedRun:
             settings=config.team,
             seed=config.seed,
         )
-        self._record(
-            make_record(
-                case,
-                epoch=item.epoch,
-                route=None,
-                decision=None,
-                error=error,
-                book=CaseBook(),
-                wall_seconds=0.0,
-            )
+        record = make_record(
+            case,
+            epoch=item.epoch,
+            route=None,
+            decision=None,
+            error=error,
+            book=CaseBook(),
+            wall_seconds=0.0,
         )
+        self._tell(item.key, feed.Ended(None, str(error)))
+        attempt = self._record(record)
+        if self._desk.policy is not None:  # there is nothing that EXAID could follow
+            self._desk.summarised(
+                CaseSummaries(
+                    question_id=record.question_id,
+                    epoch=record.epoch,
+                    case_id=record.case_id,
+                    attempt=attempt,
+                    exaid=record.exaid,
+                    watched=record.watched,
+                    alerts=0,
+                )
+            )
 
     def _ended(self, worker: int, ended: Ended) -> None:
         self._parts.discard(worker)
@@ -353,7 +369,7 @@ class DistributedRun:
         if not self._parts and (is_over or (self._is_all_decided and not self._kept)):
             self._done.set()
 
-    def _tell(self, item: ItemKey, event: Event) -> None:
+    def _tell(self, item: ItemKey, event: feed.Event) -> None:
         for watch in tuple(self._watchers):
             try:
                 watch(item, event)

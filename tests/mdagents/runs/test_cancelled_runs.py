@@ -31,7 +31,7 @@ from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import reply_schema
 from mdagents.records.jsonl import LineLog
 from mdagents.runs.engines.cluster import WorkerLost
-from mdagents.runs.engines.messages import Start, packed
+from mdagents.runs.engines.messages import Orders, Start, packed, unpacked
 from mdagents.runs.engines.worker import Worker
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
@@ -116,7 +116,11 @@ class _InProcess:
     async def greet(self) -> bytes:
         return await self._worker.greet()
 
+    def hears(self, orders: Orders) -> None:
+        """Is told what it is to do."""
+
     async def exchange(self, message: bytes) -> bytes:
+        self.hears(unpacked(message))
         exchanging = asyncio.ensure_future(self._worker.exchange(message))
         try:
             either: set[asyncio.Future[Any]] = {exchanging, self._death}
@@ -425,6 +429,44 @@ def test_workers_that_die_at_any_moment(
     if seed % 2:
         done = lines(folder, "killed", "summaries.jsonl")
         assert len({line["question_id"] for line in done}) == QUESTIONS
+
+
+def test_a_question_that_kills_workers_is_given_up_and_no_other(
+    endpoint: Endpoint, folder: Path, posts: list[_InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = of_the_team(folder, _whole(folder))
+    deadly = str(expected[20]["question"])
+
+    def dies(post: _InProcess, orders: Orders) -> None:
+        leases = [source for of_run in orders.runs.values() for _, source in of_run.leases]
+        if any(source.text == deadly for source in leases):
+            asyncio.get_running_loop().call_later(0.5, post.die)
+
+    monkeypatch.setattr(_InProcess, "hears", dies)
+    ended = go(folder, "deadly", "--exaid", "full_exaid", *ON_A_CLUSTER)
+    assert ended.result is not None
+    assert (_status(ended.result), ended.unhandled) == (0, [])
+    records = of_the_team(folder, "deadly")
+    (given_up,) = [record for record in records if record["question"] == deadly]
+    assert given_up["status"] == "api_error"
+    assert given_up["error"] == "3 workers died while they answered this question"
+    others = [record for record in expected if record["question"] != deadly]
+    assert [record for record in records if record is not given_up] == others
+    assert len(posts) == 3 + 3, "three and their successors"
+    done = lines(folder, "deadly", "summaries.jsonl")
+    assert len({line["question_id"] for line in done}) == QUESTIONS
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.usefixtures("posts")
+def test_fewer_questions_than_workers_are_under_way(
+    most: int, endpoint: Endpoint, folder: Path
+) -> None:
+    flags = ("--exaid", "off", "--max-samples", str(most), "--num-experts", "1")
+    ended = go(folder, "few", *flags, *ON_A_CLUSTER)
+    assert ended.result is not None
+    assert _status(ended.result) == 0
+    assert endpoint.most_in_flight == most
 
 
 def _whole(folder: Path) -> str:

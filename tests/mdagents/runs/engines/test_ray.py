@@ -172,6 +172,34 @@ def test_records_are_those_of_one_process(
     )
 
 
+def test_a_study_on_a_cluster(provider: FakeProvider, ray: Ray, program: Program) -> None:
+    study = {
+        "datasets": ["questions.jsonl"], "models": ["gpt-4o-mini"],
+        "methods": ["basic", "majority_vote"], "num-samples": 12, "engine": "ray",
+        "ray-workers": 2, "max-connections": 4,
+    }  # fmt: skip
+    Path("study.yaml").write_text(json.dumps(study))
+    provider.latency = 0.02
+    process = subprocess.run(
+        [sys.executable, str(REPOSITORY / "study.py"), "study.yaml", "--display", "none"],
+        env=bare_environment(
+            **ray.settings,
+            MDAGENTS_EXAID="off",
+            OPENAI_API_KEY="test-key",
+            OPENAI_BASE_URL=provider.openai_base_url,
+        ),
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert process.returncode == 0, process.stderr
+    assert provider.max_in_flight <= 4
+    # The recruiter and the experts of a vote are those of the team: they are asked once.
+    assert len(provider.calls) == 12 * 5
+    rows = Path("evaluation/study.csv").read_text().splitlines()
+    assert len(rows) == 3
+
+
 def test_a_node_is_lost_and_a_worker_killed(
     program: Program, provider: FakeProvider, ray: Ray
 ) -> None:
