@@ -191,7 +191,7 @@ class RunWatch:
         """Have its pages show how it stands now, and their streams end."""
         try:
             if self._reading is not None:
-                await self._reading  # it may have begun before
+                await asyncio.shield(self._reading)  # it may have begun before
             await self.refresh()
         finally:
             self.pages.end()

@@ -48,18 +48,27 @@
   $("next").addEventListener("click", () => step(1));
   $("close").addEventListener("click", () => dialog.close());
   const address = () => /^#q\d+$/.test(location.hash) && $(location.hash.slice(1));
-  dialog.addEventListener("close", () => {
-    if (address() && history.state?.opened) history.back();
-    else if (address()) history.replaceState(null, "", "#questions");
+  const forget = () => {
     open?.querySelector("a").focus();
     open = null;
     asked++;
+  };
+  let byAddress = 0; // closings of which the event, which comes later, has nothing left to do
+  dialog.addEventListener("close", () => {
+    if (byAddress) return void byAddress--;
+    if (address() && history.state?.opened) history.back();
+    else if (address()) history.replaceState(null, "", "#questions");
+    forget();
   });
   // The transcripts are behind this script: a link to one has to wait for them.
   const follow = () => {
     const row = address();
     if (row && row !== open) show(row);
-    else if (!row) dialog.close();
+    else if (!row) {
+      if (dialog.open) byAddress++;
+      dialog.close();
+      forget();
+    }
   };
   document.addEventListener("DOMContentLoaded", follow);
   addEventListener("hashchange", follow);

@@ -37,6 +37,7 @@ _BETWEEN_DIVISIONS = 1.0  # seconds
 _MESSAGES_AT_ONCE = 50  # before others have their turn
 _PATIENCE = 10.0  # seconds until the user is told why nothing happens
 _NO_ROOM = "waiting for the first worker: the cluster has no free CPU yet"
+_LONGEST_SILENCE = 300.0  # seconds, after which a worker counts as dead: it hangs, or is cut off
 _MOST_FALSE_STARTS = 3  # workers in a row that die before their first report
 
 
@@ -239,7 +240,13 @@ class Cluster:
 
     async def _converse(self, number: int, post: Post) -> None:
         while True:
-            report: Report = unpacked(await post.exchange(packed(self._orders(number))))
+            orders = packed(self._orders(number))
+            try:
+                async with asyncio.timeout(_LONGEST_SILENCE):
+                    report: Report = unpacked(await post.exchange(orders))
+            except TimeoutError:
+                why = f"it has not answered for {_LONGEST_SILENCE:g} s"
+                raise WorkerLost(why, by_itself=True) from None
             self._false_starts = 0
             await self._take(number, report)
 

@@ -457,6 +457,26 @@ def test_a_question_that_kills_workers_is_given_up_and_no_other(
     assert len({line["question_id"] for line in done}) == QUESTIONS
 
 
+def test_a_worker_that_hangs_is_given_up(
+    endpoint: Endpoint, folder: Path, posts: list[_InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = of_the_team(folder, _whole(folder))
+    exchange, exchanges = _InProcess.exchange, iter(range(20))
+
+    async def hangs(self: _InProcess, message: bytes) -> bytes:
+        if next(exchanges, None) == 19:
+            await asyncio.Event().wait()
+        return await exchange(self, message)
+
+    monkeypatch.setattr(_InProcess, "exchange", hangs)
+    ended = go(folder, "silent", "--exaid", "off", *ON_A_CLUSTER)
+    assert ended.result is not None
+    assert (_status(ended.result), ended.unhandled) == (0, [])
+    assert of_the_team(folder, "silent") == expected
+    assert len(posts) == 3 + 1
+    assert ended.seconds > 300
+
+
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.usefixtures("posts")
 def test_fewer_questions_than_workers_are_under_way(
