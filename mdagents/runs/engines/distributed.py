@@ -100,6 +100,7 @@ class DistributedRun:
         self._desk = desk
         self._on_wait = on_wait
         self._watchers = list(desk.watchers)
+        self._watch_errors: dict[ItemKey, str] = {}  # of questions that are not decided yet
         self._leases = Leases((), self._length)
         self._in_all = self._places = 1  # questions under way, and those of a worker
         self._on_all_begun: Callable[[], None] = lambda: None
@@ -254,10 +255,11 @@ class DistributedRun:
         if not self._leases.done(worker, key):
             return
         self._pace[worker] += 1
+        watched = _with_error(record.watched, self._watch_errors.pop(key, None))
         if trace is not None:
             error = _tried(lambda: self._desk.files.keep_trace(record.case_id, trace))
-            watched = _with_error(record.watched, error)
-            record = record.model_copy(update={"watched": watched})
+            watched = _with_error(watched, error)
+        record = record.model_copy(update={"watched": watched})
         attempt = self._record(record)
         if self._desk.policy is not None:
             self._attempts[key] = attempt
@@ -373,8 +375,9 @@ class DistributedRun:
         for watch in tuple(self._watchers):
             try:
                 watch(item, event)
-            except Exception:  # noqa: BLE001 - an observer must not disturb the run
+            except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
                 self._watchers.remove(watch)
+                self._watch_errors[item] = _in_a_line(error)
 
     def _length(self, item: Item) -> float:
         """Return how long a question is, as far as that is known before it is answered."""
@@ -408,8 +411,12 @@ def _tried(write: Callable[[], None]) -> str | None:
     try:
         write()
     except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
-        return " ".join(str(error).split()) or type(error).__name__
+        return _in_a_line(error)
     return None
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _with_error(watched: Watched, error: str | None) -> Watched:

@@ -29,7 +29,10 @@ from infra.config import Environment, Provider
 from infra.endpoints import Endpoints
 from infra.errors import ErrorKind, ProviderError
 from infra.json_schema import reply_schema
+from mdagents.agents.feed import Event
+from mdagents.live import LiveFeed
 from mdagents.records.jsonl import LineLog
+from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import WorkerLost
 from mdagents.runs.engines.messages import Orders, Start, packed, unpacked
 from mdagents.runs.engines.worker import Worker
@@ -475,6 +478,24 @@ def test_a_worker_that_hangs_is_given_up(
     assert of_the_team(folder, "silent") == expected
     assert len(posts) == 3 + 1
     assert ended.seconds > 300
+
+
+@pytest.mark.usefixtures("posts")
+def test_an_observer_that_fails_is_named_and_changes_no_answer(
+    endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = of_the_team(folder, _whole(folder))
+
+    def fails(feed: LiveFeed, item: ItemKey, event: Event) -> None:
+        raise ValueError("no room\nin the feed")
+
+    monkeypatch.setattr(LiveFeed, "happened", fails)
+    ended = go(folder, "unseen", "--exaid", "off", *ON_A_CLUSTER)
+    assert ended.result is not None
+    assert (_status(ended.result), ended.unhandled) == (0, [])
+    assert of_the_team(folder, "unseen") == expected
+    said = [record["watched"]["error"] for record in lines(folder, "unseen", "samples.jsonl")]
+    assert [error for error in said if error] == ["no room in the feed"]
 
 
 @pytest.mark.parametrize("most", [1, 2])
