@@ -29,7 +29,7 @@ from mdagents.runs.engines.messages import (
     unpacked,
 )
 from mdagents.runs.engines.shares import EndpointState, Share, Shares
-from mdagents.runs.engines.worker import code_digest
+from mdagents.runs.engines.worker import code_digest, home
 
 _PERIOD = 0.1  # seconds between two reports of a worker
 _PERIOD_PER_WORKER = 0.004  # seconds, so that a driver of many workers has time for each
@@ -234,8 +234,9 @@ class Cluster:
     def _check(greeting: Greeting) -> None:
         if greeting.code != code_digest():
             raise ClusterError(
-                f"the program on {greeting.host} (version {greeting.version}) is not the one that "
-                f"runs here ({mdagents.__version__}); install the same on every machine"
+                f"the program that workers find on {greeting.host} ({greeting.folder}, version "
+                f"{greeting.version}) is another one than this ({home()}, {mdagents.__version__}); "
+                "install the same on every machine, or start this one in its own folder"
             )
 
     async def _converse(self, number: int, post: Post) -> None:

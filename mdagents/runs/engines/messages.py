@@ -38,6 +38,8 @@ class Greeting:
     """SHA-256 of its source code."""
     version: str
     host: str
+    folder: str
+    """Where that is, on its machine."""
 
 
 @dataclass(frozen=True, slots=True)

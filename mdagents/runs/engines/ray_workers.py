@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INSTALL = "python -m pip install -r requirements-ray.txt"
+INSTALL = "python -m pip install -r requirements-ray.txt (without a clone: pip install ray)"
 _LOCAL_WORKERS = 2
 _OBJECT_STORE = 80 * 1024 * 1024  # bytes; the least that Ray accepts is 75 MiB
 _SECONDS_TO_CONNECT = 5.0

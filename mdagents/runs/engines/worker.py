@@ -70,6 +70,11 @@ _OF_A_PERIOD_IF_URGENT = 0.25
 _PERIODS_WITHOUT_NEWS = 2
 
 
+def home() -> str:
+    """Return the folder that this program is in."""
+    return str(Path(mdagents.__file__).parents[1])
+
+
 @cache
 def code_digest() -> str:
     """Return the SHA-256 of this program's source code and prompts."""
@@ -107,8 +112,7 @@ class Worker:
 
     async def greet(self) -> bytes:
         """Return who this is."""
-        host = platform.node()
-        return packed(Greeting(code_digest(), mdagents.__version__, host))
+        return packed(Greeting(code_digest(), mdagents.__version__, platform.node(), home()))
 
     async def exchange(self, message: bytes) -> bytes:
         """Obey orders, and report when something has happened, or after a while."""

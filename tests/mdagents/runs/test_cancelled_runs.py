@@ -27,7 +27,7 @@ from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, To
 from infra.clock import Clock
 from infra.config import Environment, Provider
 from infra.endpoints import Endpoints
-from infra.errors import ErrorKind, ProviderError
+from infra.errors import ClusterError, ErrorKind, ProviderError
 from infra.json_schema import reply_schema
 from mdagents.agents.feed import Event
 from mdagents.live import LiveFeed
@@ -496,6 +496,17 @@ def test_an_observer_that_fails_is_named_and_changes_no_answer(
     assert of_the_team(folder, "unseen") == expected
     said = [record["watched"]["error"] for record in lines(folder, "unseen", "samples.jsonl")]
     assert [error for error in said if error] == ["no room in the feed"]
+
+
+@pytest.mark.usefixtures("posts")
+def test_workers_with_another_program_are_refused(
+    endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mdagents.runs.engines.worker.code_digest", lambda: "another")
+    with pytest.raises(ClusterError, match=r"\Athe program that workers find on [^\n]*another one"):
+        go(folder, "other", "--exaid", "off", *ON_A_CLUSTER)
+    assert endpoint.served == TokenUsage()
+    assert not list(folder.glob("other/*.json"))
 
 
 @pytest.mark.parametrize("most", [1, 2])
