@@ -35,7 +35,7 @@ from benchmarks.harness import (
     show_table,
 )
 from demos.document_assistant.assistant import DocumentAssistant
-from infra.config import Environment, Provider
+from infra.config import Environment
 from infra.endpoints import ModelSpec, Runtime
 from infra.langchain_model import ChatModelAdapter
 from infra.ledger import Ledger
@@ -109,9 +109,9 @@ async def dialogue(assistant: DocumentAssistant, name: str) -> list[Timed]:
 
 async def measure(folder: Path, base_url: str, sizes: Sequence[int]) -> list[list[list[Timed]]]:
     """Return for each size its dialogues, all of them at the same time."""
-    environment = Environment(keys={Provider.OPENAI: "benchmark"})
+    environment = Environment({"OPENAI_API_KEY": "benchmark"})
     registry = ModelRegistry(Runtime(environment, Ledger(), max_connections=max(sizes)))
-    spec = ModelSpec(Provider.OPENAI, "gpt-4o-mini", base_url)
+    spec = ModelSpec("openai", "gpt-4o-mini", base_url)
     try:
         model = ChatModelAdapter(registry.model(spec))
         async with DocumentAssistant.open(folder, model=model) as assistant:

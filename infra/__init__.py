@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ChatModel,
         ChatReply,
         ChatRequest,
+        OnText,
         StopReason,
         TokenUsage,
     )
@@ -26,12 +27,17 @@ if TYPE_CHECKING:
         BenchError,
         ConfigError,
         EndpointDown,
+        ErrorKind,
         LimitExceeded,
         ProviderError,
         StorageError,
         StructuredOutputError,
     )
     from infra.llm_registry import get_llm
+    from infra.ledger import Price
+    from infra.model_configs import ModelInfo, ProviderInfo
+    from infra.providers.http_errors import status_error
+    from infra.providers.wire import Client, Endpoint
 
 __all__ = [
     "BenchError",
@@ -40,28 +46,43 @@ __all__ = [
     "ChatModel",
     "ChatReply",
     "ChatRequest",
+    "Client",
     "ConfigError",
+    "Endpoint",
     "EndpointDown",
+    "ErrorKind",
     "LLMRole",
     "LimitExceeded",
+    "ModelInfo",
+    "OnText",
+    "Price",
     "ProviderError",
+    "ProviderInfo",
     "StopReason",
     "StorageError",
     "StructuredOutputError",
     "TokenUsage",
     "get_llm",
+    "status_error",
 ]
 
 _MODULES = {
     "BenchError": "errors",
+    "Client": "providers.wire",
     "ConfigError": "errors",
+    "Endpoint": "providers.wire",
     "EndpointDown": "errors",
+    "ErrorKind": "errors",
     "LLMRole": "config",
     "LimitExceeded": "errors",
+    "ModelInfo": "model_configs",
+    "Price": "ledger",
     "ProviderError": "errors",
+    "ProviderInfo": "model_configs",
     "StorageError": "errors",
     "StructuredOutputError": "errors",
     "get_llm": "llm_registry",
+    "status_error": "providers.http_errors",
 }
 
 

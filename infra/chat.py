@@ -34,6 +34,8 @@ class TokenUsage:
     """Those of `input_tokens` that the provider served from its prompt cache."""
     reasoning_tokens: int = 0
     """Those of `output_tokens` that were hidden reasoning."""
+    cache_write_tokens: int = 0
+    """Those of `input_tokens` that the provider wrote to its prompt cache, where it counts them."""
 
     @property
     def total_tokens(self) -> int:
@@ -41,7 +43,7 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
     def as_dict(self) -> dict[str, int]:
-        """Return the four counts by name."""
+        """Return the counts by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
@@ -50,6 +52,7 @@ class TokenUsage:
             self.output_tokens + other.output_tokens,
             self.cached_input_tokens + other.cached_input_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
 
 
@@ -59,6 +62,9 @@ class ChatMessage:
 
     role: Literal["system", "user", "assistant"]
     content: str
+    shared: tuple[int, ...] = ()
+    """Lengths, in characters, of the beginnings of `content` that other calls have, too: where a
+    provider that must be told what to keep in its prompt cache is told so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The settings that infra takes from the environment: keys, endpoints, and the model of each role.
 
-This is the one module of infra that knows names of environment variables. `.env` is looked for
-upwards from the working directory; a variable of the process wins over the file.
+Which variables those are, `model_configs.yaml` says. `.env` is looked for upwards from the working
+directory; a variable of the process wins over the file.
 """
 
 from __future__ import annotations
@@ -19,17 +19,9 @@ from dotenv.parser import parse_stream
 from platformdirs import user_cache_path
 
 from infra.errors import ConfigError
+from infra.model_configs import ProviderInfo, load_model_configs
 
-
-class Provider(StrEnum):
-    """Where models come from."""
-
-    OPENAI = "openai"
-    """OpenAI, or any OpenAI-compatible endpoint by a base URL."""
-    GOOGLE = "google"
-    GROQ = "groq"
-    LOCAL = "local"
-    """The embedded model, or any GGUF file."""
+_UNSET = ("", "0", "false")
 
 
 class LLMRole(StrEnum):
@@ -38,32 +30,6 @@ class LLMRole(StrEnum):
     MAS = "mas"
     SUMMARIZER = "summarizer"
     BUFFER_AGENT = "buffer_agent"
-
-
-KEY_NAMES: Mapping[Provider, tuple[str, ...]] = {
-    Provider.OPENAI: ("OPENAI_API_KEY", "openai_api_key"),
-    Provider.GOOGLE: ("GOOGLE_API_KEY", "GEMINI_API_KEY", "genai_api_key"),
-    Provider.GROQ: ("GROQ_API_KEY",),
-}
-"""Variables that may hold a key; the first that is set is taken."""
-
-_MODEL_NAMES = {
-    Provider.OPENAI: "OPENAI_MODEL",
-    Provider.GOOGLE: "GOOGLE_MODEL_NAME",
-    Provider.GROQ: "GROQ_MODEL",
-}
-_BASE_URL_NAMES = {
-    Provider.OPENAI: "OPENAI_BASE_URL",
-    Provider.GOOGLE: "GOOGLE_GEMINI_BASE_URL",
-    Provider.GROQ: "GROQ_BASE_URL",
-}
-
-CHOICES = (
-    *(f"{role.name}_LLM_{what}" for role in LLMRole for what in ("PROVIDER", "MODEL")),
-    *_MODEL_NAMES.values(),
-    *_BASE_URL_NAMES.values(),
-)
-"""Variables that choose models and endpoints; none holds a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +44,54 @@ class RoleChoice:
 class Environment:
     """Keys, endpoints and choices. Never printed, never written to a file."""
 
-    keys: Mapping[Provider, str] = field(default_factory=dict, repr=False)
-    key_names: Mapping[Provider, str] = field(default_factory=dict)
-    """The variable that holds each key."""
-    base_urls: Mapping[Provider, str] = field(default_factory=dict)
-    models: Mapping[Provider, str] = field(default_factory=dict)
-    roles: Mapping[LLMRole, RoleChoice] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Name -> value, of those that are set."""
     cache_dir: Path = Path()
     """Folder of the embedded model's weights."""
+
+    def key_name(self, provider: ProviderInfo) -> str:
+        """Return the variable that holds the key for a provider; empty without one."""
+        return next((n for n in provider.keys if self.variables.get(n, "").strip()), "")
+
+    def key(self, provider: ProviderInfo) -> str | None:
+        """Return the key for a provider."""
+        name = self.key_name(provider)
+        return self.variables[name].strip() if name else None
+
+    def may_call(self, provider: ProviderInfo) -> bool:
+        """Return whether there is a key for a provider, or what stands in for it."""
+        instead = [self.variables.get(name, "") for name in provider.instead_of_key]
+        return bool(self.key_name(provider)) or (
+            bool(instead) and all(value.lower() not in _UNSET for value in instead)
+        )
+
+    def base_url(self, provider: ProviderInfo) -> str:
+        """Return the address that the user set for a provider; empty for its own."""
+        return self.variables.get(provider.base_url_variable, "")
+
+    def model(self, provider: ProviderInfo) -> str:
+        """Return the model of a provider that is meant when none is named; empty without one."""
+        return self.variables.get(provider.model_variable, "") or provider.default_model
+
+    def settings(self, provider: ProviderInfo) -> dict[str, str]:
+        """Return the further variables that a provider reads and that are set."""
+        return {n: self.variables[n] for n in provider.variables if self.variables.get(n)}
+
+    def role(self, role: LLMRole) -> RoleChoice:
+        """Return the choice for a role."""
+        names = (f"{role.name}_LLM_PROVIDER", f"{role.name}_LLM_MODEL")
+        return RoleChoice(*(self.variables.get(name, "") for name in names))
+
+
+def choices() -> tuple[str, ...]:
+    """Return the variables that choose models and endpoints; none holds a key."""
+    providers = load_model_configs().providers.values()
+    return (
+        *(f"{role.name}_LLM_{what}" for role in LLMRole for what in ("PROVIDER", "MODEL")),
+        *(info.model_variable for info in providers),
+        *(info.base_url_variable for info in providers),
+        *(name for info in providers for name in info.variables),
+    )
 
 
 def read_variables() -> dict[str, str]:
@@ -149,31 +155,12 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
     Raises:
         ConfigError: The address of an endpoint is not a URL.
     """
-    for name in _BASE_URL_NAMES.values():
-        check_base_url(variables.get(name, ""), name)
-    found = {
-        provider: next((name for name in names if variables.get(name, "").strip()), "")
-        for provider, names in KEY_NAMES.items()
-    }
-    key_names = {provider: name for provider, name in found.items() if name}
+    for info in load_model_configs().providers.values():
+        check_base_url(variables.get(info.base_url_variable, ""), info.base_url_variable)
     return Environment(
-        keys={provider: variables[name].strip() for provider, name in key_names.items()},
-        key_names=key_names,
-        base_urls=_present(_BASE_URL_NAMES, variables),
-        models=_present(_MODEL_NAMES, variables),
-        roles={
-            role: RoleChoice(
-                variables.get(f"{role.name}_LLM_PROVIDER", ""),
-                variables.get(f"{role.name}_LLM_MODEL", ""),
-            )
-            for role in LLMRole
-        },
+        variables=variables,
         cache_dir=Path(
             variables.get("MDAGENTS_CACHE_DIR")
             or user_cache_path("mdagents", appauthor=False, opinion=False)
         ),
     )
-
-
-def _present(names: Mapping[Provider, str], variables: Mapping[str, str]) -> dict[Provider, str]:
-    return {provider: variables[name] for provider, name in names.items() if variables.get(name)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING
 
 from infra.chat import ChatModel
 from infra.clock import Clock
-from infra.config import KEY_NAMES, Environment, Provider, origin_of
+from infra.config import Environment, origin_of
 from infra.errors import ConfigError
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import Replies, ReplyStore
 from infra.layers.gate import Connections
 from infra.layers.retry import OnWait, RetryPolicy
 from infra.ledger import Ledger
-from infra.model_configs import ModelConfigs, ModelInfo, load_model_configs
+from infra.model_configs import (
+    LOCAL,
+    OPENAI,
+    ModelConfigs,
+    ModelInfo,
+    ProviderInfo,
+    load_model_configs,
+)
 
 if TYPE_CHECKING:
     from infra.local_model.server import LlamaServer
-    from infra.providers.gemini import GeminiClient
     from infra.providers.local import LocalServer
-    from infra.providers.openai_chat import OpenAIClient
+    from infra.providers.wire import Client, Connect, Endpoint
 
 
 CONNECTIONS = 16
@@ -36,7 +42,8 @@ CONNECTIONS = 16
 class ModelSpec:
     """One model at one endpoint."""
 
-    provider: Provider
+    provider: str
+    """A provider of `model_configs.yaml`, or of another package."""
     name: str
     """The provider's name for it; for `local` the path of a GGUF file, or the embedded model."""
     base_url: str = ""
@@ -44,6 +51,11 @@ class ModelSpec:
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the program serves it itself, on this machine."""
+        return self.provider == LOCAL
 
 
 @dataclass(slots=True)
@@ -90,8 +102,7 @@ class Endpoints:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._openai: dict[str, OpenAIClient] = {}
-        self._gemini: dict[str, GeminiClient] = {}
+        self._clients: dict[str, Client] = {}
         self._local: dict[str, LocalServer] = {}
         self.connections: dict[str, Connections] = {}
         """Endpoint -> its connections, for a display."""
@@ -111,17 +122,17 @@ class Endpoints:
                 runtime.clock.monotonic,
                 requests_per_minute=runtime.requests_per_minute,
                 tokens_per_minute=runtime.tokens_per_minute,
-                share_one_machine=spec.provider is Provider.LOCAL,
+                share_one_machine=spec.is_local,
             )
         return provider, self.connections[endpoint]
 
-    def attempt_timeout(self, provider: Provider) -> float:
+    def attempt_timeout(self, *, is_local: bool) -> float:
         """Return the seconds that one attempt at a provider may take."""
         runtime = self._runtime
         if runtime.attempt_timeout is not None:
             return runtime.attempt_timeout
         # A local server is slow when the machine is busy, and not faster at a second attempt.
-        return runtime.retry.timeout if provider is Provider.LOCAL else ATTEMPT_TIMEOUT
+        return runtime.retry.timeout if is_local else ATTEMPT_TIMEOUT
 
     async def prepare(self) -> None:
         """Start the local servers of all models opened so far, so that no call waits for a start.
@@ -134,43 +145,48 @@ class Endpoints:
 
     async def aclose(self) -> None:
         """Close all connections and stop the local servers."""
-        for client in self._openai.values():
-            await client.close()
-        for gemini in self._gemini.values():
-            await gemini.aclose()
+        for client in self._clients.values():
+            await client.aclose()
         for server in self._local.values():
             await server.aclose()
 
     def _provider(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, str, int]:
-        """Return (provider, name of its endpoint, default connections). SDKs are imported here."""
-        match spec.provider:
-            case Provider.LOCAL:
-                from infra.providers.local import SLOTS, LocalChat
+        """Return (provider, name of its endpoint, default connections)."""
+        if spec.is_local:
+            from infra.providers.local import SLOTS, LocalChat
 
-                return LocalChat(self._local_server(spec, info)), str(spec), SLOTS
-            case Provider.GOOGLE:
-                from infra.providers.gemini import GeminiChat, GeminiClient
+            return LocalChat(self._local_server(spec, info)), str(spec), SLOTS
+        provider = self._runtime.configs.provider(spec.provider)
+        assert provider is not None, "checked"
+        url = spec.base_url or provider.base_url
+        client = f"{spec.provider} {url}"
+        if client not in self._clients:
+            environment = self._runtime.environment
+            # A server of the user's often needs no key, but the SDK does; the others were checked.
+            key = environment.key(provider) or "no-key"
+            self._clients[client] = _connect(provider)(
+                self._endpoint(url, key, settings=environment.settings(provider))
+            )
+        model = self._clients[client].model(spec.name, info)
+        return model, url or spec.provider, CONNECTIONS
 
-                url = spec.base_url
-                if url not in self._gemini:
-                    self._gemini[url] = GeminiClient(
-                        url,
-                        self._key(spec),
-                        attempt_timeout=self.attempt_timeout(spec.provider),
-                    )
-                return GeminiChat(self._gemini[url], spec.name, info), url or "google", CONNECTIONS
-            case Provider.OPENAI | Provider.GROQ:
-                from infra.providers.openai_chat import OpenAIChat, make_client
+    def _endpoint(
+        self,
+        url: str,
+        key: str,
+        *,
+        is_local: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> Endpoint:
+        from infra.providers.wire import Endpoint
 
-                url = spec.base_url or self._runtime.configs.providers[spec.provider].base_url
-                if url not in self._openai:
-                    self._openai[url] = make_client(
-                        url,
-                        self._key(spec),
-                        attempt_timeout=self.attempt_timeout(spec.provider),
-                        many_at_once=self._runtime.is_closed_at_the_end,
-                    )
-                return OpenAIChat(self._openai[url], spec.name, info), url, CONNECTIONS
+        return Endpoint(
+            url,
+            key,
+            attempt_timeout=self.attempt_timeout(is_local=is_local),
+            many_at_once=self._runtime.is_closed_at_the_end,
+            settings=settings or {},
+        )
 
     def _local_server(self, spec: ModelSpec, info: ModelInfo) -> LocalServer:
         from infra.providers.local import LocalServer
@@ -183,18 +199,14 @@ class Endpoints:
 
     def _connect_local(self, info: ModelInfo, server: LlamaServer) -> ChatModel:
         from infra.providers.local import grammar
-        from infra.providers.openai_chat import OpenAIChat, make_client
+        from infra.providers.openai_chat import OpenAIClient
 
-        client = make_client(
-            server.base_url,
-            server.api_key,
-            attempt_timeout=self.attempt_timeout(Provider.LOCAL),
-            many_at_once=self._runtime.is_closed_at_the_end,
-            keep_alive=0,  # after a streamed reply llama.cpp closes the connection without notice
-        )
-        self._openai[server.base_url] = client
+        endpoint = self._endpoint(server.base_url, server.api_key, is_local=True)
+        # After a streamed reply llama.cpp closes the connection without notice.
+        client = OpenAIClient(endpoint, keep_alive=0)
+        self._clients[server.base_url] = client
         fields = partial(grammar, is_small=info.is_small)
-        return OpenAIChat(client, server.model_name, info, schema_fields=fields)
+        return client.model(server.model_name, info, schema_fields=fields)
 
     def _weights(self, spec: ModelSpec) -> Path:
         if not is_embedded(spec, self._runtime.configs):
@@ -203,9 +215,33 @@ class Endpoints:
 
         return weights.require(self._runtime.environment.cache_dir)
 
-    def _key(self, spec: ModelSpec) -> str:
-        # A server of the user's often needs no key, but the SDK does; the others were checked.
-        return self._runtime.environment.keys.get(spec.provider, "no-key")
+
+def _connect(provider: ProviderInfo) -> Connect:
+    """Return what opens a client. SDKs are imported here, when the first model needs them."""
+    match provider.wire:
+        case "openai":
+            from infra.providers.openai_chat import OpenAIClient
+
+            return OpenAIClient
+        case "azure":
+            from infra.providers.openai_chat import AzureClient
+
+            return AzureClient
+        case "gemini":
+            from infra.providers.gemini import GeminiClient
+
+            return GeminiClient
+        case "anthropic":
+            from infra.providers.anthropic_messages import AnthropicClient
+
+            return AnthropicClient
+        case str(name):
+            raise ConfigError(
+                f"a provider has the wire '{name}', but it must be openai, azure, gemini, "
+                "anthropic, or a function"
+            )
+        case connect:
+            return connect
 
 
 def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelConfigs) -> None:
@@ -214,20 +250,29 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     Raises:
         ConfigError: The provider has no key, or the file does not exist.
     """
-    if spec.provider is Provider.LOCAL:
+    if spec.is_local:
         if not is_embedded(spec, configs) and not Path(spec.name).is_file():
             raise ConfigError(f"there is no GGUF file {spec.name}; check the path in local/PATH")
         return
-    key = environment.keys.get(spec.provider)
-    has_own_endpoint = spec.base_url and spec.provider is Provider.OPENAI
-    if key is None and not has_own_endpoint:
-        others = "".join(f"a model of {other} (there is a key), or " for other in environment.keys)
+    provider = configs.provider(spec.provider)
+    if provider is None:
         raise ConfigError(
-            f"no key for {spec.provider}: put {KEY_NAMES[spec.provider][0]}=… into .env or the "
+            f"unknown provider '{spec.provider}': it must be one of {', '.join(configs.names())}"
+        )
+    key = environment.key(provider)
+    has_own_endpoint = spec.base_url and spec.provider == OPENAI
+    if not (environment.may_call(provider) or has_own_endpoint or not provider.needs_key):
+        others = "".join(
+            f"a model of {name} (there is a key), or "
+            for name, other in configs.providers.items()
+            if environment.key_name(other)
+        )
+        raise ConfigError(
+            f"no key for {spec.provider}: put {provider.keys[0]}=… into .env or the "
             f"environment, or choose {others}the model 'local', which needs none"
         )
     if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
-        name = environment.key_names.get(spec.provider, "")
+        name = environment.key_name(provider)
         raise ConfigError(
             f"{name} {origin_of(name)} holds a character that no key has, such as a space, a line "
             "break or a curly quotation mark; copy the key again"
@@ -236,4 +281,4 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
 
 def is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
     """Return whether a model is the one that comes with this program."""
-    return spec.name == configs.providers[Provider.LOCAL].default_model
+    return spec.name == configs.providers[LOCAL].default_model

@@ -74,6 +74,8 @@ class ErrorKind(StrEnum):
     MODEL_NOT_FOUND = "model_not_found"
     CONTEXT_LENGTH = "context_length"
     SCHEMA_UNSUPPORTED = "schema_unsupported"
+    SETTING_REFUSED = "setting_refused"
+    """The model takes no seed, say, or no temperature; the same call is made without it."""
     BAD_REQUEST = "bad_request"
     CACHE_MISS = "cache_miss"
     """Only recorded replies were allowed, and this request has no recorded reply."""
@@ -90,6 +92,7 @@ RETRYABLE_KINDS = frozenset(
         ErrorKind.CONNECTION,
         ErrorKind.TIMEOUT,
         ErrorKind.BAD_BODY,
+        ErrorKind.SETTING_REFUSED,
     }
 )
 

@@ -456,7 +456,10 @@ class ChatModelAdapter(BaseChatModel):
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 total_tokens=usage.total_tokens,
-                input_token_details={"cache_read": usage.cached_input_tokens},
+                input_token_details={
+                    "cache_read": usage.cached_input_tokens,
+                    "cache_creation": usage.cache_write_tokens,
+                },
                 output_token_details={"reasoning": usage.reasoning_tokens},
             ),
         )

@@ -31,14 +31,18 @@ class Price:
     output: float
     cached_input: float | None = None
     """Price of an input token that came from the prompt cache; None: the full price."""
+    cache_write: float | None = None
+    """Price of an input token that was written to the prompt cache; None: the full price."""
 
     def of(self, usage: TokenUsage) -> float:
         """Return the cost of `usage` in USD."""
         cached_price = self.input if self.cached_input is None else self.cached_input
-        fresh = usage.input_tokens - usage.cached_input_tokens
+        write_price = self.input if self.cache_write is None else self.cache_write
+        fresh = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
         cost = (
             fresh * self.input
             + usage.cached_input_tokens * cached_price
+            + usage.cache_write_tokens * write_price
             + usage.output_tokens * self.output
         )
         return cost / 1_000_000

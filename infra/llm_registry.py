@@ -19,10 +19,8 @@ from urllib.parse import urlsplit
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.config import (
-    KEY_NAMES,
     Environment,
     LLMRole,
-    Provider,
     origin_of,
     parse_environment,
     read_variables,
@@ -37,12 +35,10 @@ from infra.layers.hedge import Hedge
 from infra.layers.retry import Retry
 from infra.layers.structured import Structured
 from infra.ledger import Ledger
-from infra.model_configs import ModelConfigs, ModelInfo, load_model_configs
+from infra.model_configs import LOCAL, OPENAI, ModelConfigs, ModelInfo, load_model_configs
 
 AUTO = "auto"
 """The model name for: the first provider with a key, else the embedded model."""
-
-_AUTO_ORDER = (Provider.OPENAI, Provider.GOOGLE, Provider.GROQ)
 
 
 class ModelChooser:
@@ -71,19 +67,21 @@ class ModelChooser:
             return self.automatic()
         if self._base_url:
             # A server of the user's may call its models anything, `google/gemma-3` included.
-            return ModelSpec(Provider.OPENAI, text, self._base_url)
+            return ModelSpec(OPENAI, text, self._base_url)
         text = self._configs.aliases.get(text, text)
         start, slash, rest = text.partition("/")
         if slash and not rest:
             raise ConfigError(f"the model '{text}' has no name after its provider")
-        if start in set(Provider):
-            return self.of_provider(Provider(start), rest)
         provider = self._configs.provider_of(text)
+        if start in self._configs.providers or (
+            (slash or provider is None) and self._configs.provider(start) is not None
+        ):
+            return self.of_provider(start, rest)
         if provider is None:
             raise ConfigError(
                 f"unknown model '{text}': write provider/name with one of the providers "
-                f"{', '.join(Provider)}, or give the base URL of an endpoint of your own "
-                f"(--model-base-url){did_you_mean(text, self._known_models())}"
+                f"{', '.join(self._configs.names())}, or give the base URL of an endpoint of your "
+                f"own (--model-base-url){did_you_mean(text, self._known_models())}"
             )
         return self.of_provider(provider, text)
 
@@ -91,15 +89,20 @@ class ModelChooser:
         full = {name for name in self._configs.models if not name.endswith("*")}
         return full | {name.partition("/")[2] for name in full} | {*self._configs.aliases}
 
-    def of_provider(self, provider: Provider, name: str = "") -> ModelSpec:
-        """Return a model of `provider`; without a name that of the environment or the default."""
-        name = (
-            name
-            or self._environment.models.get(provider, "")
-            or self._configs.providers[provider].default_model
-        )
-        own_url = self._base_url if provider is Provider.OPENAI else ""
-        return ModelSpec(provider, name, own_url or self._environment.base_urls.get(provider, ""))
+    def of_provider(self, name: str, model: str = "") -> ModelSpec:
+        """Return a model of a provider; without a name that of the environment or the default.
+
+        Raises:
+            ConfigError: There is no such provider, or it has no default model.
+        """
+        provider = self._configs.provider(name)
+        if provider is None:
+            raise ConfigError(f"unknown provider '{name}'")
+        model = model or self._environment.model(provider)
+        if not model:
+            raise ConfigError(f"{name} has no default model: write {name}/NAME of one")
+        own_url = self._base_url if name == OPENAI else ""
+        return ModelSpec(name, model, own_url or self._environment.base_url(provider))
 
     def automatic(self) -> ModelSpec:
         """Choose by MAS_LLM_PROVIDER, else the first provider with a key, else the embedded one."""
@@ -107,13 +110,15 @@ class ModelChooser:
         if choice is not None:
             return choice
         if self._base_url:
-            return self.of_provider(Provider.OPENAI)
-        for provider in _AUTO_ORDER:
-            if provider in self._environment.keys or (
-                provider is Provider.OPENAI and provider in self._environment.base_urls
-            ):
-                return self.of_provider(provider)
-        return self.of_provider(Provider.LOCAL)
+            return self.of_provider(OPENAI)
+        environment = self._environment
+        for name, provider in self._configs.providers.items():
+            can_be_called = environment.may_call(provider) or (
+                name == OPENAI and environment.base_url(provider)
+            )
+            if can_be_called and environment.model(provider):
+                return self.of_provider(name)
+        return self.of_provider(LOCAL)
 
     def for_role(
         self, role: LLMRole, team: ModelSpec | None = None, *, chosen: bool = False
@@ -132,23 +137,23 @@ class ModelChooser:
             return choice
         if team is not None and chosen:
             return team
-        provider, name = self._configs.roles[role]
-        if provider in self._environment.keys:
-            return self.of_provider(provider, name)
+        name, model = self._configs.roles[role]
+        provider = self._configs.provider(name)
+        if provider is not None and self._environment.may_call(provider):
+            return self.of_provider(name, model)
         return team or self.automatic()
 
     def _of_environment(self, role: LLMRole) -> ModelSpec | None:
-        choice = self._environment.roles.get(role)
-        if choice is None or not (choice.provider or choice.model):
-            return None
+        choice = self._environment.role(role)
         if not choice.provider:
-            return self.parse(choice.model)
-        if choice.provider not in set(Provider):
+            return self.parse(choice.model) if choice.model else None
+        if self._configs.provider(choice.provider) is None:
+            names = self._configs.names()
             raise ConfigError(
                 f"{role.name}_LLM_PROVIDER is '{choice.provider}' but must be one of "
-                f"{', '.join(Provider)}{did_you_mean(choice.provider, Provider)}"
+                f"{', '.join(names)}{did_you_mean(choice.provider, names)}"
             )
-        return self.of_provider(Provider(choice.provider), choice.model)
+        return self.of_provider(choice.provider, choice.model)
 
 
 class ModelRegistry:
@@ -202,13 +207,13 @@ class ModelRegistry:
         structured = partial(
             Structured,
             native=info.native_schema,
-            is_local=spec.provider is Provider.LOCAL,
+            is_local=spec.is_local,
             is_small=info.is_small,
             name=str(spec),
         )
         hits = Hits(
             runtime.ledger,
-            provider=spec.provider.value,
+            provider=spec.provider,
             model=f"{spec} {spec.base_url}",
             name=spec.name,
             price=info.price,
@@ -229,11 +234,11 @@ class ModelRegistry:
         model: ChatModel = Attempt(
             provider,
             runtime.ledger,
-            provider=spec.provider.value,
+            provider=spec.provider,
             model=spec.name,
             price=info.price,
             clock=runtime.clock,
-            timeout=self._endpoints.attempt_timeout(spec.provider),
+            timeout=self._endpoints.attempt_timeout(is_local=spec.is_local),
             log_prompts=runtime.log_prompts,
         )
         model = Gate(model, connections, runtime.clock.monotonic, may_send=runtime.may_send)
@@ -255,16 +260,20 @@ def _notes(
     spec: ModelSpec, environment: Environment, configs: ModelConfigs
 ) -> Mapping[ErrorKind, str]:
     """Return what a user should know when an endpoint refuses a model for good."""
-    if spec.provider is Provider.LOCAL:
+    provider = configs.provider(spec.provider)
+    if spec.is_local or provider is None:
         return {}
-    name = environment.key_names.get(spec.provider)
-    key = f"no key was sent: {KEY_NAMES[spec.provider][0]} is not set"
-    if name:
-        key = f"the key is {name} {origin_of(name)}"
+    name = environment.key_name(provider)
+    key = f"the key is {name} {origin_of(name)}" if name else ""
+    if provider.keys and not name:
+        key = f"no key was sent: {provider.keys[0]} is not set"
     full = {known for known in configs.models if not known.endswith("*")}
     model = "" if str(spec) in full else did_you_mean(str(spec), full).removeprefix("; ")
-    speaks_openai = spec.provider is not Provider.GOOGLE
-    if speaks_openai and spec.base_url and not re.search(r"/v\d", urlsplit(spec.base_url).path):
+    if (
+        provider.wire == "openai"
+        and spec.base_url
+        and not re.search(r"/v\d", urlsplit(spec.base_url).path)
+    ):
         model = f"the base URL {spec.base_url} has no /v1 at its end; most servers need it"
     return {ErrorKind.AUTH: key, ErrorKind.MODEL_NOT_FOUND: model}
 
@@ -298,7 +307,7 @@ class RoleModels:
         if not self._registries:
             self._environment = parse_environment(read_variables())
         spec = ModelChooser(self._environment, load_model_configs()).for_role(role)
-        is_local = spec.provider is Provider.LOCAL
+        is_local = spec.is_local
         if is_local not in self._registries:
             self._registries[is_local] = ModelRegistry(self._runtime(is_local=is_local))
         return self._registries[is_local].model(spec)
@@ -332,7 +341,7 @@ class _ModelOfRole:
             asyncio.AbstractEventLoop, tuple[ChatModel, AsyncGenerator[ChatModel, None]]
         ] = {}
         self.name = str(self._spec)
-        self.is_local = self._spec.provider is Provider.LOCAL
+        self.is_local = self._spec.is_local
         self.is_small = configs.info(self._spec.provider, self._spec.name).is_small
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:

@@ -1,15 +1,27 @@
-"""Reads `model_configs.yaml`: defaults of providers and roles, prices, properties of models."""
+"""Reads `model_configs.yaml`: providers, defaults of roles, prices, properties of models.
+
+A provider that another package brings is found by its entry point, in the group
+`mdagents.providers`, when it is named: docs/own-provider.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
-from infra.config import LLMRole, Provider
+from infra.errors import ConfigError
 from infra.ledger import Price
+
+LOCAL = "local"
+"""The provider of the embedded model, and of any GGUF file."""
+OPENAI = "openai"
+"""OpenAI, and any OpenAI-compatible endpoint of the user's own."""
+GROUP = "mdagents.providers"
+"""The group of entry points that name providers of other packages."""
 
 _FILE = Path(__file__).with_name("model_configs.yaml")
 
@@ -24,10 +36,15 @@ class ModelInfo:
     """Most tokens of prompt and reply together; None when it is not known."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The endpoint's name for the limit of a reply."""
+    seed_field: str = "seed"
+    """The endpoint's name for the seed."""
     takes_temperature: bool = True
     takes_seed: bool = True
     native_schema: bool = True
     """Whether to try the endpoint's schema support before the prompt."""
+    forced_tool: bool = True
+    """Whether a model of Anthropic can be held to a tool, which carries the schema; if not, the
+    schema is that of its output (`output_config.format`)."""
     reasoning_headroom: int = 0
     """Tokens added to a reply's limit because hidden reasoning counts against it."""
     is_small: bool = False
@@ -37,36 +54,76 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """The address and the default model of a provider."""
+    """Where a provider is, how it is spoken to, and which variables of the environment it reads."""
 
-    base_url: str
-    default_model: str
+    wire: str | Callable[..., Any]
+    """The name of a way to speak that is built in (`openai`, `azure`, `gemini`, `anthropic`); or a
+    function that takes an `infra.providers.wire.Endpoint` and returns a `Client`."""
+    base_url: str = ""
+    """Its address; empty: the SDK knows it, or the user must say it."""
+    default_model: str = ""
+    """Empty: the user must name one."""
+    keys: tuple[str, ...] = ()
+    """Variables that may hold a key; the first that is set is taken."""
+    needs_key: bool = True
+    instead_of_key: tuple[str, ...] = ()
+    """Variables that together stand in for a key: they say where other credentials are found."""
+    base_url_variable: str = ""
+    """Names another address."""
+    model_variable: str = ""
+    """Names another default model."""
+    variables: tuple[str, ...] = ()
+    """Further variables that it reads; none holds a key."""
+    models: Mapping[str, ModelInfo] = field(default_factory=dict)
+    """Name of a model, or the start of names and `*` -> info, beside those of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfigs:
     """The whole file."""
 
-    providers: Mapping[Provider, ProviderInfo]
-    roles: Mapping[LLMRole, tuple[Provider, str]]
-    patterns: Mapping[str, Provider]
+    providers: Mapping[str, ProviderInfo]
+    """In the order in which `--model auto` looks for a key."""
+    roles: Mapping[str, tuple[str, str]]
+    """Role -> (provider, model)."""
+    patterns: Mapping[str, str]
     """Start of a bare model name -> provider."""
     aliases: Mapping[str, str]
     models: Mapping[str, ModelInfo]
     """`provider/name` -> info; a name that ends in `*` matches all with that start."""
 
-    def info(self, provider: Provider, name: str) -> ModelInfo:
-        """Return the entry for a model: the exact one, the longest start that fits, or defaults."""
-        full = f"{provider}/{name}"
-        if full in self.models:
-            return self.models[full]
-        starts = [k for k in self.models if k.endswith("*") and full.startswith(k[:-1])]
-        return self.models[max(starts, key=len)] if starts else ModelInfo()
+    def provider(self, name: str) -> ProviderInfo | None:
+        """Return a provider of the file, or of another package; None if there is none so called.
 
-    def provider_of(self, name: str) -> Provider | None:
+        Raises:
+            ConfigError: The package's provider cannot be loaded.
+        """
+        return self.providers.get(name) or _of_another_package(name)
+
+    def names(self) -> list[str]:
+        """Return the names of all providers, those of other packages included."""
+        return [*self.providers, *(point.name for point in _entry_points())]
+
+    def info(self, provider: str, name: str) -> ModelInfo:
+        """Return the entry for a model: the exact one, the longest start that fits, or defaults."""
+        own = self.provider(provider)
+        models = self.models
+        if own is not None and own.models:
+            models = {f"{provider}/{model}": info for model, info in own.models.items()}
+        full = f"{provider}/{name}"
+        if full in models:
+            return models[full]
+        starts = [k for k in models if k.endswith("*") and full.startswith(k[:-1])]
+        return models[max(starts, key=len)] if starts else ModelInfo()
+
+    def provider_of(self, name: str) -> str | None:
         """Return the provider that a bare model name belongs to; None if it is not recognised."""
         starts = [start for start in self.patterns if name.lower().startswith(start)]
         return self.patterns[max(starts, key=len)] if starts else None
+
+    def key_names(self) -> Iterator[str]:
+        """Return all variables that may hold a key."""
+        return (name for info in self.providers.values() for name in info.keys)
 
 
 @cache
@@ -78,19 +135,54 @@ def load_model_configs() -> ModelConfigs:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(_FILE.read_text(encoding="utf-8"), Loader=loader)
     return ModelConfigs(
-        providers={
-            Provider(name): ProviderInfo(**entry) for name, entry in content["providers"].items()
-        },
+        providers=MappingProxyType(
+            {name: _provider_info(name, entry) for name, entry in content["providers"].items()}
+        ),
         roles={
-            LLMRole(role): (Provider(entry["provider"]), entry["model"])
-            for role, entry in content["roles"].items()
+            role: (entry["provider"], entry["model"]) for role, entry in content["roles"].items()
         },
-        patterns={start: Provider(name) for start, name in content["patterns"].items()},
+        patterns=content["patterns"],
         aliases=content["aliases"],
         models={name: _model_info(entry) for name, entry in content["models"].items()},
     )
 
 
+def _provider_info(name: str, entry: dict[str, Any]) -> ProviderInfo:
+    """Read a provider; variables that the entry does not name follow from the provider's name."""
+    usual = {
+        "keys": [f"{name.upper()}_API_KEY"],
+        "base_url_variable": f"{name.upper()}_BASE_URL",
+        "model_variable": f"{name.upper()}_MODEL",
+    }
+    entry = usual | entry
+    lists = {key: tuple(entry.get(key, ())) for key in ("keys", "instead_of_key", "variables")}
+    return ProviderInfo(**(entry | lists))
+
+
 def _model_info(entry: dict[str, Any]) -> ModelInfo:
     price = Price(**entry["price"]) if "price" in entry else None
     return ModelInfo(**(entry | {"price": price}))
+
+
+@cache
+def _entry_points() -> tuple[Any, ...]:
+    # Imported here: it takes time, and only a provider that the file does not know needs it.
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=GROUP))
+
+
+@cache
+def _of_another_package(name: str) -> ProviderInfo | None:
+    point = next((point for point in _entry_points() if point.name == name), None)
+    if point is None:
+        return None
+    where = f"the provider {name} ({GROUP}: {point.value})"
+    try:
+        info = point.load()
+    except Exception as error:  # whatever the package's code does while it loads
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigError(f"{where} cannot be loaded: {what}") from error
+    if not isinstance(info, ProviderInfo):
+        raise ConfigError(f"{where} is a {type(info).__name__}, not an infra.ProviderInfo")
+    return info

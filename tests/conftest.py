@@ -12,10 +12,11 @@ import hypothesis
 import pytest
 
 from infra.clock import Clock
-from infra.config import KEY_NAMES, Environment, Provider, parse_environment
+from infra.config import Environment, choices, parse_environment
 from infra.endpoints import ModelSpec, Runtime
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry
+from infra.model_configs import load_model_configs
 from tests.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent
@@ -35,11 +36,10 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 @pytest.fixture(autouse=True)
 def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep keys, .env, settings and cache folders of this machine from the tests."""
-    prefixes = ("MDAGENTS_", "SKIP_", "SHOW_INTERACTION", "OPENAI_", "GOOGLE_", "GEMINI_", "GROQ_")
-    suffixes = ("_LLM_PROVIDER", "_LLM_MODEL")
-    names = {name for group in KEY_NAMES.values() for name in group}
+    prefixes = ("MDAGENTS_", "SKIP_", "SHOW_INTERACTION", "OPENAI_", "ANTHROPIC_", "GOOGLE_")
+    names = {*load_model_configs().key_names(), *choices()}
     for name in list(os.environ):
-        if name in names or name.startswith(prefixes) or name.endswith(suffixes):
+        if name in names or name.startswith(prefixes):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
@@ -80,12 +80,13 @@ def make_runtime(provider: FakeProvider, rows: list[CallRow]) -> Callable[..., R
     def make(**changes: Any) -> Runtime:
         settings: dict[str, Any] = {
             "environment": Environment(
-                keys=dict.fromkeys(KEY_NAMES, "test-key"),
-                base_urls={
-                    Provider.OPENAI: provider.openai_base_url,
-                    Provider.GROQ: provider.openai_base_url,
-                    Provider.GOOGLE: provider.gemini_base_url,
-                },
+                {
+                    **dict.fromkeys(load_model_configs().key_names(), "test-key"),
+                    "OPENAI_BASE_URL": provider.openai_base_url,
+                    "GROQ_BASE_URL": provider.openai_base_url,
+                    "GOOGLE_GEMINI_BASE_URL": provider.gemini_base_url,
+                    "ANTHROPIC_BASE_URL": provider.anthropic_base_url,
+                }
             ),
             "ledger": Ledger(rows.append),
             "clock": Clock(),
@@ -107,10 +108,10 @@ async def registry(make_runtime: Callable[..., Runtime]) -> AsyncIterator[ModelR
 @pytest.fixture
 def openai_spec(provider: FakeProvider) -> ModelSpec:
     """An OpenAI model behind the fake provider."""
-    return ModelSpec(Provider.OPENAI, "gpt-4o-mini", provider.openai_base_url)
+    return ModelSpec("openai", "gpt-4o-mini", provider.openai_base_url)
 
 
 @pytest.fixture
 def gemini_spec(provider: FakeProvider) -> ModelSpec:
     """A Gemini model behind the fake provider."""
-    return ModelSpec(Provider.GOOGLE, "gemini-2.5-flash-lite", provider.gemini_base_url)
+    return ModelSpec("google", "gemini-2.5-flash-lite", provider.gemini_base_url)

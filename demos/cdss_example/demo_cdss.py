@@ -18,7 +18,7 @@ from typing import Any
 from demos.cdss_example.config import SHORT
 from demos.cdss_example.schema.clinical_case import ClinicalCase, case_of_json
 from exaid_core import ExaidConfig, TriggerPolicy
-from infra.config import CHOICES, LLMRole, parse_environment, read_variables
+from infra.config import LLMRole, choices, parse_environment, read_variables
 from infra.endpoints import ModelSpec, Runtime
 from infra.errors import BenchError, ConfigError, StorageError
 from infra.files.command_line import Parser
@@ -268,7 +268,7 @@ def _parser() -> Parser:
         description="Clinical decision support on LangGraph: an orchestrator, specialists, a "
         "synthesis, and EXAID's summaries beside them. " + _NO_DEVICE,
         epilog="Exit status: 0 finished, 1 a case failed, 2 wrong use, 130 Ctrl-C. Models and keys "
-        f"as for main.py: .env or the environment ({', '.join(CHOICES[:2])}, OPENAI_API_KEY, …).",
+        f"as for main.py: .env or the environment ({', '.join(choices()[:2])}, OPENAI_API_KEY, …).",
     )
     add = parser.add_argument
     add("--case", metavar="CASE", action="append", default=[],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 
-from infra.config import Provider, parse_environment, read_variables
+from infra.config import parse_environment, read_variables
 from infra.endpoints import Runtime, check_reachable
 from infra.langchain_model import ChatModelAdapter
 from infra.ledger import Ledger
@@ -44,7 +44,7 @@ async def opened_model(name: str = AUTO, base_url: str = "") -> AsyncIterator[Op
     spec = ModelChooser(environment, configs, base_url).parse(name)
     check_reachable(spec, environment, configs)
     registry = ModelRegistry(Runtime(environment, Ledger()))
-    is_local = spec.provider is Provider.LOCAL
+    is_local = spec.is_local
     try:
         yield OpenedModel(
             ChatModelAdapter(

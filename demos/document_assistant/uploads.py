@@ -20,10 +20,11 @@ from typing import Any
 from demos.document_assistant.library import Document, amount_of, kind_of, shipped
 from demos.toolkit.database import SETTING
 from demos.toolkit.guard import seen
-from infra.config import KEY_NAMES, read_variables
+from infra.config import read_variables
 from infra.errors import ConfigError
 from infra.files.text import well_formed
 from infra.finishing import finished
+from infra.model_configs import load_model_configs
 
 KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 
@@ -162,7 +163,7 @@ def _decoded(content: bytes, name: str) -> str:
 
 
 def _without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    secret = {SETTING, *(name for names in KEY_NAMES.values() for name in names)}
+    secret = {SETTING, *load_model_configs().key_names()}
     return {name: value for name, value in variables.items() if name not in secret}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evals.replay import Models, OneAtATime
 from infra.clock import Clock
-from infra.config import LLMRole, Provider, parse_environment, read_variables
+from infra.config import LLMRole, parse_environment, read_variables
 from infra.endpoints import Runtime
 from infra.layers.cache import CacheMode, ReplyStore
 from infra.ledger import Ledger
@@ -65,7 +65,7 @@ async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[M
         if options.cache is not CacheMode.OFF:
             replies = ReplyStore(options.replies or out / REPLIES)
             opened.callback(replies.close)
-        is_local = any(spec.provider is Provider.LOCAL for spec in specs)  # it has few slots
+        is_local = any(spec.is_local for spec in specs)  # it has few slots
         runtime = Runtime(
             environment,
             Ledger(),

@@ -37,7 +37,7 @@ class RetryPolicy:
     max_retries: int = 5
     """Further attempts after failures. Two cases do not count and are bounded by `timeout` alone: a
     rate limit that names a pause, and an endpoint that has replied before and cannot be reached
-    now."""
+    now. Nor does a setting that the model does not take, of which there are few."""
     timeout: float = 600.0
     """Seconds of a call, its queue left out, after which no further attempt is made."""
     base: float = 0.25
@@ -121,6 +121,9 @@ class Retry:
             except ProviderError as error:
                 if not self._is_retryable(error):
                     raise
+                if error.kind is ErrorKind.SETTING_REFUSED:
+                    number += 1
+                    continue  # at once: the provider leaves the setting out from now on
                 is_outage = self._is_an_outage(error)
                 failures += not (is_outage or _is_asked_to_wait(error))
                 pause = self._pause(error, number if is_outage else failures, is_outage=is_outage)

@@ -1,15 +1,19 @@
-"""Gemini over the `google-genai` SDK."""
+"""Gemini over the `google-genai` SDK, by the Gemini API or by Vertex AI."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
+import google.auth
+import google.auth.exceptions
 import httpx2
 from google import genai
 from google.genai import errors, types
+from google.genai.models import AsyncModels
 
-from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.errors import ErrorKind, ProviderError
+from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from infra.errors import ConfigError, ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
@@ -20,7 +24,15 @@ from infra.providers.http_errors import (
     status_error,
     without_key,
 )
+from infra.providers.refused import Refused
+from infra.providers.wire import Endpoint
 
+USE_VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
+"""The variable that chooses Vertex AI, as the SDK names it."""
+
+_HOST = "Gemini"
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_REFUSABLE = ("temperature", "seed")
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
@@ -28,35 +40,39 @@ _MAX_CONNECTIONS = 1_000
 
 
 class GeminiClient:
-    """The connection to Gemini, shared by all models. It never retries itself.
+    """The connection to Gemini; see `Client`.
+
+    With GOOGLE_GENAI_USE_VERTEXAI it goes by Vertex AI: to the project and region of
+    GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION with the credentials that Google's libraries find
+    (https://cloud.google.com/docs/authentication/application-default-credentials), or by a key
+    where no project is named.
 
     Args:
-        base_url: Of an endpoint other than Google's; empty for that.
-        api_key: Key of the Gemini API.
-        attempt_timeout: Seconds for one attempt.
+        endpoint: Its address and key.
     """
 
-    def __init__(self, base_url: str, api_key: str, *, attempt_timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         # With clients passed in, the SDK does not use aiohttp, which it takes wherever it is
         # installed and which silently sends a call again after a lost connection.
         self._http = httpx2.AsyncClient(
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS), follow_redirects=True
         )
         self._unused_http = httpx2.Client()
-        self.api_key = api_key
+        self._api_key = endpoint.api_key
         self._client = genai.Client(
-            vertexai=False,
-            api_key=api_key,
+            **_account(endpoint),
             http_options=types.HttpOptions(
-                base_url=base_url or None,
-                api_version="v1beta",
-                timeout=int(attempt_timeout * 1000),
+                base_url=endpoint.base_url or None,
+                timeout=int(endpoint.attempt_timeout * 1000),
                 retry_options=types.HttpRetryOptions(attempts=1),
                 httpx_client=self._unused_http,
                 httpx_async_client=self._http,
             ),
         )
-        self.models = self._client.aio.models
+
+    def model(self, name: str, info: ModelInfo) -> ChatModel:
+        """Return a model."""
+        return GeminiChat(self._client.aio.models, self._api_key, name, info)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -66,19 +82,44 @@ class GeminiClient:
         self._unused_http.close()
 
 
+def _account(endpoint: Endpoint) -> dict[str, Any]:
+    """Return who calls, as the SDK's client takes it."""
+    settings = endpoint.settings
+    if settings.get(USE_VERTEX, "").lower() not in ("1", "true"):
+        return {"vertexai": False, "api_key": endpoint.api_key}
+    project = settings.get("GOOGLE_CLOUD_PROJECT")
+    if project is None:
+        return {"vertexai": True, "api_key": endpoint.api_key}
+    try:
+        credentials, _ = google.auth.default(scopes=[_SCOPE])
+    except google.auth.exceptions.GoogleAuthError as error:
+        said = one_line(str(error)).rstrip(". ")
+        raise ConfigError(
+            f"Vertex AI needs credentials, and Google's libraries find none ({said}); name their "
+            "file by GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`"
+        ) from error
+    location = settings.get("GOOGLE_CLOUD_LOCATION", "global")
+    return {
+        "vertexai": True, "project": project, "location": location, "credentials": credentials
+    }  # fmt: skip
+
+
 class GeminiChat:
     """One Gemini model.
 
     Args:
-        client: Shared by all models.
+        models: The SDK's, shared by all models.
+        api_key: The key, which no message may show.
         model: Google's name for it.
         info: Properties of the model.
     """
 
-    def __init__(self, client: GeminiClient, model: str, info: ModelInfo) -> None:
-        self._client = client
+    def __init__(self, models: AsyncModels, api_key: str, model: str, info: ModelInfo) -> None:
+        self._models = models
+        self._api_key = api_key
         self._model = model
         self._info = info
+        self._refused = Refused()
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; streams when `on_text` is given."""
@@ -90,8 +131,7 @@ class GeminiChat:
             for message in request.messages
             if message.role != "system"
         ]
-        config = self._config(request)
-        models = self._client.models
+        config, models = self._config(request), self._models
         try:
             if on_text is None:
                 reply = await models.generate_content(
@@ -103,11 +143,16 @@ class GeminiChat:
             )
             return await self._read_stream(stream, on_text)
         except errors.APIError as error:
+            said = without_key(error.message or "", self._api_key)
+            sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
+            self._refused.raise_for(sent, _HOST, error.code, said)
             raise _provider_error(
-                error,
-                api_key=self._client.api_key,
-                asked_with_schema=request.schema is not None,
+                error, said, asked_with_schema=request.schema is not None
             ) from None
+        except google.auth.exceptions.GoogleAuthError as error:
+            said = without_key(one_line(str(error)), self._api_key)
+            kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
+            raise ProviderError(f"Google's credentials: {said}", kind=kind) from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             message = f"Gemini cannot be reached: {one_line(str(error)) or type(error).__name__}"
             raise ProviderError(message, kind=ErrorKind.UNREACHABLE) from None
@@ -125,14 +170,17 @@ class GeminiChat:
         schema = request.schema
         return types.GenerateContentConfig(
             system_instruction=system or None,
-            temperature=request.temperature if self._info.takes_temperature else None,
+            temperature=request.temperature if self._takes("temperature") else None,
             max_output_tokens=min(request.max_tokens + self._info.reasoning_headroom, _MAX_OUTPUT),
-            seed=request.seed if self._info.takes_seed else None,
+            seed=request.seed if self._takes("seed") else None,
             response_mime_type="application/json" if schema else None,
             # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
             automatic_continuation=False,  # it would send, and bill, calls that are not booked
         )
+
+    def _takes(self, setting: str) -> bool:
+        return setting not in self._refused and bool(getattr(self._info, f"takes_{setting}"))
 
     async def _read_stream(
         self, stream: AsyncIterator[types.GenerateContentResponse], on_text: OnText
@@ -192,9 +240,7 @@ def _usage(usage: types.GenerateContentResponseUsageMetadata | None) -> TokenUsa
     )
 
 
-def _provider_error(
-    error: errors.APIError, *, api_key: str, asked_with_schema: bool
-) -> ProviderError:
+def _provider_error(error: errors.APIError, said: str, *, asked_with_schema: bool) -> ProviderError:
     body = error.details if isinstance(error.details, dict) else {}
     inner = body.get("error")
     details = inner.get("details") if isinstance(inner, dict) else None
@@ -207,9 +253,9 @@ def _provider_error(
     per_day = any("PerDay" in str(entry.get("violations")) for entry in entries)
     headers = getattr(error.response, "headers", None) or {}
     return status_error(
-        "Gemini",
+        _HOST,
         error.code,
-        without_key(error.message or "", api_key),
+        said,
         code=f"{error.status or ''} {'insufficient_quota' if per_day else ''}",
         retry_after=delays[0] if delays else retry_after_seconds(headers),
         asked_with_schema=asked_with_schema,

@@ -1,21 +1,31 @@
-"""The meaning of an HTTP error of a model endpoint, for all providers."""
+"""The meaning of an HTTP error of a model endpoint, or of a lost connection, for all providers."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import httpx2
+
 from infra.errors import ErrorKind, ProviderError
+
+OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What a body raises that is no JSON (a ValueError), or of another shape."""
 
 _QUOTA = (
     "insufficient_quota",
     "billing_hard_limit",
     "credit_balance",
+    "credit balance",
     "spend_limit",
     "usage_limit",
+    "api usage limits",
 )
+_OF_QUOTA = (400, 403, 429)  # Anthropic answers 400 to an account without credit
 _CONTEXT = (
     "context_length",
     "context length",
@@ -24,6 +34,8 @@ _CONTEXT = (
     "context_size",
     "input token",  # OpenAI "Input tokens exceed", Gemini "The input token count exceeds"
     "reduce the length of the messages",  # Groq
+    "prompt is too long",  # Anthropic
+    "context limit",
 )
 _SCHEMA = (
     "response_format",
@@ -33,7 +45,15 @@ _SCHEMA = (
     "response_schema",
     "grammar",
     "schema",
+    "tool_choice",  # Anthropic, where a forced tool carries the schema
+    "output_config",
 )
+_REFUSED = re.compile(
+    r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
+    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)"
+)
+"""How endpoints say that they do not take a setting, as against a value of it."""
+_LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
 _SHORTEST_KEY = 8  # characters
 _LONGEST_MESSAGE = 200  # characters
@@ -80,7 +100,7 @@ def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
         503: ErrorKind.OVERLOADED,
         529: ErrorKind.OVERLOADED,
     }
-    if status == 402 or (status == 429 and any(word in words for word in _QUOTA)):
+    if status == 402 or (status in _OF_QUOTA and any(word in words for word in _QUOTA)):
         return ErrorKind.QUOTA
     if status == 429:
         return ErrorKind.RATE_LIMIT
@@ -97,6 +117,53 @@ def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
     if asked_with_schema and any(word in words for word in _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
     return ErrorKind.BAD_REQUEST
+
+
+def is_refused(setting: str, status: int, message: str) -> bool:
+    """Return whether an endpoint says that it does not take a setting, such as `seed`, at all."""
+    named = re.search(rf"\b{re.escape(setting)}\b", message)
+    return status in (400, 422) and named is not None and _REFUSED.search(message) is not None
+
+
+def connection_error(host: str, place: str, error: Exception, *, timed_out: bool) -> ProviderError:
+    """Return the `ProviderError` for a connection that an SDK could not make, or lost.
+
+    Args:
+        host: Of the endpoint, for the message.
+        place: The host, with its port where that is not the usual one.
+        error: As an SDK over httpx2 raised it; its cause is the error of httpx2.
+        timed_out: Whether the SDK calls it a timeout.
+    """
+    if _is_unreachable(error):
+        message = f"{place} cannot be reached: {_why_unreachable(error)}"
+        return ProviderError(message, kind=ErrorKind.UNREACHABLE)
+    # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
+    raised = error.__cause__
+    if timed_out and (raised is None or isinstance(raised.__cause__, TimeoutError)):
+        return ProviderError(f"{host} did not answer in time", kind=ErrorKind.TIMEOUT)
+    return ProviderError(f"connection to {host} failed: {_cause(error)}", kind=ErrorKind.CONNECTION)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    raised = error.__cause__
+    if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+        return False
+    # The aiohttp transport raises this also for a connection that was made and then lost.
+    return getattr(raised.__cause__, "errno", None) not in _LOST
+
+
+def _why_unreachable(error: Exception) -> str:
+    raised = error.__cause__
+    inner = raised.__cause__ if raised is not None else None
+    inner = getattr(inner, "os_error", inner)  # of aiohttp, whose own message is long
+    if isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
+        return os.strerror(inner.errno)
+    return (isinstance(inner, OSError) and inner.strerror) or _cause(error)
+
+
+def _cause(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return one_line(str(cause)) or type(cause).__name__
 
 
 def one_line(message: str) -> str:

@@ -1,4 +1,4 @@
-"""Chat completions over the `openai` SDK: OpenAI, Groq, the embedded model, any compatible server.
+"""Chat completions over the `openai` SDK: OpenAI, Azure, the embedded model, compatible servers.
 
 The SDK sends, pools and names errors; its typed layer is left out, since building and checking
 its models costs more than the rest of a call together. It sends by aiohttp, whose pool does not
@@ -7,42 +7,42 @@ look at every connection for every request as that of httpcore2 does.
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import openai
-from openai import AsyncOpenAI, AsyncStream
+from openai import AsyncAzureOpenAI, AsyncOpenAI, AsyncStream
 from pydantic import BaseModel
 
-from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.errors import ErrorKind, ProviderError
+from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from infra.errors import ConfigError, ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
 from infra.providers.http_errors import (
+    OTHER_SHAPES,
+    connection_error,
     one_line,
     retry_after_seconds,
     status_error,
     without_key,
 )
-
-OpenAIClient = AsyncOpenAI
-"""The type that `make_client` returns; other modules need not import the SDK."""
+from infra.providers.refused import Refused
+from infra.providers.wire import Endpoint
 
 _PATH = "/chat/completions"
-_LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _CONNECT_TIMEOUT = 10.0  # seconds
 _KEEP_ALIVE = 4.0  # seconds; vLLM and other servers on uvicorn hang up after 5
 _MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
 _OPENAI = "https://api.openai.com/"
 _ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
-
-# json.JSONDecodeError is a ValueError; a body of another shape raises the others.
-_OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+_LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The two names for the limit of a reply; a model that refuses one takes the other."""
+_STREAM_OPTIONS = "stream_options"
+_AZURE_VERSION = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
 """Returns the body fields that ask an endpoint for a schema."""
@@ -62,43 +62,82 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
     }
 
 
-def make_client(
-    base_url: str,
-    api_key: str,
-    *,
-    attempt_timeout: float,
-    keep_alive: float = _KEEP_ALIVE,
-    many_at_once: bool = True,
-) -> AsyncOpenAI:
-    """Make a client for one endpoint, shared by all models behind it, that never retries itself.
+class OpenAIClient:
+    """The connection to one OpenAI-compatible endpoint; see `Client`.
 
     Args:
-        base_url: Of the endpoint.
-        api_key: Its key.
-        attempt_timeout: Seconds for one attempt.
+        endpoint: Its address and key.
         keep_alive: Seconds for which an idle connection may be used again.
-        many_at_once: Whether to send by aiohttp. Otherwise httpx2 is used, which may be left open
-            at the end.
     """
+
+    def __init__(self, endpoint: Endpoint, *, keep_alive: float = _KEEP_ALIVE) -> None:
+        self._client = self._connect(endpoint, keep_alive)
+
+    def model(
+        self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
+    ) -> ChatModel:
+        """Return a model of the endpoint, and how it is asked for a schema."""
+        return OpenAIChat(self._client, name, info, schema_fields=schema_fields)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
+        is_openai = endpoint.base_url.startswith(_OPENAI)
+        return AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key,
+            default_headers=None if is_openai else _without_account(),
+            **_sending(endpoint, keep_alive),
+        )
+
+
+class AzureClient(OpenAIClient):
+    """The connection to a resource of Azure OpenAI, whose models are named by their deployment.
+
+    With an API version the deployment stands in the address, as Azure's dated API has it; without
+    one the resource is spoken to by its versionless API, `/openai/v1`.
+    """
+
+    def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
+        resource = endpoint.base_url.rstrip("/").removesuffix("/openai/v1")
+        if not resource:
+            raise ConfigError(
+                "azure has no address: put AZURE_OPENAI_ENDPOINT=https://NAME.openai.azure.com "
+                "into .env or the environment"
+            )
+        named = (endpoint.settings.get(variable, "") for variable in _AZURE_VERSION)
+        version = next(filter(None, named), "")
+        if not version:
+            return super()._connect(replace(endpoint, base_url=f"{resource}/openai/v1"), keep_alive)
+        return AsyncAzureOpenAI(
+            azure_endpoint=resource,
+            api_version=version,
+            api_key=endpoint.api_key,
+            default_headers=_without_account(),
+            **_sending(endpoint, keep_alive),
+        )
+
+
+def _without_account() -> Any:
     # The SDK reads these from the environment and would send them to endpoints other than OpenAI.
     # (`omit` works as a value here, although the SDK's type says str.)
-    omitted: Any = dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)
+    return dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)
+
+
+def _sending(endpoint: Endpoint, keep_alive: float) -> dict[str, Any]:
+    """Return how an SDK's client sends: no retries of its own, and by aiohttp where many do."""
     limits = httpx2.Limits(
         max_connections=_MAX_CONNECTIONS,
         max_keepalive_connections=_MAX_CONNECTIONS,
         keepalive_expiry=keep_alive,
     )
-    timeout = httpx2.Timeout(attempt_timeout, connect=_CONNECT_TIMEOUT)
-    return AsyncOpenAI(
-        base_url=base_url,
-        api_key=api_key,
-        max_retries=0,
-        default_headers=None if base_url.startswith(_OPENAI) else omitted,
-        timeout=timeout,
-        http_client=openai.DefaultAioHttpClient(timeout=timeout, limits=limits)
-        if many_at_once
-        else None,
-    )
+    timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
+    # What is not closed at the end is sent by httpx2, which may be left open.
+    many = endpoint.many_at_once
+    client = openai.DefaultAioHttpClient(timeout=timeout, limits=limits) if many else None
+    return {"max_retries": 0, "timeout": timeout, "http_client": client}
 
 
 class OpenAIChat:
@@ -123,6 +162,7 @@ class OpenAIChat:
         self._model = model
         self._info = info
         self._schema_fields = schema_fields
+        self._refused = Refused()
         self._host = client.base_url.host
         port = client.base_url.port
         self._place = self._host if port is None else f"{self._host}:{port}"
@@ -135,33 +175,35 @@ class OpenAIChat:
                 return await self._complete(body)
             return await self._stream(body, on_text)
         except openai.APIStatusError as error:
-            return self._refused_or_raise(error, asked_with_schema=request.schema is not None)
+            return self._refusal_or_raise(error, body, asked_with_schema=request.schema is not None)
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            if _is_unreachable(error):
-                message = f"{self._place} cannot be reached: {_why_unreachable(error)}"
-                raise ProviderError(message, kind=ErrorKind.UNREACHABLE) from None
-            if _is_timeout(error):
-                message = f"{self._host} did not answer in time"
-                raise ProviderError(message, kind=ErrorKind.TIMEOUT) from None
-            message = f"connection to {self._host} failed: {_cause(error)}"
-            raise ProviderError(message, kind=ErrorKind.CONNECTION) from None
+            timed_out = isinstance(error, openai.APITimeoutError)
+            raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
         except openai.APIError as error:  # an error event inside a stream
             message = f"{self._host} broke the stream off: {one_line(error.message)}"
             raise ProviderError(message, kind=ErrorKind.SERVER) from None
-        except _OTHER_SHAPES as error:
-            message = f"{self._host} sent a body that is not a chat completion ({_name(error)})"
+        except OTHER_SHAPES as error:
+            kind = type(error).__name__
+            message = f"{self._host} sent a body that is not a chat completion ({kind})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
     def _body(self, request: ChatRequest) -> dict[str, object]:
+        info = self._info
+        limit: str = info.max_tokens_field
+        settings: dict[str, object] = {
+            _LIMITS[limit] if limit in self._refused else limit: (
+                request.max_tokens + info.reasoning_headroom
+            )
+        }
+        if info.takes_temperature:
+            settings["temperature"] = request.temperature
+        if request.seed is not None and info.takes_seed:
+            settings[info.seed_field] = request.seed
         body: dict[str, object] = {
             "model": self._model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            self._info.max_tokens_field: request.max_tokens + self._info.reasoning_headroom,
+            **{name: value for name, value in settings.items() if name not in self._refused},
         }
-        if self._info.takes_temperature:
-            body["temperature"] = request.temperature
-        if request.seed is not None and self._info.takes_seed:
-            body["seed"] = request.seed
         if request.schema is not None:
             body.update(self._schema_fields(request.schema))
         return body
@@ -182,9 +224,12 @@ class OpenAIChat:
         )
 
     async def _stream(self, body: dict[str, object], on_text: OnText) -> ChatReply:
+        body["stream"] = True
+        if _STREAM_OPTIONS not in self._refused:
+            body[_STREAM_OPTIONS] = {"include_usage": True}
         stream = await self._client.post(
             _PATH,
-            body={**body, "stream": True, "stream_options": {"include_usage": True}},
+            body=body,
             cast_to=object,
             stream=True,
             stream_cls=AsyncStream[object],
@@ -214,20 +259,24 @@ class OpenAIChat:
             model=model,
         )
 
-    def _refused_or_raise(
-        self, error: openai.APIStatusError, *, asked_with_schema: bool
+    def _refusal_or_raise(
+        self, error: openai.APIStatusError, body: Mapping[str, object], *, asked_with_schema: bool
     ) -> ChatReply:
         details = error.body if isinstance(error.body, dict) else {}
         code = f"{details.get('code') or ''} {details.get('type') or ''}"
         message = details.get("message")
         if "content_filter" in code or "content_policy" in code:
             return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+        said = without_key(
+            message if isinstance(message, str) else error.message, self._client.api_key
+        )
+        refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, *_LIMITS)
+        sent = [name for name in refusable if name in body]
+        self._refused.raise_for(sent, self._host, error.status_code, said)
         raise status_error(
             self._host,
             error.status_code,
-            without_key(
-                message if isinstance(message, str) else error.message, self._client.api_key
-            ),
+            said,
             code=code,
             retry_after=retry_after_seconds(error.response.headers),
             asked_with_schema=asked_with_schema,
@@ -244,6 +293,7 @@ def _usage(usage: Any) -> TokenUsage:
         usage["completion_tokens"],
         of_input.get("cached_tokens") or 0,
         of_output.get("reasoning_tokens") or 0,
+        of_input.get("cache_write_tokens") or 0,
     )
     if not all(isinstance(count, int) for count in counts):
         raise ValueError("a token count is not a number")
@@ -256,37 +306,3 @@ def _stop_reason(finish: str | None, refusal: str | None) -> StopReason:
     if refusal or finish == "content_filter":
         return StopReason.REFUSAL
     return StopReason.LENGTH if finish == "length" else StopReason.STOP
-
-
-def _is_unreachable(error: Exception) -> bool:
-    raised = error.__cause__
-    if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-        return False
-    # The aiohttp transport raises this also for a connection that was made and then lost.
-    return getattr(raised.__cause__, "errno", None) not in _LOST
-
-
-def _why_unreachable(error: Exception) -> str:
-    raised = error.__cause__
-    inner = raised.__cause__ if raised is not None else None
-    inner = getattr(inner, "os_error", inner)  # of aiohttp, whose own message is long
-    if isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
-        return os.strerror(inner.errno)
-    return (isinstance(inner, OSError) and inner.strerror) or _cause(error)
-
-
-def _is_timeout(error: Exception) -> bool:
-    # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
-    raised = error.__cause__
-    return isinstance(error, openai.APITimeoutError) and (
-        raised is None or isinstance(raised.__cause__, TimeoutError)
-    )
-
-
-def _cause(error: BaseException) -> str:
-    cause = error.__cause__ or error
-    return one_line(str(cause)) or _name(cause)
-
-
-def _name(error: BaseException) -> str:
-    return type(error).__name__

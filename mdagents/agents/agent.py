@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TypeVar
 
 from exaid_core.trace.bus import TraceBus
@@ -15,6 +16,8 @@ from mdagents.agents.replies import Opinion, Reply
 from mdagents.agents.streaming import ANSWER, StreamedTurn
 
 R = TypeVar("R", bound=Reply)
+
+_BREAK = "\n\n"
 
 
 @dataclass(eq=False, slots=True)
@@ -91,12 +94,14 @@ class Agent:
         self, task: str, reply: type[R], phase: str, shared: str, turn: StreamedTurn
     ) -> R:
         question = f"Question:\n{self.question_block}"
-        parts = [self.exemplars, question, shared, self.persona, task]
+        parts = [part for part in (self.exemplars, question, shared) if part]
+        beginnings = accumulate(len(part) + len(_BREAK) for part in parts)
+        prompt = _BREAK.join(part for part in (*parts, self.persona, task) if part)
         answer = await self.model.generate(
             ChatRequest(
                 messages=(
                     ChatMessage("system", render(self.system)),
-                    ChatMessage("user", "\n\n".join(part for part in parts if part)),
+                    ChatMessage("user", prompt, shared=tuple(beginnings)),
                 ),
                 max_tokens=token_limit(reply),
                 temperature=self.temperature,

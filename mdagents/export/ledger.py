@@ -19,13 +19,14 @@ def asked(call: CallRow) -> str:
 
 
 def model_usage(totals: Totals) -> ModelUsage:
-    """Return tokens as Inspect counts them: input without what the prompt cache served."""
+    """Return tokens as Inspect counts them: input without what the prompt cache served or took."""
     usage = totals.usage
     return ModelUsage(
-        input_tokens=usage.input_tokens - usage.cached_input_tokens,
+        input_tokens=usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens,
         output_tokens=usage.output_tokens,
         total_tokens=usage.total_tokens,
         input_tokens_cache_read=usage.cached_input_tokens,
+        input_tokens_cache_write=usage.cache_write_tokens,
         reasoning_tokens=usage.reasoning_tokens,
         total_cost=None if totals.cost_usd is None else round(totals.cost_usd, 8),
     )

@@ -40,7 +40,7 @@ def calls_at(path: Path, offsets: Iterable[int]) -> Iterator[CallRow]:
 
 
 def _row(line: bytes) -> CallRow:
-    content = json.loads(line)
+    content = {"cache_write_tokens": 0} | json.loads(line)  # which earlier versions did not count
     content["usage"] = {name: content.pop(name) for name in TokenUsage.__slots__}
     row = _adapter().validate_python(content)
     ms_of(row.started_at)

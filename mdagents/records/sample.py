@@ -60,6 +60,9 @@ class TokenUsageRecord(TokenCounts):
     """Those of `input_tokens` that came from the provider's prompt cache."""
     reasoning_tokens: int = 0
     """Those of `output_tokens` that were hidden reasoning."""
+    cache_write_tokens: int = 0
+    """Those of `input_tokens` that were written to the provider's prompt cache, where it counts
+    them: Anthropic, and OpenAI from GPT-5.6 on."""
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
 
@@ -257,6 +260,7 @@ def _usage(totals: Totals) -> TokenUsageRecord:
         **_counts(totals),
         cached_input_tokens=totals.usage.cached_input_tokens,
         reasoning_tokens=totals.usage.reasoning_tokens,
+        cache_write_tokens=totals.usage.cache_write_tokens,
         cost_usd=None if totals.cost_usd is None else round(totals.cost_usd, 8),
     )
 

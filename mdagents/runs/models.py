@@ -8,7 +8,7 @@ from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
 from infra.chat import ChatModel
 from infra.clock import Clock
-from infra.config import Environment, LLMRole, Provider
+from infra.config import Environment, LLMRole
 from infra.endpoints import ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError
 from infra.layers.cache import CacheMode, Replies, ReplyStore
@@ -33,7 +33,7 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
     specs = {role.value: team for role in TeamRole}
     for role, model in config.model_role.items():
         # A role's model names its own provider; only a name that does not is on the team's server.
-        has_provider = model.partition("/")[0] in set(Provider) or configs.provider_of(model)
+        has_provider = configs.provider(model.partition("/")[0]) or configs.provider_of(model)
         url = "" if has_provider else config.model_base_url
         specs[role] = ModelChooser(environment, configs, url).parse(model)
     for role in exaid_roles(config.exaid_policy):

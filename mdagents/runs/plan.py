@@ -12,10 +12,10 @@ from pathlib import Path
 
 import mdagents
 from infra.clock import Clock
-from infra.config import Environment, Provider
+from infra.config import Environment
 from infra.endpoints import ModelSpec
 from infra.errors import ConfigError
-from infra.model_configs import load_model_configs
+from infra.model_configs import LOCAL, load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.records.folder import earlier_run, name_to_use
@@ -56,7 +56,7 @@ class Plan:
     def endpoint(self) -> str:
         """The endpoint at which most calls of the run are made: that of the experts."""
         spec = self.specs[TeamRole.EXPERT.value]
-        return spec.base_url or str(spec.provider if spec.provider is not Provider.LOCAL else spec)
+        return spec.base_url or (str(spec) if spec.is_local else spec.provider)
 
     @property
     def finished(self) -> RunManifest | None:
@@ -171,7 +171,7 @@ def make_manifest(
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(
-            Path(team.name).stem if team.provider is Provider.LOCAL else team.name,
+            Path(team.name).stem if team.is_local else team.name,
             dataset.name,
             how,
             len(entries),
@@ -245,12 +245,12 @@ def _without_folder(model: str) -> str:
 def _file_size(spec: ModelSpec) -> int | None:
     """Return the bytes of a GGUF file, which tell two files of one name apart; None for others."""
     path = Path(spec.name)
-    return path.stat().st_size if spec.provider is Provider.LOCAL and path.is_file() else None
+    return path.stat().st_size if spec.is_local and path.is_file() else None
 
 
 def _is_embedded(specs: Mapping[str, ModelSpec]) -> bool:
-    default = load_model_configs().providers[Provider.LOCAL].default_model
-    return any(spec.provider is Provider.LOCAL and spec.name == default for spec in specs.values())
+    default = load_model_configs().providers[LOCAL].default_model
+    return any(spec.is_local and spec.name == default for spec in specs.values())
 
 
 def _git_revision() -> str | None:

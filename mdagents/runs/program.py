@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.clock import Clock
-from infra.config import CHOICES, parse_environment, read_variables, set_by_process
+from infra.config import choices, parse_environment, read_variables, set_by_process
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result, reaches_any_screen
 from infra.web.address import has_screen
@@ -247,7 +247,7 @@ class _Program:
     def _set_for_this_start(self) -> Mapping[str, str]:
         """Return the variables that the same run needs again: not those of `.env`, and no key."""
         names = [name for name in self._variables if name.startswith("MDAGENTS_")]
-        said = set_by_process([*SWITCHES, *sorted(names), *CHOICES])
+        said = set_by_process([*SWITCHES, *sorted(names), *choices()])
         return {name: value for name, value in said.items() if name not in _NOT_AGAIN}
 
     @property

@@ -18,7 +18,7 @@ from exaid_core.trace.bus import TraceBus, Turn
 from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.traces import Trace, read_trace
 from infra.chat import ChatModel, ChatReply, ChatRequest
-from infra.config import Environment, Provider
+from infra.config import Environment
 from infra.endpoints import ModelSpec, Runtime
 from infra.ledger import CallRow
 from infra.llm_registry import ModelRegistry
@@ -131,7 +131,7 @@ async def test_a_trace_in_its_own_time(path: Path, policy: TriggerPolicy) -> Non
 @pytest.fixture
 async def embedded(make_runtime: Callable[..., Runtime]) -> AsyncIterator[ChatModel]:
     registry = ModelRegistry(make_runtime(environment=Environment(cache_dir=CACHE_DIR)))
-    yield registry.model(ModelSpec(Provider.LOCAL, "smollm2-135m-instruct"))
+    yield registry.model(ModelSpec("local", "smollm2-135m-instruct"))
     await registry.aclose()
 
 

@@ -1,4 +1,4 @@
-"""A model provider for tests: a real HTTP server that speaks OpenAI's and Gemini's chat APIs.
+"""A model provider for tests: an HTTP server that speaks as OpenAI, Gemini and Anthropic do.
 
 In a test:
 

@@ -1,11 +1,11 @@
-"""What both chat APIs have in common: a request as seen, a reply as meant, how tokens count."""
+"""What the chat APIs have in common: a request as seen, a reply as meant, how tokens count."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
@@ -29,12 +29,14 @@ class Usage:
         output: Tokens of the reply, reasoning included.
         cached_input: How many of the input came from the prompt cache.
         reasoning: How many of the output were reasoning (thoughts).
+        cache_write: How many of the input were written to the prompt cache.
     """
 
     input: int = 0
     output: int = 0
     cached_input: int = 0
     reasoning: int = 0
+    cache_write: int = 0
 
     @property
     def total(self) -> int:
@@ -52,12 +54,13 @@ class Usage:
             self.output + other.output,
             self.cached_input + other.cached_input,
             self.reasoning + other.reasoning,
+            self.cache_write + other.cache_write,
         )
 
 
 @dataclass(frozen=True)
 class SeenRequest:
-    """A request for one reply, the same for both APIs.
+    """A request for one reply, the same for all APIs.
 
     Attributes:
         index: How many such requests the server had received before.
@@ -72,6 +75,8 @@ class SeenRequest:
         include_usage: True if a stream is to end with its usage (Gemini: always).
         max_tokens: Most tokens of the reply, or None.
         seed: The request's own seed, or None.
+        cache_marks: Characters from the start of the prompt to each mark of what is to be kept in
+            the prompt cache; None: the API keeps what it likes.
     """
 
     index: int
@@ -85,6 +90,7 @@ class SeenRequest:
     include_usage: bool
     max_tokens: int | None
     seed: int | None
+    cache_marks: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     @cached_property
     def text(self) -> str:
@@ -140,11 +146,15 @@ class ErrorReply:
 
 
 class ChatApi(Protocol):
-    """One of the two APIs: how it asks and how it answers."""
+    """One of the APIs: how it asks and how it answers."""
 
     @property
     def refusal_text(self) -> str:
         """What the model says when it refuses; empty where the API gives only a reason."""
+
+    @property
+    def names_events(self) -> bool:
+        """Whether each event of a stream has a name."""
 
     def read(self, index: int, call: str, body: Mapping[str, Any]) -> SeenRequest:
         """Understand a request.
@@ -182,10 +192,11 @@ def tokens_in(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
-def event(body: Mapping[str, Any] | str) -> bytes:
-    """Return a server-sent event that carries JSON (or the text itself)."""
+def event(body: Mapping[str, Any] | str, name: str = "") -> bytes:
+    """Return a server-sent event that carries JSON (or the text itself), with or without a name."""
     data = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
-    return f"data: {data}\n\n".encode()
+    named = f"event: {name}\n" if name else ""
+    return f"{named}data: {data}\n\n".encode()
 
 
 def positive(limit: Any) -> int | None:

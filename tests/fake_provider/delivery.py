@@ -124,11 +124,12 @@ class Exchange:
         if fault is Fault.TRUNCATED_BODY or fault is Fault.STALL:
             return await self._break_off(fault, plan)
         if fault is Fault.MALFORMED_JSON_BODY:
-            await response.write(_BROKEN_EVENT)
+            name = b"event: content_block_delta\n" if self.api.names_events else b""
+            await response.write(name + _BROKEN_EVENT)
         elif fault is Fault.STREAM_ERROR:
             error = self.api.error(fault, plan, self.request)
             assert error is not None
-            await response.write(event(error.body))
+            await response.write(event(error.body, "error" if self.api.names_events else ""))
         await response.write_eof()
         return response
 

@@ -21,6 +21,9 @@ class Fault(StrEnum):
     MODEL_NOT_FOUND = "404_model"
     SCHEMA_UNSUPPORTED = "400_schema_unsupported"
     """The endpoint knows no JSON-schema output; only requests that ask for it are hit."""
+    SEED_REFUSED = "400_seed"
+    """The model takes no seed; only requests with one are hit, likewise the next."""
+    TEMPERATURE_REFUSED = "400_temperature"
     CONTEXT_LENGTH = "context_length"
     SERVER_ERROR = "500"
     UNAVAILABLE = "503"
@@ -55,6 +58,9 @@ BILLED_FAULTS = frozenset(
     {Fault.EMPTY, Fault.REFUSAL, Fault.BLOCKED, Fault.CUT_OFF, Fault.INVALID_SCHEMA, Fault.FENCED}
 )
 """Faults whose reply arrives whole and tells its usage, so that a client must book it."""
+
+SETTING_FAULTS = {Fault.SEED_REFUSED: "seed", Fault.TEMPERATURE_REFUSED: "temperature"}
+"""Faults that hit only requests with a setting -> its name."""
 
 SCHEMA_FAULTS = frozenset({Fault.SCHEMA_UNSUPPORTED, Fault.INVALID_SCHEMA, Fault.FENCED})
 """Faults that mean something only for a request with a schema; others are served as if unhurt."""

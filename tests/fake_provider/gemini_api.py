@@ -47,6 +47,10 @@ _ERRORS: dict[Fault, tuple[int, str, str]] = {
          "supported for generateContent."),
     Fault.SCHEMA_UNSUPPORTED:
         (400, "INVALID_ARGUMENT", "JSON mode is not enabled for models/{model}"),
+    Fault.SEED_REFUSED:
+        (400, "INVALID_ARGUMENT", "seed is not supported for models/{model}"),
+    Fault.TEMPERATURE_REFUSED:
+        (400, "INVALID_ARGUMENT", "temperature is not supported for models/{model}"),
     Fault.CONTEXT_LENGTH:
         (400, "INVALID_ARGUMENT", "The input token count ({tokens}) exceeds the maximum number of "
          f"tokens allowed ({_CONTEXT_WINDOW})."),
@@ -63,6 +67,7 @@ class GeminiApi:
     """Reads and writes `POST /v1beta/models/{model}:generateContent` and its stream."""
 
     refusal_text = ""
+    names_events = False
 
     def read(self, index: int, call: str, body: Mapping[str, Any]) -> SeenRequest:
         model, _, method = call.partition(":")

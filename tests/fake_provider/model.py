@@ -18,7 +18,7 @@ from tests.fake_provider.chat_api import (
     Usage,
     tokens_in,
 )
-from tests.fake_provider.faults import SCHEMA_FAULTS, Fault, FaultPlan
+from tests.fake_provider.faults import SCHEMA_FAULTS, SETTING_FAULTS, Fault, FaultPlan
 from tests.fake_provider.schema_filler import MISSING, USUAL_WORDS, FieldPath, fill
 from tests.fake_provider.script import Match, Reply, Rule, predicate_of
 from tests.support.medical_prose import prose
@@ -27,6 +27,8 @@ RequestFieldPolicy = Callable[[SeenRequest, FieldPath], Any]
 """Returns the value of a field of a structured reply, or `MISSING` to have one made up."""
 
 _CACHE_BLOCK = 128  # tokens
+SHORTEST_MARKED = 1024
+"""Tokens of the shortest prompt that is kept where a mark asks for it."""
 _FINISH_OF = {
     Fault.EMPTY: Finish.EMPTY,
     Fault.REFUSAL: Finish.REFUSAL,
@@ -43,7 +45,8 @@ class FakeModel:
         seed: Decides all that is made up.
         words_by_field: Words for fields of certain names (see `fill`).
         reasoning_tokens: Tokens of reasoning that every reply pretends to have used.
-        prompt_cache: True: input that starts like an earlier prompt counts as cached.
+        prompt_cache: True: input that starts like an earlier prompt counts as cached. Where an API
+            lets requests mark what is kept, that alone counts, whatever this says.
         faults: What goes wrong how often.
         field_policy: Asked for each field of structured replies that no rule gives.
         rules: Scripted replies; the first that matches wins.
@@ -126,11 +129,17 @@ class FakeModel:
                 finish = Finish.LENGTH
                 reasoning = min(reasoning, limit)
                 text = text[: (limit - reasoning) * CHARACTERS_PER_TOKEN]
+        read = written = 0
+        if request.cache_marks is not None:
+            read, written = self._marked_tokens(request, request.cache_marks)
+        elif self.prompt_cache:
+            read = self._cached_tokens(request)
         usage = Usage(
             input=request.input_tokens,
             output=tokens_in(len(text)) + reasoning,
-            cached_input=self._cached_tokens(request) if self.prompt_cache else 0,
+            cached_input=read,
             reasoning=reasoning,
+            cache_write=written,
         )
         return Answer(text, finish, usage, request.model)
 
@@ -167,10 +176,27 @@ class FakeModel:
             self._cached.add(prefix)
         return known * _CACHE_BLOCK
 
+    def _marked_tokens(self, request: SeenRequest, marks: tuple[int, ...]) -> tuple[int, int]:
+        """Return how many tokens are (read from the cache, written to it)."""
+        prompt = "".join(request.messages)
+        read = longest = 0
+        for end in marks:
+            tokens = tokens_in(end)
+            if tokens < SHORTEST_MARKED:
+                continue
+            hashed = hashlib.blake2b(f"{request.model}\n{prompt[:end]}".encode(), digest_size=16)
+            prefix = hashed.digest()
+            longest = max(longest, tokens)
+            read = max(read, tokens) if prefix in self._cached else read
+            self._cached.add(prefix)
+        return read, longest - read
+
 
 def _concerns(fault: Fault, request: SeenRequest) -> bool:
     if fault is Fault.SCHEMA_UNSUPPORTED:
         return request.native_schema
+    if fault in SETTING_FAULTS:
+        return SETTING_FAULTS[fault] in (request.body.get("generationConfig") or request.body)
     return fault not in SCHEMA_FAULTS or request.schema is not None
 
 

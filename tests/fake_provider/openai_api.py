@@ -47,6 +47,13 @@ _ERRORS: dict[Fault, tuple[int, str, str | None, str | None, str]] = {
         (400, _INVALID, None, "response_format",
          "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this "
          "model."),
+    Fault.SEED_REFUSED:
+        (400, _INVALID, "unsupported_parameter", "seed",
+         "Unsupported parameter: 'seed' is not supported with this model."),
+    Fault.TEMPERATURE_REFUSED:
+        (400, _INVALID, "unsupported_value", "temperature",
+         "Unsupported value: 'temperature' does not support this value with this model. Only the "
+         "default (1) value is supported."),
     Fault.CONTEXT_LENGTH:
         (400, _INVALID, "context_length_exceeded", "messages",
          f"This model's maximum context length is {_CONTEXT_WINDOW} tokens. However, your messages "
@@ -67,6 +74,7 @@ class OpenAIApi:
     """Reads and writes `POST /v1/chat/completions`."""
 
     refusal_text = "I'm sorry, but I can't help with that request."
+    names_events = False
 
     def read(self, index: int, call: str, body: Mapping[str, Any]) -> SeenRequest:
         if not isinstance(body.get("model"), str):

@@ -7,11 +7,12 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Self
 
 from aiohttp import web
 
+from tests.fake_provider.anthropic_api import AnthropicApi
 from tests.fake_provider.call_log import BAD_REQUEST, SCRIPT_ERROR, CallLog, ServedCall
 from tests.fake_provider.chat_api import ChatApi, SeenRequest, Usage
 from tests.fake_provider.delivery import Exchange, json_response
@@ -114,6 +115,11 @@ class FakeProvider(FakeModel):
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
+    def anthropic_base_url(self) -> str:
+        """What an Anthropic client takes as `base_url`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def gemini_base_url(self) -> str:
         """What a google-genai client takes as `http_options.base_url`."""
         return f"http://127.0.0.1:{self.port}"
@@ -180,17 +186,26 @@ class FakeProvider(FakeModel):
 
     def routes(self) -> Iterable[web.RouteDef]:
         """Return what is served."""
-        openai, gemini = OpenAIApi(), GeminiApi()
 
-        async def serve_openai(http: web.Request) -> web.StreamResponse:
-            return await self._serve(openai, http)
+        def serving(api: ChatApi) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+            async def serve(http: web.Request) -> web.StreamResponse:
+                return await self._serve(api, http)
 
-        async def serve_gemini(http: web.Request) -> web.StreamResponse:
-            return await self._serve(gemini, http)
+            return serve
 
+        openai, gemini = serving(OpenAIApi()), serving(GeminiApi())
         return [
-            web.post("/v1/chat/completions", serve_openai),
-            web.post("/{version}/models/{call}", serve_gemini),
+            web.post("/v1/chat/completions", openai),
+            web.post("/v1/messages", serving(AnthropicApi())),
+            web.post("/{version}/models/{call}", gemini),
+            # Azure: by the dated API, by the versionless one. Vertex AI: by project, by key.
+            web.post("/openai/deployments/{deployment}/chat/completions", openai),
+            web.post("/openai/v1/chat/completions", openai),
+            web.post(
+                "/{version}/projects/{project}/locations/{location}/publishers/google/models/{call}",
+                gemini,
+            ),
+            web.post("/{version}/publishers/google/models/{call}", gemini),
         ]
 
     def latency_of(self, request: SeenRequest) -> float:

@@ -266,7 +266,7 @@ async def test_usage_and_reason() -> None:
         "input_tokens": 10,
         "output_tokens": 5,
         "total_tokens": 15,
-        "input_token_details": {"cache_read": 4},
+        "input_token_details": {"cache_read": 4, "cache_creation": 0},
         "output_token_details": {"reasoning": 3},
     }
     assert message.response_metadata["model_name"] == "gpt-served"

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel, Field
 
-from infra.config import Environment, Provider
+from infra.config import Environment
 from infra.endpoints import ModelSpec, Runtime
 from infra.langchain_model import ChatModelAdapter
 from infra.llm_registry import ModelRegistry
@@ -47,7 +47,7 @@ def remember(facts: dict[str, Any]) -> str:
 @pytest.fixture
 async def adapter(make_runtime: Callable[..., Runtime]) -> AsyncIterator[ChatModelAdapter]:
     registry = ModelRegistry(make_runtime(environment=Environment(cache_dir=CACHE_DIR)))
-    model = registry.model(ModelSpec(Provider.LOCAL, "smollm2-135m-instruct"))
+    model = registry.model(ModelSpec("local", "smollm2-135m-instruct"))
     yield ChatModelAdapter(model, max_tokens=40)
     await registry.aclose()
 

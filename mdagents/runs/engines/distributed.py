@@ -7,7 +7,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from infra.config import Provider
 from infra.endpoints import CONNECTIONS
 from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError
 from infra.layers.retry import OnWait, Wait
@@ -60,7 +59,7 @@ class DistributedEngine:
         config = self._task.config
         if config.max_samples:
             return config.max_samples
-        if any(spec.provider is Provider.LOCAL for spec in self._task.specs.values()):
+        if any(spec.is_local for spec in self._task.specs.values()):
             return (config.max_connections or SLOTS) * self._cluster.size  # each has its own
         return 2 * (config.max_connections or CONNECTIONS)
 

@@ -6,10 +6,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 
-from infra.config import LLMRole, Provider
+from infra.config import LLMRole
 from infra.endpoints import Endpoints, ModelSpec, Runtime
 from infra.layers.gate import Urgency
 from infra.llm_registry import ModelRegistry
+from infra.model_configs import LOCAL
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Desk, Load, Task
@@ -54,7 +55,7 @@ class LocalEngine:
         if self._task.config.max_samples:
             return self._task.config.max_samples
         limits = self._registry.connections.items()
-        local = f"{Provider.LOCAL}/"
+        local = f"{LOCAL}/"
         questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)
         return max(questions, default=1)  # replays have no connections
 

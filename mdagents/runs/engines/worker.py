@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING
 import mdagents
 from infra.chat import ChatReply
 from infra.clock import Clock
-from infra.config import Environment, Provider, parse_environment
+from infra.config import Environment, parse_environment
 from infra.endpoints import Endpoints
 from infra.errors import BenchError, ConfigError, LimitExceeded, ProviderError
 from infra.layers.cache import CacheMode
 from infra.layers.gate import Connections
 from infra.ledger import CallRow, Ledger
+from infra.model_configs import LOCAL
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Event
 from mdagents.datasets.questions import SourceQuestion
@@ -181,7 +182,7 @@ class Worker:
 
 def _is_own(endpoint: str) -> bool:
     """Return whether an endpoint is a server of this worker: a local model."""
-    return endpoint.startswith(f"{Provider.LOCAL}/")
+    return endpoint.startswith(f"{LOCAL}/")
 
 
 class Outbox:

@@ -10,7 +10,7 @@ from playwright.async_api import expect
 from demos.cdss_example.cdss import CDSS
 from demos.cdss_example.schema.clinical_case import case_of_json
 from demos.cdss_example.view.page import PageServer
-from infra.config import Environment, Provider
+from infra.config import Environment
 from infra.endpoints import ModelSpec, Runtime
 from infra.ledger import Ledger
 from infra.llm_registry import ModelRegistry
@@ -77,8 +77,8 @@ async def _take() -> None:
     with FakeProvider() as provider, place.socket:
         script(provider)
         url = provider.openai_base_url
-        spec = ModelSpec(Provider.OPENAI, "gpt-4o-mini", url)
-        registry = ModelRegistry(Runtime(Environment(keys={Provider.OPENAI: "k"}), Ledger()))
+        spec = ModelSpec("openai", "gpt-4o-mini", url)
+        registry = ModelRegistry(Runtime(Environment({"OPENAI_API_KEY": "k"}), Ledger()))
         async with PageServer(place, model="a scripted model") as server, open_page() as page:
             cdss = CDSS(registry.model(spec), on_event=server.log.add)
             await page.set_viewport_size({"width": 1280, "height": 640})

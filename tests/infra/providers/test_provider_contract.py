@@ -1,22 +1,30 @@
-"""What every provider must do, the same for all: OpenAI, Gemini, and the embedded model."""
+"""What every provider must do, the same for all: each wire in turn, and the embedded model."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest, StopReason
-from infra.config import Environment, Provider
+from infra.chat import (
+    CallLabels,
+    ChatMessage,
+    ChatModel,
+    ChatRequest,
+    StopReason,
+    TokenUsage,
+)
+from infra.config import Environment
 from infra.endpoints import ModelSpec, Runtime
 from infra.errors import EndpointDown, ErrorKind, ProviderError, StructuredOutputError
 from infra.layers.retry import FATAL, RetryPolicy
 from infra.ledger import CallRow
 from infra.llm_registry import ModelRegistry
+from infra.model_configs import ModelInfo, load_model_configs
 from tests.conftest import CACHE_DIR
 from tests.fake_provider import FakeProvider
 
@@ -40,21 +48,66 @@ REQUEST = ChatRequest(
 )
 
 
-@pytest.fixture(params=["openai", "gemini", pytest.param("local", marks=pytest.mark.embedded)])
+WIRES = ("openai", "azure", "azure-dated", "gemini", "vertex", "anthropic", "anthropic-format")
+"""Ways to speak to a provider; each is asked the same."""
+
+_VARIABLES = {
+    "azure-dated": {"AZURE_OPENAI_API_VERSION": "2024-10-21"},
+    "vertex": {"GOOGLE_GENAI_USE_VERTEXAI": "true"},
+}
+_MODELS = {
+    "openai": "openai/gpt-4o-mini",
+    "azure": "azure/our-deployment",
+    "azure-dated": "azure/our-deployment",
+    "gemini": "google/gemini-2.5-flash-lite",
+    "vertex": "google/gemini-2.5-flash-lite",
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "anthropic-format": "anthropic/claude-of-tests",
+}
+
+
+def over(wire: str, make_runtime: Callable[..., Runtime], **changes: Any) -> ModelRegistry:
+    """Return a registry of models that are reached over a wire."""
+    runtime = make_runtime(**changes)
+    variables = {**runtime.environment.variables, **_VARIABLES.get(wire, {})}
+    known = runtime.configs.models
+    models = {
+        **known,
+        "anthropic/claude-of-tests": ModelInfo(forced_tool=False),
+        "azure/our-deployment": ModelInfo(max_tokens_field="max_completion_tokens"),
+    }
+    return ModelRegistry(
+        replace(
+            runtime,
+            environment=replace(runtime.environment, variables=variables),
+            configs=replace(runtime.configs, models=models),
+        )
+    )
+
+
+def model_over(wire: str, registry: ModelRegistry, provider: FakeProvider) -> ChatModel:
+    """Return the model of a wire, which the fake provider serves."""
+    name, _, model = _MODELS[wire].partition("/")
+    urls = {
+        "openai": provider.openai_base_url,
+        "azure": f"http://127.0.0.1:{provider.port}",
+        "google": provider.gemini_base_url,
+        "anthropic": provider.anthropic_base_url,
+    }
+    return registry.model(ModelSpec(name, model, urls[name]))
+
+
+@pytest.fixture(params=[*WIRES, pytest.param("local", marks=pytest.mark.embedded)])
 async def model(
-    request: pytest.FixtureRequest,
-    make_runtime: Callable[..., Runtime],
-    openai_spec: ModelSpec,
-    gemini_spec: ModelSpec,
+    request: pytest.FixtureRequest, make_runtime: Callable[..., Runtime], provider: FakeProvider
 ) -> AsyncIterator[ChatModel]:
-    """Each provider in turn."""
+    """The model of each wire in turn."""
     if request.param == "local":
         registry = ModelRegistry(make_runtime(environment=Environment(cache_dir=CACHE_DIR)))
-        spec = ModelSpec(Provider.LOCAL, "smollm2-135m-instruct")
+        yield registry.model(ModelSpec("local", "smollm2-135m-instruct"))
     else:
-        registry = ModelRegistry(make_runtime())
-        spec = openai_spec if request.param == "openai" else gemini_spec
-    yield registry.model(spec)
+        registry = over(request.param, make_runtime)
+        yield model_over(request.param, registry, provider)
     await registry.aclose()
 
 
@@ -117,38 +170,29 @@ FAULTS = [
 ]
 
 
-@pytest.fixture(params=["openai", "gemini"])
+@pytest.fixture(params=WIRES)
 async def impatient(
-    request: pytest.FixtureRequest,
-    make_runtime: Callable[..., Runtime],
-    openai_spec: ModelSpec,
-    gemini_spec: ModelSpec,
+    request: pytest.FixtureRequest, make_runtime: Callable[..., Runtime], provider: FakeProvider
 ) -> AsyncIterator[ChatModel]:
     """A provider over HTTP that never tries again, nor waits long for a reply that never comes."""
     fault = request.node.callspec.params.get("fault")
     timeout = 0.3 if fault in ("hang", "stall") else 30.0
-    registry = ModelRegistry(
-        make_runtime(retry=RetryPolicy(max_retries=0), attempt_timeout=timeout)
-    )
-    yield registry.model(openai_spec if request.param == "openai" else gemini_spec)
+    settings = {"retry": RetryPolicy(max_retries=0), "attempt_timeout": timeout}
+    registry = over(request.param, make_runtime, **settings)
+    yield model_over(request.param, registry, provider)
     await registry.aclose()
 
 
-@pytest.mark.parametrize("family", [Provider.OPENAI, Provider.GOOGLE])
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_key_of_one_word_is_no_secret_that_is_cut_out_of_messages(
-    provider: FakeProvider,
-    make_runtime: Callable[..., Runtime],
-    openai_spec: ModelSpec,
-    gemini_spec: ModelSpec,
-    family: Provider,
+    provider: FakeProvider, make_runtime: Callable[..., Runtime], wire: str
 ) -> None:
-    runtime = make_runtime(retry=RetryPolicy(max_retries=0))
-    environment = Environment(keys=dict.fromkeys((Provider.OPENAI, Provider.GOOGLE), "key"))
-    spec = openai_spec if family is Provider.OPENAI else gemini_spec
+    keys = dict.fromkeys(load_model_configs().key_names(), "key")
     provider.fail_next("api_key_invalid")
-    async with aclosing(ModelRegistry(replace(runtime, environment=environment))) as registry:
-        with pytest.raises(EndpointDown, match="API key"):
-            await registry.model(spec).generate(REQUEST)
+    settings = {"retry": RetryPolicy(max_retries=0), "environment": Environment(keys)}
+    async with aclosing(over(wire, make_runtime, **settings)) as registry:
+        with pytest.raises(EndpointDown, match=r"(API |x-api-)key"):
+            await model_over(wire, registry, provider).generate(REQUEST)
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
@@ -235,27 +279,64 @@ async def test_hidden_reasoning_is_output_and_cached_input_is_input(
 ) -> None:
     provider.reasoning_tokens = 30
     provider.prompt_cache = True
-    long = replace(REQUEST, messages=(ChatMessage("user", "The patient has a fever. " * 60),))
-    for _ in range(2):
-        await impatient.generate(long)
+    beginning = "The patient has a fever. " * 200
+    for ending in ("What now?", "And then?"):
+        prompt = ChatMessage("user", beginning + ending, shared=(len(beginning),))
+        await impatient.generate(replace(REQUEST, messages=(prompt,)))
     assert all(row.usage.reasoning_tokens == 30 for row in rows)
     assert all(row.usage.output_tokens > 30 for row in rows)
-    assert rows[1].usage.cached_input_tokens > 0
+    assert rows[1].usage.cached_input_tokens > 1_000
     assert rows[1].usage.input_tokens == rows[0].usage.input_tokens
-    totals = provider.totals
-    assert sum(row.usage.input_tokens for row in rows) == totals.input
-    assert sum(row.usage.cached_input_tokens for row in rows) == totals.cached_input
+    assert the_sum_of(rows) == served_by(provider)
+    if "cache_control" in str(provider.calls[0].body):  # of the other wires, no reply counts them
+        assert rows[0].usage.cache_write_tokens == rows[1].usage.cached_input_tokens
+
+
+def the_sum_of(rows: list[CallRow]) -> TokenUsage:
+    """Return the tokens of all rows of a ledger."""
+    return sum((row.usage for row in rows), TokenUsage())
+
+
+def served_by(provider: FakeProvider) -> TokenUsage:
+    """Return the tokens of all replies that reached their client."""
+    served = provider.totals
+    return TokenUsage(
+        served.input, served.output, served.cached_input, served.reasoning, served.cache_write
+    )
 
 
 async def test_what_is_sent(provider: FakeProvider, impatient: ChatModel) -> None:
     await impatient.generate(replace(REQUEST, schema=Choice))
     (call,) = provider.calls
     assert call.roles[0] == "system"
+    assert call.native_schema
     settings = call.body.get("generationConfig") or call.body
     assert settings["temperature"] == 0.7
-    assert settings["seed"] == 1
-    limit = settings.get("maxOutputTokens") or settings["max_completion_tokens"]
-    assert limit == 200
+    if "system" not in call.body:  # Anthropic's models take no seed
+        assert settings["seed"] == 1
+    limits = ("maxOutputTokens", "max_completion_tokens", "max_tokens")
+    assert [settings[name] for name in limits if name in settings] == [200]
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
+@pytest.mark.parametrize("setting", ["seed", "temperature"])
+async def test_a_setting_that_is_refused_is_left_out_from_then_on(
+    provider: FakeProvider,
+    impatient: ChatModel,
+    rows: list[CallRow],
+    setting: str,
+    streaming: bool,
+) -> None:
+    provider.fail_next(f"400_{setting}")
+    for _ in range(2):
+        reply = await impatient.generate(REQUEST, (lambda _: None) if streaming else None)
+        assert reply.text
+    sent = [setting in (call.body.get("generationConfig") or call.body) for call in provider.calls]
+    if "system" in provider.calls[0].body and setting == "seed":
+        assert sent == [False, False]
+        return
+    assert sent == [True, False, False]
+    assert [row.outcome for row in rows] == ["setting_refused", "ok", "ok"]
 
 
 @pytest.mark.embedded
@@ -263,7 +344,7 @@ async def test_a_prompt_longer_than_the_context_is_an_error_of_its_own(
     make_runtime: Callable[..., Runtime],
 ) -> None:
     registry = ModelRegistry(make_runtime(environment=Environment(cache_dir=CACHE_DIR)))
-    model = registry.model(ModelSpec(Provider.LOCAL, "smollm2-135m-instruct"))
+    model = registry.model(ModelSpec("local", "smollm2-135m-instruct"))
     too_long = replace(REQUEST, messages=(ChatMessage("user", "word " * 5_000),))
     try:
         with pytest.raises(ProviderError) as caught:
@@ -281,7 +362,7 @@ async def test_an_attempt_at_the_embedded_model_has_the_time_of_the_call(
     registry = ModelRegistry(
         make_runtime(environment=Environment(cache_dir=CACHE_DIR), retry=policy)
     )
-    model = registry.model(ModelSpec(Provider.LOCAL, "smollm2-135m-instruct"))
+    model = registry.model(ModelSpec("local", "smollm2-135m-instruct"))
     try:
         with pytest.raises(ProviderError, match=r"no complete reply within 0\.05 s"):
             await model.generate(REQUEST)

@@ -25,7 +25,7 @@ import pytest
 from benchmarks.harness import write_questions
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from infra.clock import Clock
-from infra.config import Environment, Provider
+from infra.config import Environment
 from infra.endpoints import Endpoints
 from infra.errors import ClusterError, ErrorKind, ProviderError
 from infra.json_schema import reply_schema
@@ -189,7 +189,7 @@ def go(folder: Path, output: str, *flags: str, disturb: Any = None) -> Ended:
         "--max-connections", str(CONNECTIONS), *flags,
     ]  # fmt: skip
     config = read_config(read_options(arguments, {}))
-    environment = Environment(keys={Provider.OPENAI: "key"})
+    environment = Environment({"OPENAI_API_KEY": "key"})
     unhandled: list[dict[str, Any]] = []
 
     async def main() -> tuple[RunResult | None, float]:

@@ -85,6 +85,7 @@ def records(path: Path, *, without: tuple[str, ...]) -> list[dict[str, Any]]:
     for record in found:
         exaid = record["exaid"]
         exaid["summaries"] = [{**SINCE_THEN, **summary} for summary in exaid["summaries"]]
+        record["token_usage"] = {"cache_write_tokens": 0} | record["token_usage"]
     found = [{"rungs": []} | record | {"schema_version": SCHEMA_VERSION} for record in found]
     return [{k: v for k, v in record.items() if k not in without} for record in found]
 

@@ -1,0 +1,34 @@
+"""What a model has refused to take, so that it is not sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from infra.errors import ErrorKind, ProviderError
+from infra.providers.http_errors import is_refused, one_line
+
+
+class Refused:
+    """The settings that one model takes no longer part in: seed, temperature and the like.
+
+    A model that refuses a setting refuses every call that has it. The calls are made without it
+    from then on; each refusal has its row in the ledger, as `setting_refused`.
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def __contains__(self, setting: str) -> bool:
+        return setting in self._names
+
+    def raise_for(self, sent: Iterable[str], host: str, status: int, message: str) -> None:
+        """Note what an error refuses of the settings that were sent, and ask for another attempt.
+
+        Raises:
+            ProviderError: `setting_refused`: the same call can be made without the setting.
+        """
+        for setting in sent:
+            if is_refused(setting, status, message):
+                self._names.add(setting)
+                said = f"{status} from {host}: {one_line(message)}"
+                raise ProviderError(said, kind=ErrorKind.SETTING_REFUSED, status=status)
