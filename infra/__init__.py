@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         StorageError,
         StructuredOutputError,
     )
-    from infra.llm_registry import get_llm
     from infra.ledger import Price
+    from infra.llm_registry import get_llm
     from infra.model_configs import ModelInfo, ProviderInfo
     from infra.providers.http_errors import status_error
     from infra.providers.wire import Client, Endpoint
