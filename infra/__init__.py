@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from infra.llm_registry import get_llm
     from infra.model_configs import ModelInfo, ProviderInfo
     from infra.providers.http_errors import status_error
-    from infra.providers.wire import Client, Endpoint
+    from infra.wire import Client, Endpoint
 
 __all__ = [
     "BenchError",
@@ -68,9 +68,9 @@ __all__ = [
 
 _MODULES = {
     "BenchError": "errors",
-    "Client": "providers.wire",
+    "Client": "wire",
     "ConfigError": "errors",
-    "Endpoint": "providers.wire",
+    "Endpoint": "wire",
     "EndpointDown": "errors",
     "ErrorKind": "errors",
     "LLMRole": "config",

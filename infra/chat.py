@@ -122,6 +122,8 @@ class ChatReply:
     """Attempts at the provider, this one included."""
     cached: bool = False
     """True when the reply was replayed and no provider was asked."""
+    batched: bool = False
+    """Whether it was had in a batch, at its price."""
     raw: Mapping[str, object] | None = None
     """The provider's body as it came, where there is one."""
 

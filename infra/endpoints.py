@@ -15,6 +15,7 @@ from infra.clock import Clock
 from infra.config import Environment, origin_of
 from infra.errors import ConfigError
 from infra.layers.attempt import ATTEMPT_TIMEOUT
+from infra.layers.batch import Batching
 from infra.layers.cache import Replies, ReplyStore
 from infra.layers.gate import Connections
 from infra.layers.retry import OnWait, RetryPolicy
@@ -31,7 +32,7 @@ from infra.model_configs import (
 if TYPE_CHECKING:
     from infra.local_model.server import LlamaServer
     from infra.providers.local import LocalServer
-    from infra.providers.wire import Client, Connect, Endpoint
+    from infra.wire import BatchApi, Client, Connect, Endpoint
 
 
 CONNECTIONS = 16
@@ -83,6 +84,8 @@ class Runtime:
     """Kept replies; None: no cache."""
     replay: ReplyStore | None = None
     """Kept replies that alone answer, so that no model is asked; None: no replay."""
+    batching: Batching | None = None
+    """How requests go to providers in batches; None: each by itself, at once."""
     log_prompts: bool = False
     """Whether ledger rows hold prompt and reply."""
     rng: random.Random = field(default_factory=random.Random)
@@ -156,9 +159,31 @@ class Endpoints:
             from infra.providers.local import SLOTS, LocalChat
 
             return LocalChat(self._local_server(spec, info)), str(spec), SLOTS
+        model = self._client(spec).model(spec.name, info)
+        return model, self._address(spec) or spec.provider, CONNECTIONS
+
+    def open_batches(self, spec: ModelSpec, info: ModelInfo) -> BatchApi:
+        """Return the batches of a model.
+
+        Raises:
+            ConfigError: The model cannot be reached from here, or takes no batches.
+        """
+        from infra.wire import BatchClient
+
+        check_reachable(spec, self._runtime.environment, self._runtime.configs)
+        client = None if spec.is_local else self._client(spec)
+        if not isinstance(client, BatchClient):
+            raise ConfigError(f"{spec.provider} takes no batches; leave --batch out")
+        return client.batches(spec.name, info)
+
+    def _address(self, spec: ModelSpec) -> str:
+        provider = self._runtime.configs.provider(spec.provider)
+        return spec.base_url or (provider.base_url if provider else "")
+
+    def _client(self, spec: ModelSpec) -> Client:
         provider = self._runtime.configs.provider(spec.provider)
         assert provider is not None, "checked"
-        url = spec.base_url or provider.base_url
+        url = self._address(spec)
         client = f"{spec.provider} {url}"
         if client not in self._clients:
             environment = self._runtime.environment
@@ -167,8 +192,7 @@ class Endpoints:
             self._clients[client] = _connect(provider)(
                 self._endpoint(url, key, settings=environment.settings(provider))
             )
-        model = self._clients[client].model(spec.name, info)
-        return model, url or spec.provider, CONNECTIONS
+        return self._clients[client]
 
     def _endpoint(
         self,
@@ -178,7 +202,7 @@ class Endpoints:
         is_local: bool = False,
         settings: Mapping[str, str] | None = None,
     ) -> Endpoint:
-        from infra.providers.wire import Endpoint
+        from infra.wire import Endpoint
 
         return Endpoint(
             url,
@@ -199,7 +223,7 @@ class Endpoints:
 
     def _connect_local(self, info: ModelInfo, server: LlamaServer) -> ChatModel:
         from infra.providers.local import grammar
-        from infra.providers.openai_chat import OpenAIClient
+        from infra.providers.openai_client import OpenAIClient
 
         endpoint = self._endpoint(server.base_url, server.api_key, is_local=True)
         # After a streamed reply llama.cpp closes the connection without notice.
@@ -220,19 +244,19 @@ def _connect(provider: ProviderInfo) -> Connect:
     """Return what opens a client. SDKs are imported here, when the first model needs them."""
     match provider.wire:
         case "openai":
-            from infra.providers.openai_chat import OpenAIClient
+            from infra.providers.openai_client import OpenAIClient
 
             return OpenAIClient
         case "azure":
-            from infra.providers.openai_chat import AzureClient
+            from infra.providers.openai_client import AzureClient
 
             return AzureClient
         case "gemini":
-            from infra.providers.gemini import GeminiClient
+            from infra.providers.gemini_client import GeminiClient
 
             return GeminiClient
         case "anthropic":
-            from infra.providers.anthropic_messages import AnthropicClient
+            from infra.providers.anthropic_client import AnthropicClient
 
             return AnthropicClient
         case str(name):

@@ -77,6 +77,8 @@ class ErrorKind(StrEnum):
     SETTING_REFUSED = "setting_refused"
     """The model takes no seed, say, or no temperature; the same call is made without it."""
     BAD_REQUEST = "bad_request"
+    UNANSWERED = "unanswered"
+    """A batch ended before it came to this request: it expired, or was cancelled."""
     CACHE_MISS = "cache_miss"
     """Only recorded replies were allowed, and this request has no recorded reply."""
     WORKER_LOST = "worker_lost"
@@ -93,6 +95,7 @@ RETRYABLE_KINDS = frozenset(
         ErrorKind.TIMEOUT,
         ErrorKind.BAD_BODY,
         ErrorKind.SETTING_REFUSED,
+        ErrorKind.UNANSWERED,
     }
 )
 

@@ -34,6 +34,17 @@ class Price:
     cache_write: float | None = None
     """Price of an input token that was written to the prompt cache; None: the full price."""
 
+    def in_batches(self, part: float, cached_part: float) -> Price:
+        """Return the price of the same tokens in a batch.
+
+        Args:
+            part: Of the price that is paid there, 0.5 for half of it.
+            cached_part: Likewise, of input that came from the prompt cache.
+        """
+        cached = self.input if self.cached_input is None else self.cached_input
+        write = self.input if self.cache_write is None else self.cache_write
+        return Price(self.input * part, self.output * part, cached * cached_part, write * part)
+
     def of(self, usage: TokenUsage) -> float:
         """Return the cost of `usage` in USD."""
         cached_price = self.input if self.cached_input is None else self.cached_input
@@ -74,6 +85,8 @@ class CallRow:
     """None when the price of the model is not known."""
     cached: bool = False
     """A kept reply: its tokens were used, but nothing was sent or paid."""
+    batched: bool = False
+    """Had in a batch, at its price."""
     prompt: tuple[str, ...] | None = None
     """The messages, where the user asked for them to be logged."""
     reply: str | None = None
@@ -92,6 +105,7 @@ class CallRow:
         latency: float = 0.0,
         failure: str = "",
         log_prompts: bool = False,
+        batch_price: Price | None = None,
     ) -> CallRow:
         """Return the row of an attempt, or of a hit if the reply came from the cache.
 
@@ -105,8 +119,11 @@ class CallRow:
             latency: Seconds.
             failure: The outcome of an attempt without a reply.
             log_prompts: Whether the row holds prompt and reply as well.
+            batch_price: Of the model in a batch, likewise.
         """
         cached = reply is not None and reply.cached
+        batched = reply is not None and reply.batched
+        price = batch_price if batched else price
         usage = TokenUsage() if reply is None else reply.usage
         return cls(
             started_at=started_at,
@@ -124,6 +141,7 @@ class CallRow:
             usage=usage,
             cost_usd=None if price is None else price.of(usage),
             cached=cached,
+            batched=batched,
             prompt=tuple(m.content for m in request.messages) if log_prompts else None,
             reply=("" if reply is None else reply.text) if log_prompts else None,
         )

@@ -4,7 +4,7 @@
 
 So the ledger has a row for every attempt that reached a provider, the cache replays exactly what a
 provider sent, and a re-ask is a request of its own. With hedging on, `Hedge` stands between `Retry`
-and `Gate`.
+and `Gate`. Where requests go in batches, `Batched` stands behind `Retry`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from infra.endpoints import Endpoints, ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError, ErrorKind
 from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import Attempt
+from infra.layers.batch import Batched
 from infra.layers.cache import Cache, Hits, Replay
 from infra.layers.gate import Connections, Gate, Urgency
 from infra.layers.hedge import Hedge
 from infra.layers.retry import Retry
 from infra.layers.structured import Structured
-from infra.ledger import Ledger
+from infra.ledger import CallRow, Ledger
 from infra.model_configs import LOCAL, OPENAI, ModelConfigs, ModelInfo, load_model_configs
 
 AUTO = "auto"
@@ -170,6 +171,8 @@ class ModelRegistry:
         self._owns_endpoints = endpoints is None
         self._endpoints = Endpoints(runtime) if endpoints is None else endpoints
         self._connections_of: dict[ModelSpec, Connections] = {}
+        self.batched: list[Batched] = []
+        """The models that are asked by batches."""
 
     def model(self, spec: ModelSpec) -> ChatModel:
         """Return the model for `spec`, built once.
@@ -197,6 +200,8 @@ class ModelRegistry:
 
     async def aclose(self) -> None:
         """Close the endpoints, unless they are those of others, too."""
+        for batched in self.batched:
+            await batched.aclose()
         if self._owns_endpoints:
             await self._endpoints.aclose()
         self._models.clear()
@@ -217,17 +222,59 @@ class ModelRegistry:
             model=f"{spec} {spec.base_url}",
             name=spec.name,
             price=info.price,
+            batch_price=runtime.configs.batch_price(spec.provider, spec.name),
             clock=runtime.clock,
         )
         if runtime.replay is not None:
             return structured(Replay(runtime.replay, hits))
-        live = self._live(spec, info)
+        live = self._live(spec, info, hits)
         if runtime.replies is None:
             return structured(live)
         return structured(Cache(live, runtime.replies, hits))
 
-    def _live(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
+    def _live(self, spec: ModelSpec, info: ModelInfo, hits: Hits) -> ChatModel:
         """Build the model behind its endpoint."""
+        model = self._in_batches(spec, info, hits) or self._at_once(spec, info)
+        runtime = self._runtime
+        return Retry(
+            model,
+            runtime.retry,
+            name=str(spec),
+            rng=runtime.rng,
+            monotonic=runtime.clock.monotonic,
+            on_wait=runtime.on_wait,
+            sleep=runtime.sleep,
+            notes=_notes(spec, runtime.environment, runtime.configs),
+        )
+
+    def _in_batches(self, spec: ModelSpec, info: ModelInfo, hits: Hits) -> ChatModel | None:
+        runtime = self._runtime
+        if runtime.batching is None:
+            return None
+        batched = Batched(
+            self._endpoints.open_batches(spec, info),
+            runtime.batching,
+            name=str(spec),
+            identity=f"{spec} {spec.base_url}".rstrip(),
+            key=hits.key,
+            row=partial(
+                CallRow.of,
+                provider=spec.provider,
+                model=spec.name,
+                price=info.price,
+                batch_price=runtime.configs.batch_price(spec.provider, spec.name),
+                log_prompts=runtime.log_prompts,
+            ),
+            book=runtime.ledger.add,
+            clock=runtime.clock,
+            policy=runtime.retry,
+            sleep=runtime.sleep,
+            may_send=runtime.may_send,
+        )
+        self.batched.append(batched)
+        return batched
+
+    def _at_once(self, spec: ModelSpec, info: ModelInfo) -> ChatModel:
         runtime = self._runtime
         provider, connections = self._endpoints.open(spec, info)
         self._connections_of[spec] = connections
@@ -244,16 +291,7 @@ class ModelRegistry:
         model = Gate(model, connections, runtime.clock.monotonic, may_send=runtime.may_send)
         if runtime.hedge_after is not None:
             model = Hedge(model, runtime.hedge_after, sleep=runtime.sleep)
-        return Retry(
-            model,
-            runtime.retry,
-            name=str(spec),
-            rng=runtime.rng,
-            monotonic=runtime.clock.monotonic,
-            on_wait=runtime.on_wait,
-            sleep=runtime.sleep,
-            notes=_notes(spec, runtime.environment, runtime.configs),
-        )
+        return model
 
 
 def _notes(

@@ -58,7 +58,7 @@ class ProviderInfo:
 
     wire: str | Callable[..., Any]
     """The name of a way to speak that is built in (`openai`, `azure`, `gemini`, `anthropic`); or a
-    function that takes an `infra.providers.wire.Endpoint` and returns a `Client`."""
+    function that takes an `infra.wire.Endpoint` and returns a `Client`."""
     base_url: str = ""
     """Its address; empty: the SDK knows it, or the user must say it."""
     default_model: str = ""
@@ -74,6 +74,9 @@ class ProviderInfo:
     """Names another default model."""
     variables: tuple[str, ...] = ()
     """Further variables that it reads; none holds a key."""
+    batch_price: tuple[float, float] | None = None
+    """Parts of the price that are paid in a batch: (of all tokens, of input from the prompt cache);
+    None: the endpoint takes no batches."""
     models: Mapping[str, ModelInfo] = field(default_factory=dict)
     """Name of a model, or the start of names and `*` -> info, beside those of the file."""
 
@@ -116,6 +119,13 @@ class ModelConfigs:
         starts = [k for k in models if k.endswith("*") and full.startswith(k[:-1])]
         return models[max(starts, key=len)] if starts else ModelInfo()
 
+    def batch_price(self, provider: str, name: str) -> Price | None:
+        """Return the price of a model in a batch; None when it is not known, or takes none."""
+        known, price = self.provider(provider), self.info(provider, name).price
+        if known is None or known.batch_price is None or price is None:
+            return None
+        return price.in_batches(*known.batch_price)
+
     def provider_of(self, name: str) -> str | None:
         """Return the provider that a bare model name belongs to; None if it is not recognised."""
         starts = [start for start in self.patterns if name.lower().startswith(start)]
@@ -155,8 +165,8 @@ def _provider_info(name: str, entry: dict[str, Any]) -> ProviderInfo:
         "model_variable": f"{name.upper()}_MODEL",
     }
     entry = usual | entry
-    lists = {key: tuple(entry.get(key, ())) for key in ("keys", "instead_of_key", "variables")}
-    return ProviderInfo(**(entry | lists))
+    lists = ("keys", "instead_of_key", "variables", "batch_price")
+    return ProviderInfo(**(entry | {key: tuple(entry[key]) for key in lists if key in entry}))
 
 
 def _model_info(entry: dict[str, Any]) -> ModelInfo:

@@ -125,6 +125,7 @@ class ReplyStore:
             model=content["model"],
             latency=content["latency"],
             cached=True,
+            batched=content.get("batched", False),
         )
 
     async def claim(self, key: str) -> ChatReply | None:
@@ -159,6 +160,8 @@ class ReplyStore:
             "model": reply.model,
             "latency": reply.latency,
         }
+        if reply.batched:
+            content["batched"] = True
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
 
     def put_error(self, key: str, error: ProviderError) -> None:
@@ -262,6 +265,7 @@ class Hits:
         name: The model that was asked for, for the row.
         price: Of the model, for the cost of a reply.
         clock: For the row.
+        batch_price: Likewise, of a reply that was had in a batch.
     """
 
     def __init__(
@@ -273,9 +277,12 @@ class Hits:
         name: str,
         price: Price | None,
         clock: Clock,
+        batch_price: Price | None = None,
     ) -> None:
         self._ledger = ledger
-        self._row = partial(CallRow.of, provider=provider, model=name, price=price)
+        self._row = partial(
+            CallRow.of, provider=provider, model=name, price=price, batch_price=batch_price
+        )
         self._model = model
         self._clock = clock
 

@@ -15,6 +15,7 @@ FATAL = frozenset({ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA})
 
 _FATAL_IN_A_ROW = 3
 _FORBIDDEN = 403
+_MOST_SETTINGS = 5  # that can be refused, one after the other
 _MOST_DOUBLINGS = 20  # of a pause, which reaches its cap long before
 
 OnWait = Callable[["Wait"], None]
@@ -121,7 +122,7 @@ class Retry:
             except ProviderError as error:
                 if not self._is_retryable(error):
                     raise
-                if error.kind is ErrorKind.SETTING_REFUSED:
+                if error.kind is ErrorKind.SETTING_REFUSED and number <= _MOST_SETTINGS:
                     number += 1
                     continue  # at once: the provider leaves the setting out from now on
                 is_outage = self._is_an_outage(error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,6 @@ from anthropic import AsyncAnthropic, AsyncStream
 
 from infra.chat import (
     ChatMessage,
-    ChatModel,
     ChatReply,
     ChatRequest,
     OnText,
@@ -38,11 +38,8 @@ from infra.providers.http_errors import (
     without_key,
 )
 from infra.providers.refused import Refused
-from infra.providers.wire import Endpoint
 
 _PATH = "/v1/messages"
-_CONNECT_TIMEOUT = 10.0  # seconds
-_MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
 _MOST_MARKS = 4  # of one request, by the API's reference
 _KEEP = {"type": "ephemeral"}  # for 5 minutes, anew with each use
 _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded"})
@@ -50,39 +47,6 @@ _STOP = frozenset({"end_turn", "stop_sequence", "tool_use"})
 _EAGERLY = "eager_input_streaming"
 _FIRST_ERROR = 400  # HTTP status
 _OVERLOADED = "overloaded_error"
-
-
-class AnthropicClient:
-    """The connection to Anthropic's API, or one that speaks like it; see `Client`.
-
-    Args:
-        endpoint: Its address and key.
-    """
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        limits = httpx2.Limits(
-            max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS
-        )
-        timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
-        # What is not closed at the end is sent by httpx2, which may be left open.
-        many = endpoint.many_at_once
-        self._client = AsyncAnthropic(
-            api_key=endpoint.api_key,
-            base_url=endpoint.base_url,
-            max_retries=0,
-            timeout=timeout,
-            http_client=anthropic.DefaultAioHttpClient(timeout=timeout, limits=limits)
-            if many
-            else None,
-        )
-
-    def model(self, name: str, info: ModelInfo) -> ChatModel:
-        """Return a model."""
-        return AnthropicChat(self._client, name, info)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._client.close()
 
 
 class AnthropicChat:
@@ -106,13 +70,29 @@ class AnthropicChat:
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; streams when `on_text` is given."""
         body = self.body(request)
-        try:
+        with self.errors(body):
             if on_text is None:
                 response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
                 return self.reply(json.loads(response.content))
             return await self._stream(body, on_text)
+
+    @contextmanager
+    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
+        """Turn what the SDK raises within the context into `ProviderError`.
+
+        Args:
+            body: What was sent; None: no request for a reply.
+        """
+        try:
+            yield
         except anthropic.APIStatusError as error:
-            raise self._status_error(error, body) from None
+            raise self.failure(
+                error.status_code,
+                error.type or "",
+                error.api_message or error.message,
+                body,
+                retry_after=retry_after_seconds(error.response.headers),
+            ) from None
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, anthropic.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
@@ -120,8 +100,13 @@ class AnthropicChat:
             message = f"{self._host} sent a body that is not a message ({type(error).__name__})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
-    def body(self, request: ChatRequest) -> dict[str, object]:
-        """Return a request as the API takes it."""
+    def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
+        """Return a request as the API takes it.
+
+        Args:
+            request: What is asked.
+            whole: With what the model has refused, too: an earlier batch may have sent it.
+        """
         info = self._info
         system, turns = _marked(request.messages)
         body: dict[str, object] = {
@@ -131,7 +116,7 @@ class AnthropicChat:
         }
         if system:
             body["system"] = system
-        if info.takes_temperature and "temperature" not in self._refused:
+        if info.takes_temperature and (whole or "temperature" not in self._refused):
             body["temperature"] = request.temperature
         if request.schema is None:
             return body
@@ -204,23 +189,41 @@ class AnthropicChat:
             return body
         return body | {"tools": [{**tool, _EAGERLY: True} for tool in tools]}
 
-    def _status_error(
-        self, error: anthropic.APIStatusError, body: Mapping[str, object]
+    def failure(
+        self,
+        status: int,
+        kind: str,
+        message: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        retry_after: float | None = None,
     ) -> ProviderError:
-        said = without_key(error.api_message or error.message, self._client.api_key or "")
-        if error.status_code < _FIRST_ERROR:  # an error event inside a stream
-            message = f"{self._host} broke the stream off: {one_line(said)}"
-            kind = ErrorKind.OVERLOADED if error.type == _OVERLOADED else ErrorKind.SERVER
-            return ProviderError(message, kind=kind)
+        """Return what an error of the endpoint means.
+
+        Args:
+            status: HTTP status; below 400 for an error inside a stream.
+            kind: The endpoint's name for it, such as `overloaded_error`.
+            message: The endpoint's words.
+            body: What was sent; None: no request for a reply.
+            retry_after: Seconds that the endpoint asked to wait.
+
+        Raises:
+            ProviderError: `setting_refused`, see `Refused`.
+        """
+        said = without_key(message, self._client.api_key or "")
+        if status < _FIRST_ERROR:
+            what = ErrorKind.OVERLOADED if kind == _OVERLOADED else ErrorKind.SERVER
+            return ProviderError(f"{self._host} broke the stream off: {one_line(said)}", kind=what)
+        body = body or {}
         sent = [name for name in ("temperature",) if name in body]
         sent += [_EAGERLY] if "tools" in body else []
-        self._refused.raise_for(sent, self._host, error.status_code, said)
+        self._refused.raise_for(sent, self._host, status, said)
         return status_error(
             self._host,
-            error.status_code,
+            status,
             said,
-            code=error.type or "",
-            retry_after=retry_after_seconds(error.response.headers),
+            code=kind,
+            retry_after=retry_after,
             asked_with_schema="tools" in body or "output_config" in body,
         )
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 
-import google.auth
-import google.auth.exceptions
 import httpx2
-from google import genai
-from google.genai import errors, types
+from google.auth.exceptions import GoogleAuthError
+from google.genai import types
+from google.genai.errors import APIError
 from google.genai.models import AsyncModels
 
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.errors import ConfigError, ErrorKind, ProviderError
+from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
@@ -25,83 +24,12 @@ from infra.providers.http_errors import (
     without_key,
 )
 from infra.providers.refused import Refused
-from infra.providers.wire import Endpoint
-
-USE_VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
-"""The variable that chooses Vertex AI, as the SDK names it."""
 
 _HOST = "Gemini"
-_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _REFUSABLE = ("temperature", "seed")
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
-_MAX_CONNECTIONS = 1_000
-
-
-class GeminiClient:
-    """The connection to Gemini; see `Client`.
-
-    With GOOGLE_GENAI_USE_VERTEXAI it goes by Vertex AI: to the project and region of
-    GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION with the credentials that Google's libraries find
-    (https://cloud.google.com/docs/authentication/application-default-credentials), or by a key
-    where no project is named.
-
-    Args:
-        endpoint: Its address and key.
-    """
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        # With clients passed in, the SDK does not use aiohttp, which it takes wherever it is
-        # installed and which silently sends a call again after a lost connection.
-        self._http = httpx2.AsyncClient(
-            limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS), follow_redirects=True
-        )
-        self._unused_http = httpx2.Client()
-        self._api_key = endpoint.api_key
-        self._client = genai.Client(
-            **_account(endpoint),
-            http_options=types.HttpOptions(
-                base_url=endpoint.base_url or None,
-                timeout=int(endpoint.attempt_timeout * 1000),
-                retry_options=types.HttpRetryOptions(attempts=1),
-                httpx_client=self._unused_http,
-                httpx_async_client=self._http,
-            ),
-        )
-
-    def model(self, name: str, info: ModelInfo) -> ChatModel:
-        """Return a model."""
-        return GeminiChat(self._client.aio.models, self._api_key, name, info)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._client.aio.aclose()
-        self._client.close()
-        await self._http.aclose()
-        self._unused_http.close()
-
-
-def _account(endpoint: Endpoint) -> dict[str, Any]:
-    """Return who calls, as the SDK's client takes it."""
-    settings = endpoint.settings
-    if settings.get(USE_VERTEX, "").lower() not in ("1", "true"):
-        return {"vertexai": False, "api_key": endpoint.api_key}
-    project = settings.get("GOOGLE_CLOUD_PROJECT")
-    if project is None:
-        return {"vertexai": True, "api_key": endpoint.api_key}
-    try:
-        credentials, _ = google.auth.default(scopes=[_SCOPE])
-    except google.auth.exceptions.GoogleAuthError as error:
-        said = one_line(str(error)).rstrip(". ")
-        raise ConfigError(
-            f"Vertex AI needs credentials, and Google's libraries find none ({said}); name their "
-            "file by GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`"
-        ) from error
-    location = settings.get("GOOGLE_CLOUD_LOCATION", "global")
-    return {
-        "vertexai": True, "project": project, "location": location, "credentials": credentials
-    }  # fmt: skip
 
 
 class GeminiChat:
@@ -123,33 +51,31 @@ class GeminiChat:
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; streams when `on_text` is given."""
-        contents = [
-            types.Content(
-                role="model" if message.role == "assistant" else "user",
-                parts=[types.Part(text=message.content)],
-            )
-            for message in request.messages
-            if message.role != "system"
-        ]
-        config, models = self._config(request), self._models
-        try:
+        contents, config = self.asked(request)
+        models = self._models
+        with self.errors(config):
             if on_text is None:
                 reply = await models.generate_content(
                     model=self._model, contents=contents, config=config
                 )
-                return self._reply(reply, _text_of(reply))
+                return self.reply(reply)
             stream = await models.generate_content_stream(
                 model=self._model, contents=contents, config=config
             )
             return await self._read_stream(stream, on_text)
-        except errors.APIError as error:
-            said = without_key(error.message or "", self._api_key)
-            sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
-            self._refused.raise_for(sent, _HOST, error.code, said)
-            raise _provider_error(
-                error, said, asked_with_schema=request.schema is not None
-            ) from None
-        except google.auth.exceptions.GoogleAuthError as error:
+
+    @contextmanager
+    def errors(self, config: types.GenerateContentConfig | None = None) -> Iterator[None]:
+        """Turn what the SDK raises within the context into `ProviderError`.
+
+        Args:
+            config: What was sent; None: no request for a reply.
+        """
+        try:
+            yield
+        except APIError as error:
+            raise self.failure(error, config) from None
+        except GoogleAuthError as error:
             said = without_key(one_line(str(error)), self._api_key)
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
             raise ProviderError(f"Google's credentials: {said}", kind=kind) from None
@@ -165,22 +91,56 @@ class GeminiChat:
             message = f"Gemini sent a body that is not a reply ({type(error).__name__})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
-    def _config(self, request: ChatRequest) -> types.GenerateContentConfig:
+    def failure(
+        self, error: APIError, config: types.GenerateContentConfig | None = None
+    ) -> ProviderError:
+        """Return what an error of the endpoint means; see `errors`.
+
+        Raises:
+            ProviderError: `setting_refused`, see `Refused`.
+        """
+        said = without_key(error.message or "", self._api_key)
+        if config is not None:
+            sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
+            self._refused.raise_for(sent, _HOST, error.code, said)
+        with_schema = config is not None and config.response_json_schema is not None
+        return _provider_error(error, said, asked_with_schema=with_schema)
+
+    def asked(
+        self, request: ChatRequest, *, whole: bool = False
+    ) -> tuple[list[types.Content], types.GenerateContentConfig]:
+        """Return a request as the SDK takes it: (turns, settings).
+
+        Args:
+            request: What is asked.
+            whole: With what the model has refused, too: an earlier batch may have sent it.
+        """
+        contents = [
+            types.Content(
+                role="model" if message.role == "assistant" else "user",
+                parts=[types.Part(text=message.content)],
+            )
+            for message in request.messages
+            if message.role != "system"
+        ]
+        return contents, self._config(request, Refused() if whole else self._refused)
+
+    def _config(self, request: ChatRequest, refused: Refused) -> types.GenerateContentConfig:
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
         schema = request.schema
         return types.GenerateContentConfig(
             system_instruction=system or None,
-            temperature=request.temperature if self._takes("temperature") else None,
+            temperature=request.temperature if self._takes("temperature", refused) else None,
             max_output_tokens=min(request.max_tokens + self._info.reasoning_headroom, _MAX_OUTPUT),
-            seed=request.seed if self._takes("seed") else None,
+            seed=request.seed if self._takes("seed", refused) else None,
             response_mime_type="application/json" if schema else None,
             # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
             automatic_continuation=False,  # it would send, and bill, calls that are not booked
         )
 
-    def _takes(self, setting: str) -> bool:
-        return setting not in self._refused and bool(getattr(self._info, f"takes_{setting}"))
+    def _takes(self, setting: str, refused: Refused) -> bool:
+        return setting not in refused and bool(getattr(self._info, f"takes_{setting}"))
 
     async def _read_stream(
         self, stream: AsyncIterator[types.GenerateContentResponse], on_text: OnText
@@ -194,10 +154,19 @@ class GeminiChat:
             last = chunk
         if last is None:
             raise ValueError("an empty stream")
-        return self._reply(last, "".join(texts))
+        return self.reply(last, "".join(texts))
 
-    def _reply(self, last: types.GenerateContentResponse, text: str) -> ChatReply:
-        """Return the reply, from its text and the chunk (or the body) that ends it."""
+    def reply(self, last: types.GenerateContentResponse, text: str | None = None) -> ChatReply:
+        """Return a reply.
+
+        Args:
+            last: The body, or the chunk that ends it.
+            text: Of all chunks; None: that of the body.
+
+        Raises:
+            ValueError: It is none.
+        """
+        text = _text_of(last) if text is None else text
         return ChatReply(
             text=well_formed(text),
             usage=_usage(last.usage_metadata),
@@ -240,7 +209,7 @@ def _usage(usage: types.GenerateContentResponseUsageMetadata | None) -> TokenUsa
     )
 
 
-def _provider_error(error: errors.APIError, said: str, *, asked_with_schema: bool) -> ProviderError:
+def _provider_error(error: APIError, said: str, *, asked_with_schema: bool) -> ProviderError:
     body = error.details if isinstance(error.details, dict) else {}
     inner = body.get("error")
     details = inner.get("details") if isinstance(inner, dict) else None

@@ -149,7 +149,10 @@ def _is_unreachable(error: Exception) -> bool:
     if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return False
     # The aiohttp transport raises this also for a connection that was made and then lost.
-    return getattr(raised.__cause__, "errno", None) not in _LOST
+    inner = raised.__cause__
+    if type(inner).__module__.startswith("aiohttp") and not hasattr(inner, "os_error"):
+        return False
+    return getattr(inner, "errno", None) not in _LOST
 
 
 def _why_unreachable(error: Exception) -> str:

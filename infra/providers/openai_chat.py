@@ -8,17 +8,17 @@ look at every connection for every request as that of httpcore2 does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import openai
-from openai import AsyncAzureOpenAI, AsyncOpenAI, AsyncStream
+from openai import AsyncOpenAI, AsyncStream
 from pydantic import BaseModel
 
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.errors import ConfigError, ErrorKind, ProviderError
+from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
@@ -31,18 +31,13 @@ from infra.providers.http_errors import (
     without_key,
 )
 from infra.providers.refused import Refused
-from infra.providers.wire import Endpoint
 
 _PATH = "/chat/completions"
-_CONNECT_TIMEOUT = 10.0  # seconds
-_KEEP_ALIVE = 4.0  # seconds; vLLM and other servers on uvicorn hang up after 5
-_MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
-_OPENAI = "https://api.openai.com/"
-_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The two names for the limit of a reply; a model that refuses one takes the other."""
 _STREAM_OPTIONS = "stream_options"
-_AZURE_VERSION = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
+_OF_SCHEMA = ("response_format", "grammar")
+"""Body fields of which one asks for a schema."""
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
 """Returns the body fields that ask an endpoint for a schema."""
@@ -60,84 +55,6 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
             },
         }
     }
-
-
-class OpenAIClient:
-    """The connection to one OpenAI-compatible endpoint; see `Client`.
-
-    Args:
-        endpoint: Its address and key.
-        keep_alive: Seconds for which an idle connection may be used again.
-    """
-
-    def __init__(self, endpoint: Endpoint, *, keep_alive: float = _KEEP_ALIVE) -> None:
-        self._client = self._connect(endpoint, keep_alive)
-
-    def model(
-        self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
-    ) -> ChatModel:
-        """Return a model of the endpoint, and how it is asked for a schema."""
-        return OpenAIChat(self._client, name, info, schema_fields=schema_fields)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._client.close()
-
-    def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
-        is_openai = endpoint.base_url.startswith(_OPENAI)
-        return AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key,
-            default_headers=None if is_openai else _without_account(),
-            **_sending(endpoint, keep_alive),
-        )
-
-
-class AzureClient(OpenAIClient):
-    """The connection to a resource of Azure OpenAI, whose models are named by their deployment.
-
-    With an API version the deployment stands in the address, as Azure's dated API has it; without
-    one the resource is spoken to by its versionless API, `/openai/v1`.
-    """
-
-    def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
-        resource = endpoint.base_url.rstrip("/").removesuffix("/openai/v1")
-        if not resource:
-            raise ConfigError(
-                "azure has no address: put AZURE_OPENAI_ENDPOINT=https://NAME.openai.azure.com "
-                "into .env or the environment"
-            )
-        named = (endpoint.settings.get(variable, "") for variable in _AZURE_VERSION)
-        version = next(filter(None, named), "")
-        if not version:
-            return super()._connect(replace(endpoint, base_url=f"{resource}/openai/v1"), keep_alive)
-        return AsyncAzureOpenAI(
-            azure_endpoint=resource,
-            api_version=version,
-            api_key=endpoint.api_key,
-            default_headers=_without_account(),
-            **_sending(endpoint, keep_alive),
-        )
-
-
-def _without_account() -> Any:
-    # The SDK reads these from the environment and would send them to endpoints other than OpenAI.
-    # (`omit` works as a value here, although the SDK's type says str.)
-    return dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)
-
-
-def _sending(endpoint: Endpoint, keep_alive: float) -> dict[str, Any]:
-    """Return how an SDK's client sends: no retries of its own, and by aiohttp where many do."""
-    limits = httpx2.Limits(
-        max_connections=_MAX_CONNECTIONS,
-        max_keepalive_connections=_MAX_CONNECTIONS,
-        keepalive_expiry=keep_alive,
-    )
-    timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
-    # What is not closed at the end is sent by httpx2, which may be left open.
-    many = endpoint.many_at_once
-    client = openai.DefaultAioHttpClient(timeout=timeout, limits=limits) if many else None
-    return {"max_retries": 0, "timeout": timeout, "http_client": client}
 
 
 class OpenAIChat:
@@ -169,13 +86,33 @@ class OpenAIChat:
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; streams when `on_text` is given."""
-        body = self._body(request)
+        body = self.body(request)
         try:
-            if on_text is None:
-                return await self._complete(body)
-            return await self._stream(body, on_text)
+            with self.errors(body):
+                if on_text is None:
+                    response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
+                    return self.reply(json.loads(response.content))
+                return await self._stream(body, on_text)
+        except _WithheldError:
+            return self._refusal()
+
+    @contextmanager
+    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
+        """Turn what the SDK raises within the context into `ProviderError`.
+
+        Args:
+            body: What was sent; None: no request for a reply.
+        """
+        try:
+            yield
         except openai.APIStatusError as error:
-            return self._refusal_or_raise(error, body, asked_with_schema=request.schema is not None)
+            raise self._failure(
+                error.status_code,
+                error.body,
+                body,
+                message=error.message,
+                retry_after=retry_after_seconds(error.response.headers),
+            ) from None
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, openai.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
@@ -187,11 +124,17 @@ class OpenAIChat:
             message = f"{self._host} sent a body that is not a chat completion ({kind})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
-    def _body(self, request: ChatRequest) -> dict[str, object]:
-        info = self._info
+    def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
+        """Return a request as the endpoint takes it.
+
+        Args:
+            request: What is asked.
+            whole: With what the model has refused, too: an earlier batch may have sent it.
+        """
+        info, refused = self._info, Refused() if whole else self._refused
         limit: str = info.max_tokens_field
         settings: dict[str, object] = {
-            _LIMITS[limit] if limit in self._refused else limit: (
+            _LIMITS[limit] if limit in refused else limit: (
                 request.max_tokens + info.reasoning_headroom
             )
         }
@@ -202,15 +145,18 @@ class OpenAIChat:
         body: dict[str, object] = {
             "model": self._model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            **{name: value for name, value in settings.items() if name not in self._refused},
+            **{name: value for name, value in settings.items() if name not in refused},
         }
         if request.schema is not None:
             body.update(self._schema_fields(request.schema))
         return body
 
-    async def _complete(self, body: dict[str, object]) -> ChatReply:
-        response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
-        raw: dict[str, Any] = json.loads(response.content)
+    def reply(self, raw: Mapping[str, Any]) -> ChatReply:
+        """Return a chat completion as a reply.
+
+        Raises:
+            ValueError: It is none; so do the other errors of `OTHER_SHAPES`.
+        """
         # No choice at all is an empty reply, booked since its tokens were used.
         choices: list[Any] = raw["choices"]
         choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
@@ -259,28 +205,57 @@ class OpenAIChat:
             model=model,
         )
 
-    def _refusal_or_raise(
-        self, error: openai.APIStatusError, body: Mapping[str, object], *, asked_with_schema: bool
-    ) -> ChatReply:
-        details = error.body if isinstance(error.body, dict) else {}
+    def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
+        """Return the refusal that an error of the endpoint is; see `errors`.
+
+        Args:
+            status: HTTP status.
+            error: The endpoint's own account of it.
+            body: What was sent.
+
+        Raises:
+            ProviderError: It is none.
+        """
+        try:
+            raise self._failure(status, error, body)
+        except _WithheldError:
+            return self._refusal()
+
+    def _refusal(self) -> ChatReply:
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+    def _failure(
+        self,
+        status: int,
+        error: object,
+        body: Mapping[str, object] | None = None,
+        *,
+        message: str = "",
+        retry_after: float | None = None,
+    ) -> Exception:
+        details = error if isinstance(error, dict) else {}
         code = f"{details.get('code') or ''} {details.get('type') or ''}"
-        message = details.get("message")
         if "content_filter" in code or "content_policy" in code:
-            return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
-        said = without_key(
-            message if isinstance(message, str) else error.message, self._client.api_key
-        )
+            return _WithheldError()
+        own = details.get("message")
+        said = without_key(own if isinstance(own, str) else message, self._client.api_key)
+        body = body or {}
         refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, *_LIMITS)
         sent = [name for name in refusable if name in body]
-        self._refused.raise_for(sent, self._host, error.status_code, said)
-        raise status_error(
+        self._refused.raise_for(sent, self._host, status, said)
+        with_schema = not body.keys().isdisjoint(_OF_SCHEMA)
+        return status_error(
             self._host,
-            error.status_code,
+            status,
             said,
             code=code,
-            retry_after=retry_after_seconds(error.response.headers),
-            asked_with_schema=asked_with_schema,
-        ) from None
+            retry_after=retry_after,
+            asked_with_schema=with_schema,
+        )
+
+
+class _WithheldError(Exception):
+    """The endpoint's filter withheld the reply."""
 
 
 def _usage(usage: Any) -> TokenUsage:

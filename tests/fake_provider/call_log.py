@@ -30,6 +30,7 @@ class ServedCall(SeenRequest):
         usage: What the reply says that it used; nothing if it says nothing.
         started: When it arrived, monotonic seconds.
         ended: When it was answered, monotonic seconds (for a hang: when it was left hanging).
+        batch: The batch that it came in; empty for a request of its own.
     """
 
     status: int
@@ -38,6 +39,7 @@ class ServedCall(SeenRequest):
     usage: Usage
     started: float
     ended: float
+    batch: str = ""
 
     @property
     def billed(self) -> bool:

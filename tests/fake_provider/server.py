@@ -7,13 +7,16 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Self
 
 from aiohttp import web
 
 from tests.fake_provider.anthropic_api import AnthropicApi
-from tests.fake_provider.call_log import BAD_REQUEST, SCRIPT_ERROR, CallLog, ServedCall
+from tests.fake_provider.batch_routes import BatchRoutes
+from tests.fake_provider.batches import Batches, SeenBatch
+from tests.fake_provider.call_log import BAD_REQUEST, OK, SCRIPT_ERROR, CallLog, ServedCall
 from tests.fake_provider.chat_api import ChatApi, SeenRequest, Usage
 from tests.fake_provider.delivery import Exchange, json_response
 from tests.fake_provider.gemini_api import GeminiApi
@@ -32,6 +35,7 @@ class FakeProvider(FakeModel):
 
     Attributes:
         latency: Seconds before the first byte of a reply.
+        batches: Requests that came in batches, and what a test lets happen to them.
         errors: What rules, predicates and policies raised; leaving the `with` block raises the
             first of them.
 
@@ -48,6 +52,7 @@ class FakeProvider(FakeModel):
         self.errors: list[Exception] = []
         self._log = CallLog(keep=keep_calls)
         self._holds: list[Hold] = []
+        self.batches = Batches(self._answer_line)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -195,6 +200,7 @@ class FakeProvider(FakeModel):
 
         openai, gemini = serving(OpenAIApi()), serving(GeminiApi())
         return [
+            *BatchRoutes(self.batches).routes(),
             web.post("/v1/chat/completions", openai),
             web.post("/v1/messages", serving(AnthropicApi())),
             web.post("/{version}/models/{call}", gemini),
@@ -233,6 +239,35 @@ class FakeProvider(FakeModel):
             raise
         finally:
             exchange.leave()
+
+    def _answer_line(
+        self, batch: SeenBatch, key: str, body: Mapping[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        """Answer a line of a batch: (status, body)."""
+        apis: Mapping[str, ChatApi] = {
+            "openai": OpenAIApi(), "gemini": GeminiApi(), "anthropic": AnthropicApi(),
+        }  # fmt: skip
+        api = apis[batch.api]
+        call = f"{batch.model}:generateContent" if batch.model else ""
+        started = time.monotonic()
+        request = api.read(self._log.arrive(), call, body)
+        self._log.leave()
+        fault = self.fault_for(request)
+        error = api.error(fault, self.faults, request) if fault else None
+        answer = self.answer(request, fault, api.refusal_text)
+        asked = {f.name: getattr(request, f.name) for f in fields(request)}
+        call_of_line = ServedCall(
+            **asked,
+            status=error.status if error else 200,
+            outcome=str(fault or OK),
+            reply="" if error else answer.text,
+            usage=Usage() if error else answer.usage,
+            started=started,
+            ended=time.monotonic(),
+            batch=batch.id,
+        )
+        self._log.add(call_of_line.outcome, call_of_line)
+        return (error.status, error.body) if error else (200, api.reply(request, answer))
 
     async def _answer(self, exchange: Exchange) -> web.StreamResponse:
         request, api = exchange.request, exchange.api

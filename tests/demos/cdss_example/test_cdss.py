@@ -12,7 +12,6 @@ from demos.cdss_example.config import USUAL, Limits
 from demos.cdss_example.events import CaseEnded, NodeEnded, Recommended, Said, Summarised
 from exaid_core import ExaidConfig
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
-from infra.config import Provider
 from infra.endpoints import ModelSpec
 from infra.errors import ConfigError, EndpointDown, ProviderError, StructuredOutputError
 from infra.ledger import CallRow
@@ -439,7 +438,7 @@ def test_wrong_settings() -> None:
 
 
 def test_a_key_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAS_LLM_PROVIDER", Provider.OPENAI)
+    monkeypatch.setenv("MAS_LLM_PROVIDER", "openai")
     with pytest.raises(ConfigError, match="no key for openai"):
         CDSS()
 

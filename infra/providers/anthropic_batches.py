@@ -1,0 +1,118 @@
+"""Anthropic's message batches: requests in one body, replies as lines within a day.
+
+https://platform.claude.com/docs/en/build-with-claude/batch-processing
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx2
+from anthropic import AsyncAnthropic
+
+from infra.chat import ChatReply, ChatRequest
+from infra.clock import ms_of
+from infra.errors import ErrorKind, ProviderError
+from infra.providers.anthropic_messages import AnthropicChat
+from infra.wire import BatchState, Line
+
+_PATH = "/v1/messages/batches"
+_ENDED = "ended"
+_SOME = 100  # batches that are looked through for one of ours
+_SKEW = 60.0  # seconds by which the clocks may differ
+_STATUS = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "overloaded_error": 529,
+}
+"""The API's name for an error -> HTTP status, which a line does not tell."""
+_BAD_REQUEST = 400
+
+
+class AnthropicBatches:
+    """The batches of one model; see `BatchApi`.
+
+    Args:
+        client: Of the endpoint, with SDK retries off.
+        chat: The model, which knows how it is asked.
+    """
+
+    most_bytes = 100_000_000
+    """The API takes 256 MB, of which the bodies around the prompts are a part."""
+
+    def __init__(self, client: AsyncAnthropic, chat: AnthropicChat) -> None:
+        self._client = client
+        self._chat = chat
+
+    async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
+        """See `BatchApi`; the API keeps no tag."""
+        lines = [
+            {"custom_id": key, "params": self._chat.body(request)}
+            for key, request in requests.items()
+        ]
+        return str((await self._post(_PATH, {"requests": lines}))["id"])
+
+    async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
+        """See `BatchApi`: by time and number of requests; whose they are, the lines say."""
+        found = await self._get(f"{_PATH}?limit={_SOME}")
+        with self._chat.errors():
+            return tuple(
+                batch["id"]
+                for batch in found["data"]
+                if sum(batch["request_counts"].values()) == requests
+                and ms_of(batch["created_at"]) / 1000 >= since - _SKEW
+            )
+
+    async def state(self, batch: str) -> BatchState:
+        """See `BatchApi`."""
+        found = await self._get(f"{_PATH}/{batch}")
+        with self._chat.errors():
+            status, counts = found["processing_status"], found["request_counts"]
+            # The API counts only when all have been dealt with.
+            answered = None if status != _ENDED else sum(counts.values()) - counts["processing"]
+            return BatchState(status == _ENDED, status, answered)
+
+    async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
+        """See `BatchApi`."""
+        with self._chat.errors():
+            path = f"{_PATH}/{batch}/results"
+            content = await self._client.get(path, cast_to=httpx2.Response)
+            read = [json.loads(line) for line in content.text.split("\n") if line.strip()]
+            return {line["custom_id"]: line for line in read}
+
+    async def cancel(self, batch: str) -> None:
+        """See `BatchApi`."""
+        await self._post(f"{_PATH}/{batch}/cancel", {})
+
+    def read(self, line: Line, request: ChatRequest) -> ChatReply:
+        """See `BatchApi`."""
+        content: Any = line
+        with self._chat.errors():
+            result = content["result"]
+            match result["type"]:
+                case "succeeded":
+                    return self._chat.reply(result["message"])
+                case "errored":
+                    error = result["error"].get("error") or result["error"]
+                    kind, said = error["type"], error["message"]
+                    status = _STATUS.get(kind, _BAD_REQUEST)
+                    raise self._chat.failure(
+                        status, kind, said, self._chat.body(request, whole=True)
+                    )
+        raise ProviderError(f"the batch ended: {result['type']}", kind=ErrorKind.UNANSWERED)
+
+    async def _post(self, path: str, body: object) -> dict[str, Any]:
+        with self._chat.errors():
+            response = await self._client.post(path, body=body, cast_to=httpx2.Response)
+            return dict(json.loads(response.content))
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        with self._chat.errors():
+            response = await self._client.get(path, cast_to=httpx2.Response)
+            return dict(json.loads(response.content))

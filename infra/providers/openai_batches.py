@@ -1,0 +1,132 @@
+"""OpenAI's batches: a file of requests goes up, a file of replies comes down within a day.
+
+https://platform.openai.com/docs/guides/batch
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import httpx2
+from openai import AsyncOpenAI
+
+from infra.chat import ChatReply, ChatRequest
+from infra.errors import ErrorKind, ProviderError
+from infra.providers.http_errors import one_line
+from infra.providers.openai_chat import OpenAIChat
+from infra.wire import BatchState, Line
+
+_URL: Literal["/v1/chat/completions"] = "/v1/chat/completions"
+_ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+_TAG = "mdagents"
+_FULL = "token_limit_exceeded"
+"""Code of a batch that is refused since too many tokens are in others already."""
+_SOME = 100  # batches that are looked through for one of ours
+_NOT_FOUND = (404, 405)
+_NEVER_TRIED = frozenset({"batch_expired", "batch_cancelled"})
+
+
+class OpenAIBatches:
+    """The batches of one model; see `BatchApi`.
+
+    Args:
+        client: Of the endpoint, with SDK retries off.
+        chat: The model, which knows how it is asked.
+    """
+
+    most_bytes = 100_000_000
+    """The API takes 200 MB, of which the bodies around the prompts are a part."""
+
+    def __init__(self, client: AsyncOpenAI, chat: OpenAIChat) -> None:
+        self._client = client
+        self._chat = chat
+
+    async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
+        """See `BatchApi`."""
+        lines = (
+            {"custom_id": key, "method": "POST", "url": _URL, "body": self._chat.body(request)}
+            for key, request in requests.items()
+        )
+        content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+        with self._errors():
+            file = await self._client.files.create(file=(f"{tag}.jsonl", content), purpose="batch")
+            batch = await self._client.batches.create(
+                input_file_id=file.id,
+                endpoint=_URL,
+                completion_window="24h",
+                metadata={_TAG: tag},
+            )
+        return batch.id
+
+    async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
+        """See `BatchApi`; the batch carries the tag."""
+        with self._errors():
+            page = await self._client.batches.list(limit=_SOME)
+        return tuple(one.id for one in page.data if (one.metadata or {}).get(_TAG) == tag)
+
+    async def state(self, batch: str) -> BatchState:
+        """See `BatchApi`."""
+        with self._errors():
+            found = await self._client.batches.retrieve(batch)
+        if found.status == "failed":
+            problems = (found.errors.data if found.errors else None) or []
+            said = one_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
+            full = any(one.code == _FULL for one in problems)
+            problem = ProviderError(
+                f"the batch was refused: {said or 'no reason given'}",
+                kind=ErrorKind.RATE_LIMIT if full else ErrorKind.BAD_REQUEST,
+            )
+            return BatchState(has_ended=True, said=found.status, problem=problem)
+        counts = found.request_counts
+        answered = counts.completed + counts.failed if counts else None
+        return BatchState(found.status in _ENDED, found.status, answered)
+
+    async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
+        """See `BatchApi`."""
+        with self._errors():
+            found = await self._client.batches.retrieve(batch)
+            lines: dict[str, Line] = {}
+            for file in (found.output_file_id, found.error_file_id):
+                if file:
+                    path = f"/files/{file}/content"
+                    content = await self._client.get(path, cast_to=httpx2.Response)
+                    read = [json.loads(line) for line in content.text.split("\n") if line.strip()]
+                    lines |= {line["custom_id"]: line for line in read}
+        return lines
+
+    async def cancel(self, batch: str) -> None:
+        """See `BatchApi`."""
+        with self._errors():
+            await self._client.batches.cancel(batch)
+
+    def read(self, line: Line, request: ChatRequest) -> ChatReply:
+        """See `BatchApi`."""
+        content: Any = line
+        failed = content.get("error") or {}
+        if failed.get("code") in _NEVER_TRIED:
+            said = one_line(str(failed.get("message") or failed["code"]))
+            raise ProviderError(said, kind=ErrorKind.UNANSWERED)
+        with self._chat.errors():
+            response = content["response"]
+            status, body = response["status_code"], response["body"]
+            if status == httpx2.codes.OK:
+                return self._chat.reply(body)
+        error = body.get("error", body) if isinstance(body, dict) else {}
+        return self._chat.refusal_or_raise(status, error, self._chat.body(request, whole=True))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with self._chat.errors():
+                yield
+        except ProviderError as error:
+            if error.status not in _NOT_FOUND:
+                raise
+            raise ProviderError(
+                f"{error}: it takes no batches; leave --batch out",
+                kind=ErrorKind.MODEL_NOT_FOUND,
+                status=error.status,
+            ) from None

@@ -1,0 +1,106 @@
+"""The connection to an OpenAI-compatible endpoint, or to Azure OpenAI."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import openai
+from openai import AsyncAzureOpenAI, AsyncOpenAI
+
+from infra.chat import ChatModel
+from infra.errors import ConfigError
+from infra.model_configs import ModelInfo
+from infra.providers.openai_batches import OpenAIBatches
+from infra.providers.openai_chat import OpenAIChat, SchemaFields, response_format
+from infra.wire import BatchApi, Endpoint
+
+_CONNECT_TIMEOUT = 10.0  # seconds
+_KEEP_ALIVE = 4.0  # seconds; vLLM and other servers on uvicorn hang up after 5
+_MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
+_OPENAI = "https://api.openai.com/"
+_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
+_AZURE_VERSION = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
+
+
+class OpenAIClient:
+    """The connection to one OpenAI-compatible endpoint; see `Client`.
+
+    Args:
+        endpoint: Its address and key.
+        keep_alive: Seconds for which an idle connection may be used again.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, keep_alive: float = _KEEP_ALIVE) -> None:
+        self._client = self._connect(endpoint, keep_alive)
+
+    def model(
+        self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
+    ) -> ChatModel:
+        """Return a model of the endpoint, and how it is asked for a schema."""
+        return OpenAIChat(self._client, name, info, schema_fields=schema_fields)
+
+    def batches(self, name: str, info: ModelInfo) -> BatchApi:
+        """Return the batches of a model."""
+        return OpenAIBatches(self._client, OpenAIChat(self._client, name, info))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
+        is_openai = endpoint.base_url.startswith(_OPENAI)
+        return AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key,
+            default_headers=None if is_openai else _without_account(),
+            **_sending(endpoint, keep_alive),
+        )
+
+
+class AzureClient(OpenAIClient):
+    """The connection to a resource of Azure OpenAI, whose models are named by their deployment.
+
+    With an API version the deployment stands in the address, as Azure's dated API has it; without
+    one the resource is spoken to by its versionless API, `/openai/v1`.
+    """
+
+    def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
+        resource = endpoint.base_url.rstrip("/").removesuffix("/openai/v1")
+        if not resource:
+            raise ConfigError(
+                "azure has no address: put AZURE_OPENAI_ENDPOINT=https://NAME.openai.azure.com "
+                "into .env or the environment"
+            )
+        named = (endpoint.settings.get(variable, "") for variable in _AZURE_VERSION)
+        version = next(filter(None, named), "")
+        if not version:
+            return super()._connect(replace(endpoint, base_url=f"{resource}/openai/v1"), keep_alive)
+        return AsyncAzureOpenAI(
+            azure_endpoint=resource,
+            api_version=version,
+            api_key=endpoint.api_key,
+            default_headers=_without_account(),
+            **_sending(endpoint, keep_alive),
+        )
+
+
+def _without_account() -> Any:
+    # The SDK reads these from the environment and would send them to endpoints other than OpenAI.
+    # (`omit` works as a value here, although the SDK's type says str.)
+    return dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)
+
+
+def _sending(endpoint: Endpoint, keep_alive: float) -> dict[str, Any]:
+    """Return how an SDK's client sends: no retries of its own, and by aiohttp where many do."""
+    limits = httpx2.Limits(
+        max_connections=_MAX_CONNECTIONS,
+        max_keepalive_connections=_MAX_CONNECTIONS,
+        keepalive_expiry=keep_alive,
+    )
+    timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
+    # What is not closed at the end is sent by httpx2, which may be left open.
+    many = endpoint.many_at_once
+    client = openai.DefaultAioHttpClient(timeout=timeout, limits=limits) if many else None
+    return {"max_retries": 0, "timeout": timeout, "http_client": client}

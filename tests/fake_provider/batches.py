@@ -1,0 +1,137 @@
+"""The batches of the fake provider: their life, whatever API they came through.
+
+A line is answered by the same model as any request, when its batch is done: by the clock, or when a
+test lets it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class BatchStatus(StrEnum):
+    """How a batch stands."""
+
+    AT_WORK = "at_work"
+    DONE = "done"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+@dataclass
+class SeenBatch:
+    """A batch as the provider sees it.
+
+    Attributes:
+        id: The provider's name for it.
+        api: `openai`, `gemini` or `anthropic`.
+        tag: What the client calls it; empty where the API takes no name.
+        keys: Of its requests, in their order.
+        bodies: The requests, likewise.
+        model: Named in the address by Gemini, else in each body.
+        refused: Why nothing of it is worked on; empty if it is.
+        created: Seconds since 1970 UTC.
+        status: How it stands.
+        results: Key -> what became of it, for those that were answered.
+        polls: How often it was asked after.
+    """
+
+    id: str
+    api: str
+    tag: str
+    keys: tuple[str, ...]
+    bodies: tuple[Mapping[str, Any], ...]
+    model: str = ""
+    refused: str = ""
+    created: float = field(default_factory=time.time)
+    status: BatchStatus = BatchStatus.AT_WORK
+    results: dict[str, Any] = field(default_factory=dict)
+    polls: int = 0
+
+
+class Batches:
+    """All batches of a server.
+
+    Attributes:
+        seconds: From a batch's creation until it is done.
+        held: Whether nothing gets done.
+        expiring: The next batch that is created ends with so many of its last lines unanswered.
+        failing: HTTP statuses of the next calls about batches; 0: the next batch is created, and
+            the connection lost before the reply.
+        refusing: Why the next batch that is created is refused as a whole; empty: it is not.
+
+    Args:
+        answer: Answers a line: (batch, key, body) -> what the API writes about it.
+    """
+
+    def __init__(self, answer: Callable[[SeenBatch, str, Mapping[str, Any]], Any]) -> None:
+        self._answer = answer
+        self.seconds = 0.0
+        self.held = False
+        self.expiring = 0
+        self.refusing = ""
+        self.failing: list[int] = []
+        self.files: dict[str, str] = {}
+        self.all: list[SeenBatch] = []
+        self._expire: dict[str, int] = {}
+
+    def keep_file(self, content: str) -> str:
+        """Keep a file and return its id."""
+        name = f"file-{len(self.files):06d}"
+        self.files[name] = content
+        return name
+
+    def create(
+        self,
+        api: str,
+        keys: Sequence[str],
+        bodies: Sequence[Mapping[str, Any]],
+        *,
+        tag: str = "",
+        model: str = "",
+        refused: str = "",
+    ) -> SeenBatch:
+        """Take a batch on."""
+        number = len(self.all)
+        batch = SeenBatch(
+            f"batch_{number:04d}", api, tag, tuple(keys), tuple(bodies), model,
+            refused or self.refusing,
+        )  # fmt: skip
+        self.refusing = ""
+        if batch.refused:
+            batch.status = BatchStatus.REFUSED
+        self._expire[batch.id], self.expiring = self.expiring, 0
+        self.all.append(batch)
+        return batch
+
+    def find(self, name: str) -> SeenBatch | None:
+        """Return a batch as it stands now; None if there is none so called."""
+        batch = next((one for one in self.all if one.id == name), None)
+        if batch is not None:
+            batch.polls += 1
+            self._move_on(batch)
+        return batch
+
+    def of(self, api: str) -> list[SeenBatch]:
+        """Return the batches that came through an API, newest first."""
+        return [batch for batch in reversed(self.all) if batch.api == api]
+
+    def cancel(self, batch: SeenBatch) -> None:
+        """Answer nothing further of a batch."""
+        if batch.status is BatchStatus.AT_WORK:
+            batch.status = BatchStatus.CANCELLED
+
+    def _move_on(self, batch: SeenBatch) -> None:
+        is_due = not self.held and time.time() - batch.created >= self.seconds
+        if batch.status is not BatchStatus.AT_WORK or not is_due:
+            return
+        left = self._expire[batch.id]
+        answered = len(batch.keys) - left
+        for key, body in list(zip(batch.keys, batch.bodies, strict=True))[:answered]:
+            batch.results[key] = self._answer(batch, key, body)
+        batch.status = BatchStatus.EXPIRED if left else BatchStatus.DONE
