@@ -171,7 +171,9 @@ class Endpoints:
         from infra.wire import BatchClient
 
         check_reachable(spec, self._runtime.environment, self._runtime.configs)
-        client = None if spec.is_local else self._client(spec)
+        provider = self._runtime.configs.provider(spec.provider)
+        has_price = provider is not None and provider.batch_price is not None
+        client = self._client(spec) if has_price else None
         if not isinstance(client, BatchClient):
             raise ConfigError(f"{spec.provider} takes no batches; leave --batch out")
         return client.batches(spec.name, info)

@@ -222,7 +222,7 @@ class ModelRegistry:
             model=f"{spec} {spec.base_url}",
             name=spec.name,
             price=info.price,
-            batch_price=runtime.configs.batch_price(spec.provider, spec.name),
+            batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
             clock=runtime.clock,
         )
         if runtime.replay is not None:
@@ -262,7 +262,7 @@ class ModelRegistry:
                 provider=spec.provider,
                 model=spec.name,
                 price=info.price,
-                batch_price=runtime.configs.batch_price(spec.provider, spec.name),
+                batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
                 log_prompts=runtime.log_prompts,
             ),
             book=runtime.ledger.add,

@@ -119,12 +119,13 @@ class ModelConfigs:
         starts = [k for k in models if k.endswith("*") and full.startswith(k[:-1])]
         return models[max(starts, key=len)] if starts else ModelInfo()
 
-    def batch_price(self, provider: str, name: str) -> Price | None:
-        """Return the price of a model in a batch; None when it is not known, or takes none."""
+    def price(self, provider: str, name: str, *, in_batches: bool = False) -> Price | None:
+        """Return the price of a model; None when it is not known, or it takes no batches."""
         known, price = self.provider(provider), self.info(provider, name).price
-        if known is None or known.batch_price is None or price is None:
-            return None
-        return price.in_batches(*known.batch_price)
+        if not in_batches or price is None:
+            return price
+        parts = None if known is None else known.batch_price
+        return None if parts is None else price.in_batches(*parts)
 
     def provider_of(self, name: str) -> str | None:
         """Return the provider that a bare model name belongs to; None if it is not recognised."""

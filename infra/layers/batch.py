@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason
 from infra.clock import Clock, ms_of
-from infra.errors import ErrorKind, ProviderError
+from infra.errors import EndpointDown, ErrorKind, ProviderError
 from infra.layers.retry import RetryPolicy
 from infra.ledger import CallRow
 from infra.wire import BatchApi, Line
@@ -56,6 +56,8 @@ class Batch:
     """The provider's name for it; empty until that is known."""
     spent: set[str] = field(default_factory=set)
     """Keys of requests that got an error, or half a reply: those are asked again elsewhere."""
+    is_collected: bool = False
+    """Whether its replies have been fetched; they can be again."""
     is_over: bool = False
     """Whether nothing further can be had from it."""
 
@@ -79,6 +81,9 @@ class Journal(Protocol):
 
     def spend(self, batch: Batch, key: str) -> None:
         """Write down that one of its requests will be asked again, likewise."""
+
+    def collected(self, batch: Batch) -> None:
+        """Write down that its replies have been fetched, likewise."""
 
     def end(self, batch: Batch) -> None:
         """Write down that it is over, likewise."""
@@ -346,6 +351,7 @@ class Batched:
                 self._fail(waiting, problem)
                 return
             lines = await self._patiently(lambda: self._api.lines(batch.id, batch.keys))
+            self._batching.journal.collected(batch)
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
             if isinstance(error, ProviderError) and error.status == _GONE:
                 self._give_up(batch)  # the provider keeps batches for some weeks only
@@ -412,7 +418,11 @@ class Batched:
         return f"batch of {len(batch.keys)} calls at {self._name}"
 
     async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call at the endpoint again as long as that may help."""
+        """Make a call at the endpoint again as long as that may help.
+
+        Raises:
+            EndpointDown: It did not help.
+        """
         began, failures = self._clock.monotonic(), 0
         while True:
             try:
@@ -421,8 +431,10 @@ class Batched:
                 failures += 1
                 seconds = self._clock.monotonic() - began
                 gives_up = not self._has_replied and failures > self._policy.max_retries
-                if not error.retryable or gives_up or seconds > self._policy.timeout:
+                if not error.retryable:
                     raise
+                if gives_up or seconds > self._policy.timeout:
+                    raise EndpointDown(f"{self._name} is out of reach: {error}") from error
                 backoff = min(_LONGEST_POLL, self._policy.base * 2 ** min(failures, 20))
                 await self._sleep(backoff if error.retry_after is None else error.retry_after)
             else:

@@ -56,6 +56,8 @@ from mdagents.teams.ladder import AGREEMENT
 ADAPTIVE: Literal["adaptive"] = "adaptive"
 LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))
 EXAID_OFF: Literal["off"] = "off"
+DEEPEST_IN_BATCHES = 3
+"""Calls one after the other: each waits for a batch, which may take a day."""
 MODEL_ROLES = (*(role.value for role in TeamRole), "expert-1", "expert-2", *sorted(EXAID_ROLES))
 """Roles for which a model can be chosen; experts are numbered up to `LARGEST_COUNT`."""
 WORD_LIMITS = (
@@ -144,6 +146,8 @@ class RunConfig(BaseModel):
     router: Router = Router.LLM
     agreement: Annotated[float, Field(ge=0, le=1)] | None = None
     """Of the router `disagreement`: mean confidence from which on unanimous opinions decide."""
+    batch: bool = False
+    """Whether requests go in the provider's batches."""
     preset: Preset = Preset.ULTIMATE
     num_experts: Count | None = None
     num_rounds: Count | None = None
@@ -283,7 +287,7 @@ class RunConfig(BaseModel):
     def _usual_exaid(cls, value: object, info: ValidationInfo) -> object:
         if value is not None:
             return value
-        if info.data.get("method") in ALONE:
+        if info.data.get("method") in ALONE or info.data.get("batch"):
             return EXAID_OFF
         if info.data.get("preset") is Preset.SMALL:
             return TriggerPolicy.TURN_END
@@ -335,6 +339,40 @@ class RunConfig(BaseModel):
         if self.cache is CacheMode.ONLY and self.retry_errors:
             raise ConfigError("--cache only asks no provider; leave --retry-errors out")
         return self
+
+    @model_validator(mode="after")
+    def _fits_batches(self) -> RunConfig:
+        if not self.batch:
+            return self
+        if self.exaid_policy is not None:
+            raise ConfigError("EXAID summarises while agents speak; with --batch leave --exaid out")
+        if self.cache is not CacheMode.ON:
+            raise ConfigError(
+                "--batch keeps the replies of one step until the next; leave --cache out"
+                if self.cache is CacheMode.OFF
+                else "--cache only makes no call; leave --batch out"
+            )
+        if self.engine is not EngineName.LOCAL:
+            raise ConfigError("--batch asks from one process; leave --engine out")
+        for name in ("hedge_after", "rpm", "tpm", "sample_time_limit"):
+            if getattr(self, name) is not None:
+                flag = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{flag} is for calls that are made at once; leave it out")
+        from mdagents.teams.methods import depth_of  # loads all methods, which few starts need
+
+        depth = depth_of(self.method, self.levels, self.team)
+        if depth > DEEPEST_IN_BATCHES:
+            raise ConfigError(
+                f"--batch waits for a whole batch at each step, and {self._whose_steps} takes up "
+                f"to {depth} steps one after the other; it is for {DEEPEST_IN_BATCHES} at most"
+            )
+        return self
+
+    @property
+    def _whose_steps(self) -> str:
+        if self.method is Method.MDAGENTS:
+            return f"--difficulty {','.join(self.levels)}"
+        return f"--method {self.method_name}"
 
     @model_validator(mode="after")
     def _fits_the_engine(self) -> RunConfig:
@@ -523,11 +561,12 @@ _WHAT_IT_IS = (
     "decision_temperature",
     "expert_temperature",
     "exaid",
+    "batch",
 )
 """Flags that define a run; the others are about this machine and this start."""
 
-_IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "method")
-"""Flags that a run's name shows by itself."""
+_IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "method", "batch")
+"""Flags that a run's name shows by itself, or that change no result."""
 
 
 def _range(limit: str) -> tuple[int, int]:

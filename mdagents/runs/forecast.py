@@ -57,6 +57,7 @@ class _Sketch:
     role: str
     talkative: bool
     history: History
+    in_batches: bool
     total: Estimate = field(default_factory=Estimate)
     _turns: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -70,7 +71,8 @@ class _Sketch:
         sent = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
         received = round(usual or len(text) / _CHARS_PER_TOKEN)
         usage = TokenUsage(sent, received)
-        price = load_model_configs().info(self.spec.provider, self.spec.name).price
+        spec = self.spec
+        price = load_model_configs().price(spec.provider, spec.name, in_batches=self.in_batches)
         cost = None if price is None else price.of(usage)
         of_exaid = usage.total_tokens if self.role in EXAID_ROLES else 0
         self.total = self.total.plus(Estimate(1, sent, received, cost, of_exaid))
@@ -136,6 +138,8 @@ class Forecast:
     """Level that questions are sent to -> share of them; None: routed, or of a method."""
     history: History
     calls_at_once: int
+    in_batches: bool = False
+    """Whether calls wait for the provider's batches."""
 
     def whole(self) -> tuple[Estimate, Estimate]:
         """Return what all questions take at least and at most."""
@@ -143,7 +147,7 @@ class Forecast:
 
     def seconds(self) -> tuple[float, float] | None:
         """Return the wall time at least and at most; None before a first run of these models."""
-        if self.history.latency is None:
+        if self.history.latency is None or self.in_batches:
             return None
         each = self.history.latency / self.calls_at_once
         low, high = self.whole()
@@ -209,6 +213,8 @@ class Forecast:
 
     def _wall_time(self) -> str:
         seconds = self.seconds()
+        if self.in_batches:
+            return "wall time: each step waits for a batch, which may take a day"
         if seconds is None:
             return "wall time: not known before a first run with these models"
         minutes = _range(seconds[0] / 60, seconds[1] / 60)
@@ -291,6 +297,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
         shares={level: count / len(entries) for level, count in sent_to.items()},
         history=history,
         calls_at_once=config.max_connections or 16,
+        in_batches=config.batch,
     )
 
 
@@ -315,7 +322,10 @@ async def _sketch(
         solver = Solver(config, dataset, lambda: by)
         for entry in sample:
             question = present(dataset.load(entry), config.option_order, config.seed)
-            models = {role: _Sketch(spec, role, talkative, history) for role, spec in specs.items()}
+            models = {
+                role: _Sketch(spec, role, talkative, history, config.batch)
+                for role, spec in specs.items()
+            }
             team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
             bus = TraceBus()
             case = Case(f"case-{entry.id}", question, team, config.team, config.seed, bus)

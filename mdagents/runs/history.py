@@ -107,10 +107,11 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
         cases: dict[str, Estimate] = defaultdict(Estimate)
         for _, row in read_calls(file.with_name("calls.jsonl")):
             if row.outcome == "ok":
-                cases[row.case_id] = cases[row.case_id].plus(_of_call(row))
+                cases[row.case_id] = cases[row.case_id].plus(_of_call(row, in_batches=config.batch))
             if row.outcome == "ok" and not row.cached:
                 tokens[row.role].append(row.usage.output_tokens)
-                latencies.append(row.latency)
+                if not row.batched:
+                    latencies.append(row.latency)
         decided = set()
         for _, line in whole_lines(file.with_name("samples.jsonl")):
             record = json.loads(line)
@@ -129,10 +130,13 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     )
 
 
-def _of_call(row: CallRow) -> Estimate:
-    usage = row.usage
+def _of_call(row: CallRow, *, in_batches: bool) -> Estimate:
+    usage, cost = row.usage, row.cost_usd
     of_exaid = usage.total_tokens if row.role in EXAID_ROLES else 0
-    return Estimate(1, usage.input_tokens, usage.output_tokens, row.cost_usd, of_exaid)
+    if row.batched is not in_batches:
+        price = load_model_configs().price(row.provider, row.model_requested, in_batches=in_batches)
+        cost = None if price is None else price.of(usage)
+    return Estimate(1, usage.input_tokens, usage.output_tokens, cost, of_exaid)
 
 
 def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:

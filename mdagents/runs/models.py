@@ -11,6 +11,7 @@ from infra.clock import Clock
 from infra.config import Environment, LLMRole
 from infra.endpoints import ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError
+from infra.layers.batch import Batching
 from infra.layers.cache import CacheMode, Replies, ReplyStore
 from infra.layers.retry import OnWait
 from infra.ledger import Ledger
@@ -102,6 +103,7 @@ def make_runtime(
     replay: ReplyStore | None = None,
     on_wait: OnWait | None = None,
     may_send: Callable[[], None] = lambda: None,
+    batching: Batching | None = None,
 ) -> Runtime:
     """Make what the models of a run share.
 
@@ -114,6 +116,7 @@ def make_runtime(
         replay: Kept replies that alone answer; None: no replay.
         on_wait: Told of each pause before a call is made again.
         may_send: Raises LimitExceeded when a limit of the run is reached.
+        batching: How requests go in batches; None: each by itself, at once.
     """
     return Runtime(
         environment=environment,
@@ -130,4 +133,5 @@ def make_runtime(
         log_prompts=config.log_prompts,
         on_wait=on_wait,
         may_send=may_send,
+        batching=batching,
     )

@@ -344,6 +344,8 @@ def _add_run_flags(group: Any) -> None:
         help="keep replies and use them again; only: replay without network")  # fmt: skip
     add("--resume", metavar="RUN", nargs="?", const="",
         help="go on with this run, or the newest unfinished one")  # fmt: skip
+    switch("--batch",
+        help="ask by the provider's batches, for half the price within a day")  # fmt: skip
     switch("--fresh", help="start anew and keep the old run under a dated name")
     switch("--retry-errors", help="answer the questions again that ended in api_error")
     switch("--dry-run", help="forecast calls, tokens and cost; call nothing")

@@ -21,10 +21,12 @@ from infra.clock import Clock, epoch_ms
 from infra.config import Environment
 from infra.errors import BenchError, ConfigError, NothingRecorded
 from infra.files.printing import print_line
+from infra.layers.batch import Batching
 from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from infra.ledger import Ledger
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.live import LIVE_FILE, LiveFeed
+from mdagents.records.batches import BATCHES_FILE, BatchFile, read_batches
 from mdagents.records.manifest import RunManifest
 from mdagents.records.store import RunStore, writable
 from mdagents.runs.config import RunConfig
@@ -33,7 +35,7 @@ from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Tas
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.plan import Plan, make_plan
-from mdagents.runs.shared import Shared, Stops
+from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import EngineName, Method, Router, Status
 
@@ -148,7 +150,8 @@ async def carry_out(
     if shared is not None:
         plan = replace(plan, check_all=shared.check_spent)
     task = plan.task()
-    stops = Stops(shown.say) if shared is None else shared.stops
+    first = STOPPING_BATCHES if config.batch else STOPPING
+    stops = Stops(shown.say, first) if shared is None else shared.stops
     if stops_on_signals and config.engine is EngineName.RAY:
         stops.listen()  # Ray must not be stopped in the middle of its start
     async with _engine(plan, task, environment, ledger, clock, shown, stops, shared) as engine:
@@ -213,6 +216,8 @@ async def _engine(
 
             yield DistributedEngine(task, cluster, shown.waiting)
             return
+        journal = BatchFile(config.output_dir / plan.manifest.name / BATCHES_FILE)
+        opened.callback(journal.close)
         runtime = make_runtime(
             config,
             environment,
@@ -222,9 +227,14 @@ async def _engine(
             replay=replies if config.cache is CacheMode.ONLY else None,
             on_wait=shown.waiting,
             may_send=task.check_spent,
+            batching=Batching(journal, shown.say) if config.batch else None,
         )
         endpoints = shared.endpoints if shared is not None else None
-        yield await opened.enter_async_context(local_engine(task, runtime, endpoints))
+        engine = await opened.enter_async_context(local_engine(task, runtime, endpoints))
+        try:
+            yield engine
+        finally:
+            print_line(await engine.leave_batches(cancel=len(stops.signals) > 1))
 
 
 @asynccontextmanager
@@ -399,6 +409,10 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
         say(f"continued  {finished} questions are finished already")
     if unsummarised:
         say(f"EXAID      goes on with {unsummarised} questions decided before")
+    batches = [] if config.batch else read_batches(store.folder / BATCHES_FILE)
+    left = [batch.id for batch in batches if not (batch.is_collected or batch.is_over)]
+    if left:
+        say(f"NOTE: batches that only --batch collects: {', '.join(left)}")
     if store.kept_as:
         say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
     if not _is_one_place():  # else they are read once, with the results

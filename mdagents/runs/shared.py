@@ -16,6 +16,11 @@ from mdagents.runs.engines.engine import Places
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster
 
+STOPPING = "stopping: questions under way get 10 s; a second time stops at once"
+STOPPING_BATCHES = (
+    "stopping in 10 s: batches go on at the provider, and the same command collects them; a second "
+    "time cancels them"
+)
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -31,9 +36,11 @@ class Stops:
 
     Args:
         say: Shows a line.
+        first: What it says at the first.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], first: str = STOPPING) -> None:
+        self._first = first
         self.signals: list[int] = []
         """Those that came."""
         self.say = say
@@ -66,7 +73,7 @@ class Stops:
 
     def _on_signal(self, number: int) -> None:
         if not self.signals:
-            self.say("stopping: questions under way get 10 s; a second time stops at once")
+            self.say(self._first)
         self.signals.append(number)
         for told in self._told:
             told.interrupt()

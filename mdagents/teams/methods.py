@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from infra.files.printing import print_line
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import Exemplars, exemplars_hash, open_exemplars
 from mdagents.datasets.questions import OptionOrder
-from mdagents.settings import Method, TeamRole
+from mdagents.settings import IN_ROUNDS, Difficulty, Method, TeamRole, TeamSettings
 from mdagents.teams import Solve, own_method
 from mdagents.teams.baselines import (
     cot,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _DECIDER = (TeamRole.DECISION,)
 _PANEL = (TeamRole.RECRUITER, TeamRole.EXPERT)
+_OF_BASIC, _OF_TEAMS = 3, 10
+_OF_EXEMPLARS = {Method.FEW_SHOT: 1, Method.MEDPROMPT: 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +45,21 @@ class Protocol:
     solve: Solve
     roles: tuple[TeamRole, ...]
     """Roles of which it asks the models."""
+    depth: int
+    """The most calls that can follow one after the other, re-asks left out; of a debate those of
+    one round."""
 
 
 PROTOCOLS: Mapping[Method, Protocol] = {
-    Method.ZERO_SHOT: Protocol(zero_shot.solve, _DECIDER),
-    Method.COT: Protocol(cot.solve, _DECIDER),
-    Method.COT_SC: Protocol(cot_sc.solve, _DECIDER),
-    Method.SELF_REFINE: Protocol(self_refine.solve, _DECIDER),
-    Method.MULTI_PERSONA: Protocol(multi_persona.solve, _DECIDER),
-    Method.MAJORITY_VOTE: Protocol(majority_vote.solve, _PANEL),
-    Method.DEBATE: Protocol(debate.solve, (TeamRole.EXPERT,)),
-    Method.RECONCILE: Protocol(reconcile.solve, (TeamRole.EXPERT,)),
-    Method.MEDAGENTS: Protocol(medagents.solve, (*_PANEL, TeamRole.DECISION)),
+    Method.ZERO_SHOT: Protocol(zero_shot.solve, _DECIDER, 1),
+    Method.COT: Protocol(cot.solve, _DECIDER, 1),
+    Method.COT_SC: Protocol(cot_sc.solve, _DECIDER, 1),
+    Method.SELF_REFINE: Protocol(self_refine.solve, _DECIDER, 7),
+    Method.MULTI_PERSONA: Protocol(multi_persona.solve, _DECIDER, 4),
+    Method.MAJORITY_VOTE: Protocol(majority_vote.solve, _PANEL, 2),
+    Method.DEBATE: Protocol(debate.solve, (TeamRole.EXPERT,), 1),
+    Method.RECONCILE: Protocol(reconcile.solve, (TeamRole.EXPERT,), 1),
+    Method.MEDAGENTS: Protocol(medagents.solve, (*_PANEL, TeamRole.DECISION), 10),
 }
 """All but those that read the train split."""
 
@@ -106,6 +111,25 @@ def roles_of(method: str) -> tuple[TeamRole, ...]:
         return TeamRole.RECRUITER, TeamRole.EXPERT, TeamRole.DECISION
     protocol = PROTOCOLS.get(Method(method))
     return protocol.roles if protocol else _DECIDER
+
+
+def depth_of(method: str, levels: Iterable[str], team: TeamSettings) -> int:
+    """Return the most calls that can follow one after the other, re-asks left out.
+
+    Args:
+        method: As `--method` names it; one of the user's own counts as 1, since nobody knows.
+        levels: To which questions go, of `mdagents`.
+        team: The numbers of the teams.
+    """
+    if own_method.is_own(method):
+        return 1
+    if method == Method.MDAGENTS:
+        # Recruitment, experts, arbitrator; the others have debates or teams, or a router first.
+        return _OF_BASIC if set(levels) == {Difficulty.BASIC} else _OF_TEAMS
+    if method in IN_ROUNDS:
+        return team.answer_rounds
+    protocol = PROTOCOLS.get(Method(method))
+    return protocol.depth if protocol else _OF_EXEMPLARS[Method(method)]
 
 
 def open_method(

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 
 from infra.config import LLMRole
 from infra.endpoints import Endpoints, ModelSpec, Runtime
+from infra.layers.batch import MOST_AT_ONCE
 from infra.layers.gate import Urgency
 from infra.llm_registry import ModelRegistry
 from infra.model_configs import LOCAL
@@ -54,6 +55,8 @@ class LocalEngine:
         """
         if self._task.config.max_samples:
             return self._task.config.max_samples
+        if self._registry.batched:
+            return MOST_AT_ONCE
         limits = self._registry.connections.items()
         local = f"{LOCAL}/"
         questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)
@@ -64,11 +67,34 @@ class LocalEngine:
         """See `Engine`."""
         endpoints = self._registry.connections.values()
         return Load(
-            under_way=sum(c.in_flight for c in endpoints),
+            under_way=sum(c.in_flight for c in endpoints) + self._waiting_for_batches,
             allowed=sum(c.allowed for c in endpoints),
             queued=sum(c.waiting for c in endpoints),
             cooling=max([c.cooling() for c in endpoints], default=0.0),
         )
+
+    @property
+    def _waiting_for_batches(self) -> int:
+        return sum(model.waiting for model in self._registry.batched)
+
+    async def leave_batches(self, *, cancel: bool) -> str:
+        """Leave the batches that are under way to the provider, or have them cancelled.
+
+        Args:
+            cancel: Whether nothing further of them is to be answered.
+
+        Returns:
+            What becomes of them, on one line; empty without any.
+        """
+        left = [batch.id for model in self._registry.batched for batch in model.under_way]
+        if not left:
+            return ""
+        if cancel:
+            going_on = [one for model in self._registry.batched for one in await model.cancel()]
+            if not going_on:
+                return f"cancelled at the provider: {', '.join(left)}"
+            return f"could not be cancelled at the provider: {', '.join(going_on)}"
+        return f"at work at the provider, for the same command to collect: {', '.join(left)}"
 
     def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Runner:
         """See `Engine`."""

@@ -49,6 +49,9 @@ class MemoryJournal:
     def spend(self, batch: Batch, key: str) -> None:
         self.kept[batch.tag].spent.add(key)
 
+    def collected(self, batch: Batch) -> None:
+        self.kept[batch.tag].is_collected = True
+
     def end(self, batch: Batch) -> None:
         self.kept[batch.tag].is_over = True
 

@@ -1,0 +1,103 @@
+"""`batches.jsonl`: the batches of a run, as they were submitted and what became of them.
+
+A line begins a batch (`tag`, `model`, `submitted_at`, `keys`), or says one thing about it: its
+`id`, a request that is `spent`, that it was `collected`, that it is `over`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from infra.errors import ConfigError, StorageError
+from infra.layers.batch import Batch
+from mdagents.records.jsonl import LineLog, whole_lines
+
+BATCHES_FILE = "batches.jsonl"
+
+
+class BatchFile:
+    """A `Journal` in the folder of a run.
+
+    Args:
+        path: The file; it is opened when it is first asked for, and made when there is something to
+            write, since a run that asks nothing has none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log: LineLog | None = None
+
+    def batches(self) -> Iterable[Batch]:
+        """See `Journal`.
+
+        Raises:
+            ConfigError: A line is damaged.
+        """
+        return read_batches(self._path)
+
+    def begin(self, batch: Batch) -> None:
+        """See `Journal`."""
+        self._write(
+            {
+                "tag": batch.tag,
+                "model": batch.model,
+                "submitted_at": batch.submitted_at,
+                "keys": batch.keys,
+            }
+        )
+
+    def submitted(self, batch: Batch) -> None:
+        """See `Journal`."""
+        self._write({"tag": batch.tag, "id": batch.id})
+
+    def spend(self, batch: Batch, key: str) -> None:
+        """See `Journal`."""
+        self._write({"tag": batch.tag, "spent": key})
+
+    def collected(self, batch: Batch) -> None:
+        """See `Journal`."""
+        self._write({"tag": batch.tag, "collected": True})
+
+    def end(self, batch: Batch) -> None:
+        """See `Journal`."""
+        self._write({"tag": batch.tag, "over": True})
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._log is not None:
+            self._log.close()
+
+    def _write(self, entry: dict[str, object]) -> None:
+        try:
+            if self._log is None:
+                self._log = LineLog(self._path, sync=True)
+            self._log.append(json.dumps(entry).encode())
+        except OSError as error:
+            raise StorageError(f"cannot write to {self._path}: {error.strerror}") from error
+
+
+def read_batches(path: Path) -> list[Batch]:
+    """Return the batches of a file, oldest first; none when it is missing.
+
+    Raises:
+        ConfigError: A line is damaged; names it.
+    """
+    found: dict[str, Batch] = {}
+    for number, (_, line) in enumerate(whole_lines(path), start=1):
+        try:
+            entry = json.loads(line)
+            if "keys" in entry:
+                found[entry["tag"]] = Batch(
+                    entry["tag"], entry["model"], entry["submitted_at"], tuple(entry["keys"])
+                )
+                continue
+            batch = found[entry["tag"]]
+            batch.id = entry.get("id", batch.id)
+            batch.is_collected |= "collected" in entry
+            batch.is_over |= "over" in entry
+            batch.spent |= {entry["spent"]} if "spent" in entry else set()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(f"{path} line {number} says nothing about a batch") from error
+    return list(found.values())
