@@ -26,7 +26,7 @@ _MAX_CONNECTIONS = 1_000
 class GeminiClient:
     """The connection to Gemini; see `Client`.
 
-    With GOOGLE_GENAI__USE_VERTEXAI it goes by Vertex AI: to the project and region of
+    With GOOGLE_GENAI_USE_VERTEXAI it goes by Vertex AI: to the project and region of
     GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION with the credentials that Google's libraries find
     (https://cloud.google.com/docs/authentication/application-default-credentials), or by a key
     where no project is named.
@@ -70,7 +70,7 @@ class GeminiClient:
         if self._is_vertex:
             raise ConfigError(
                 "--batch goes by the Gemini API; Vertex AI takes batches only from Cloud Storage: "
-                "leave GOOGLE_GENAI__USE_VERTEXAI or --batch out"
+                "leave GOOGLE_GENAI_USE_VERTEXAI or --batch out"
             )
         chat = GeminiChat(self._client.aio.models, self._api_key, name, info)
         return GeminiBatches(self._client.aio.batches, chat, name)

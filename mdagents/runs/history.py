@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from infra.ledger import CallRow, add_costs
+from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.records.calls import read_calls
 from mdagents.records.jsonl import whole_lines

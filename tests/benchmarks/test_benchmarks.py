@@ -18,6 +18,7 @@ from benchmarks import (
     medagen,
     memory,
     overhead,
+    providers,
     retrieval,
     scoring,
     startup,
@@ -94,6 +95,18 @@ pytestmark = pytest.mark.skipif(
             "--questions 1 --message-words 100",
             ["advanced, 3 teams of 3", "few_shot", "everybody against half, messages of 100 words"],
             id="teams",
+        ),
+        pytest.param(
+            providers.main,
+            "--only batch --questions 4",
+            ["anthropic", "requests submitted twice", "price in a batch / at once"],
+            id="providers",
+        ),
+        pytest.param(
+            providers.main,
+            "--only refusals",
+            ["preset", "tool_choice, temperature", "the schema stands in the prompt"],
+            id="refusals",
         ),
         pytest.param(
             overhead.main,
