@@ -67,7 +67,7 @@ class BatchApi(Protocol):
 
     @property
     def most_bytes(self) -> int:
-        """The largest batch, in characters of its prompts."""
+        """The largest batch, in bytes of its requests as JSON."""
         ...
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:

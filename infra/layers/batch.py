@@ -4,21 +4,28 @@ A batch takes minutes to a day, so every step must survive the end of this proce
 submitted is written down before and after (`Journal`), and a request that is in a batch already
 waits for that one. A batch that was submitted in the moment of a kill is looked for at the provider
 before anything is submitted again.
+
+Providers take so many requests, or tokens, into their queue and no more. Where that is full,
+smaller batches follow each other.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason
 from infra.clock import Clock, ms_of
 from infra.errors import EndpointDown, ErrorKind, ProviderError
+from infra.json_schema import reply_schema
+from infra.layers.batch_calls import LONGEST_POLL, BatchCalls
+from infra.layers.batch_journal import Batch, Journal
 from infra.layers.retry import RetryPolicy
 from infra.ledger import CallRow
 from infra.wire import BatchApi, Line
@@ -27,66 +34,9 @@ MOST_AT_ONCE = 500
 """Questions of a wave, unless the user says otherwise."""
 LINGER = 1.0
 """Seconds without a further request after which those that wait are submitted."""
-_FIRST_POLL = 1.0  # seconds after submission
-_LONGEST_POLL = 60.0
-_SLOWER = 1.5
 _MOST_REQUESTS = 10_000
-_LOST_REPLY = frozenset(
-    {ErrorKind.CONNECTION, ErrorKind.TIMEOUT, ErrorKind.SERVER, ErrorKind.BAD_BODY}
-)
-"""Errors after which a batch may have been made all the same."""
+_AROUND_A_PROMPT = 600  # bytes at most of a request, beside its messages and its schema
 _GONE = 404
-
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Batch:
-    """One batch: what was, or is about to be, submitted."""
-
-    tag: str
-    """Our name for it."""
-    model: str
-    """Which model: `provider/name` and its address."""
-    submitted_at: str
-    """ISO 8601, UTC."""
-    keys: tuple[str, ...]
-    """Of its requests, in their order."""
-    id: str = ""
-    """The provider's name for it; empty until that is known."""
-    spent: set[str] = field(default_factory=set)
-    """Keys of requests that got an error, or half a reply: those are asked again elsewhere."""
-    is_collected: bool = False
-    """Whether its replies have been fetched; they can be again."""
-    is_over: bool = False
-    """Whether nothing further can be had from it."""
-
-
-class Journal(Protocol):
-    """Where batches are written down."""
-
-    def batches(self) -> Iterable[Batch]:
-        """Return those of earlier processes, oldest first."""
-        ...
-
-    def begin(self, batch: Batch) -> None:
-        """Write down that a batch is about to be submitted; on the disk when this returns.
-
-        Raises:
-            StorageError: It cannot be written.
-        """
-
-    def submitted(self, batch: Batch) -> None:
-        """Write down its id, likewise."""
-
-    def spend(self, batch: Batch, key: str) -> None:
-        """Write down that one of its requests will be asked again, likewise."""
-
-    def collected(self, batch: Batch) -> None:
-        """Write down that its replies have been fetched, likewise."""
-
-    def end(self, batch: Batch) -> None:
-        """Write down that it is over, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +89,12 @@ class Batched:
         may_send: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
-        self._batching = batching
+        self._calls = BatchCalls(
+            api, name=name, clock=clock, policy=policy, sleep=sleep, say=batching.say
+        )
+        self._journal = batching.journal
+        self._say = batching.say
+        self._linger = batching.linger
         self._name = name
         self._identity = identity
         self._key = key
@@ -155,10 +110,12 @@ class Batched:
         self._queue: dict[str, _Waiting] = {}  # what goes into the next batch
         self._asked: dict[str, _Waiting] = {}  # what is in a batch and waited for
         self._followed: set[str] = set()  # tags
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._at_work: set[asyncio.Task[None]] = set()  # one for each batch
         self._gathering: asyncio.Task[None] | None = None
         self._came = 0.0
-        self._has_replied = False
+        self._room: int | None = None  # requests; None: the provider's queue was never full
+        self._full_since: float | None = None
+        self._refusals = 0  # in a row
 
     @property
     def waiting(self) -> int:
@@ -169,7 +126,7 @@ class Batched:
     def under_way(self) -> list[Batch]:
         """Batches that the provider works on."""
         batches = self._batches or []
-        return [one for one in batches if one.id and not one.is_over and one.tag not in self._lines]
+        return [one for one in batches if one.id and not (one.is_collected or one.is_over)]
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; the text comes at once, when its batch has ended."""
@@ -178,7 +135,9 @@ class Batched:
             batch, line = await self._line(key, request)
         except ProviderError as error:
             self._note(request, self._clock.timestamp(), None, error.kind.value)
-            raise copy(error) from None  # all that waited get the same
+            own = copy(error)  # all that waited get the same
+            own.queued = self._clock.monotonic() - began
+            raise own from None
         try:
             if line is None:
                 message = f"the batch {batch.id} ended before this request"
@@ -197,19 +156,14 @@ class Batched:
 
     async def cancel(self) -> list[str]:
         """Let the provider work on nothing further; return the ids of batches that go on."""
-        left = []
-        for batch in self.under_way:
-            try:
-                await self._api.cancel(batch.id)
-            except ProviderError:
-                left.append(batch.id)
-        return left
+        return await self._calls.cancel(self.under_way)
 
     async def aclose(self) -> None:
         """Stop gathering and asking how batches stand; they go on at the provider."""
-        for task in self._tasks:
+        tasks = [*self._at_work, *([self._gathering] if self._gathering else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- what a request waits for ---------------------------------------------------------------
 
@@ -226,10 +180,8 @@ class Batched:
             self._asked[key] = waiting
         else:
             self._may_send()
-            self._queue[key] = waiting
             self._came = self._clock.monotonic()
-            if self._gathering is None:
-                self._gathering = self._do(self._gather())
+            self._put_in_line({key: waiting})
         try:
             return await waiting.done
         finally:
@@ -245,8 +197,9 @@ class Batched:
         if self._batches is not None:
             return
         self._batches = []
-        for batch in self._batching.journal.batches():
+        for batch in self._journal.batches():
             if batch.model == self._identity and not batch.is_over:
+                self._calls.know(batch)
                 self._take_up(batch)
 
     def _take_up(self, batch: Batch) -> None:
@@ -262,7 +215,7 @@ class Batched:
         self._lines[batch.tag].pop(key, None)
         if is_spent:
             batch.spent.add(key)
-            self._batching.journal.spend(batch, key)
+            self._journal.spend(batch, key)
 
     def _note(
         self, request: ChatRequest, since: str, reply: ChatReply | None, failure: str = ""
@@ -270,69 +223,98 @@ class Batched:
         latency = max(0.0, self._clock.now().timestamp() - ms_of(since) / 1000)
         self._book(self._row(request, reply, started_at=since, latency=latency, failure=failure))
 
-    def _do(self, work: Awaitable[None]) -> asyncio.Task[None]:
+    def _do(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
 
     # -- gathering and submitting ---------------------------------------------------------------
 
+    def _put_in_line(self, waiting: Mapping[str, _Waiting]) -> None:
+        """Let requests go into the next batch."""
+        self._queue.update(waiting)
+        if self._queue and self._gathering is None:
+            self._gathering = asyncio.ensure_future(self._gather())
+
     async def _gather(self) -> None:
         """Wait until nobody asks any more, and submit what is wanted."""
-        while self._clock.monotonic() - self._came < self._batching.linger:
-            await self._sleep(self._batching.linger / 4)
+        while self._queue:
+            while self._clock.monotonic() - self._came < self._linger:
+                await self._sleep(self._linger / 4)
+            while self._room is not None and self._at_work:
+                await asyncio.wait(self._at_work)
+            if part := self._next_part():
+                self._asked |= part
+                self._do(self._submit(part))
         self._gathering = None
-        waiting, self._queue = self._queue, {}
-        for part in self._parts(waiting):
-            self._asked |= part
-            self._do(self._submit(part))
 
-    def _parts(self, waiting: dict[str, _Waiting]) -> Iterable[dict[str, _Waiting]]:
-        """Cut what waits into batches that are not too large."""
+    def _next_part(self) -> dict[str, _Waiting]:
+        """Take from what waits as much as goes into one batch."""
         part: dict[str, _Waiting] = {}
-        size = 0
-        for key, one in waiting.items():
-            length = sum(len(message.content.encode()) for message in one.request.messages)
-            if part and (size + length > self._api.most_bytes or len(part) >= _MOST_REQUESTS):
-                yield part
-                part, size = {}, 0
+        most, size = min(_MOST_REQUESTS, self._room or _MOST_REQUESTS), 0
+        for key, one in self._queue.items():
+            size += _bytes_of(one.request)
+            if part and (size > self._api.most_bytes or len(part) >= most):
+                break
             part[key] = one
-            size += length
-        if part:
-            yield part
+        for key in part:
+            del self._queue[key]
+        return part
 
     async def _submit(self, part: dict[str, _Waiting]) -> None:
         tag, now = uuid.uuid4().hex, self._clock.timestamp()
         batch = Batch(tag, self._identity, now, tuple(part))
-        requests = {key: one.request for key, one in part.items()}
         try:
-            self._batching.journal.begin(batch)
-            batch.id = await self._patiently(lambda: self._create(batch, requests))
+            self._journal.begin(batch)
+            await self._calls.submit(batch, {key: one.request for key, one in part.items()})
             self._followed.add(tag)
             self._take_up(batch)
-            self._batching.journal.submitted(batch)
-            self._batching.say(f"{self._called(batch)}: submitted as {batch.id}")
+            self._journal.submitted(batch)
+            self._say(f"{self._calls.called(batch)}: submitted as {batch.id}")
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
-            self._fail(part, error)
+            if _means_full(error):
+                await self._try_later(batch, part, error)
+            else:
+                self._fail(part, error)
             return
         await self._follow(batch)
 
-    async def _create(self, batch: Batch, requests: Mapping[str, ChatRequest]) -> str:
-        """Submit a batch, unless an attempt whose reply was lost has done so."""
-        try:
-            return await self._api.submit(batch.tag, requests)
-        except ProviderError as error:
-            if error.kind in _LOST_REPLY and (found := await self._found(batch)):
-                return found
-            raise
+    async def _try_later(
+        self, batch: Batch, waiting: Mapping[str, _Waiting], error: ProviderError
+    ) -> None:
+        """Let the requests of a batch, for which the provider's queue had no room, go into others.
 
-    async def _found(self, batch: Batch) -> str:
-        """Return the id of a batch whose submission had no reply; empty if there is none."""
-        since = ms_of(batch.submitted_at) / 1000
-        ids = await self._api.find(batch.tag, len(batch.keys), since)
-        known = {one.id for one in self._batches or []}
-        return next((one for one in ids if one not in known), "")
+        Behind other batches of ours their end makes room; else the next ones are half as large.
+        """
+        self._end(batch)
+        now = self._clock.monotonic()
+        if len(self._at_work) > 1:
+            self._room = self._room or len(batch.keys)
+            self._say(f"{self._calls.called(batch)}: not taken before others have ended ({error})")
+        else:
+            self._room = max(1, len(batch.keys) // 2)
+            self._full_since = now if self._full_since is None else self._full_since
+            if now - self._full_since > self._policy.timeout:
+                down = EndpointDown(
+                    f"{self._name} has no room for a batch: {error}; the same command goes on"
+                )
+                self._fail(waiting, down)
+                return
+            pause = min(LONGEST_POLL, self._policy.base * 2 ** min(self._refusals, 20))
+            self._refusals += 1
+            self._say(f"{self._calls.called(batch)}: not taken, next with {self._room} ({error})")
+            await self._sleep(pause)
+        still = {key: one for key, one in waiting.items() if key in self._asked}
+        for key in still:
+            del self._asked[key]
+        self._put_in_line(still)
+
+    def _has_room(self) -> None:
+        """Note that the provider's queue took a batch."""
+        self._full_since, self._refusals = None, 0
+        if self._room is not None:
+            more = self._room + max(1, self._room // 4)
+            self._room = None if more > _MOST_REQUESTS else more
 
     # -- following ------------------------------------------------------------------------------
 
@@ -340,18 +322,16 @@ class Batched:
         """Wait until a batch has ended, and give its lines to those who wait for them."""
         try:
             if not batch.id:
-                batch.id = await self._patiently(lambda: self._found(batch))
-                if not batch.id:
+                if not await self._calls.find(batch):
                     self._give_up(batch)
                     return
-                self._batching.journal.submitted(batch)
-            if (problem := await self._until_it_ends(batch)) is not None:
-                waiting = self._of(batch)
-                self._end(batch)
-                self._fail(waiting, problem)
+                self._journal.submitted(batch)
+            if (problem := await self._calls.until_it_ends(batch)) is not None:
+                await self._was_refused(batch, problem)
                 return
-            lines = await self._patiently(lambda: self._api.lines(batch.id, batch.keys))
-            self._batching.journal.collected(batch)
+            lines = await self._calls.lines(batch)
+            batch.is_collected = True
+            self._journal.collected(batch)
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
             if isinstance(error, ProviderError) and error.status == _GONE:
                 self._give_up(batch)  # the provider keeps batches for some weeks only
@@ -360,28 +340,24 @@ class Batched:
             return
         finally:
             self._followed.discard(batch.tag)
+        if lines and lines.keys().isdisjoint(batch.keys):
+            self._give_up(batch)  # it was found by its time and size, and is another's
+            return
+        self._has_room()
         answered = sum(key in lines for key in batch.keys)
-        self._batching.say(f"{self._called(batch)}: done, {answered} answered")
+        self._say(f"{self._calls.called(batch)}: done, {answered} answered")
         self._lines[batch.tag] = dict(lines)
         for key, one in self._of(batch).items():
             if not one.done.done():
                 one.done.set_result((batch, lines.get(key)))
 
-    async def _until_it_ends(self, batch: Batch) -> ProviderError | None:
-        """Return why the batch was not worked on at all; None if it was."""
-        pause, told = _FIRST_POLL, ""
-        began = ms_of(batch.submitted_at) / 1000
-        while True:
-            state = await self._patiently(lambda: self._api.state(batch.id))
-            if state.has_ended:
-                return state.problem
-            minutes = (self._clock.now().timestamp() - began) / 60
-            count = "" if state.answered is None else f", {state.answered} done"
-            if (said := f"{state.said}{count}") != told:
-                told = said
-                self._batching.say(f"{self._called(batch)}: {said} after {minutes:.0f} min")
-            await self._sleep(pause)
-            pause = min(_LONGEST_POLL, pause * _SLOWER)
+    async def _was_refused(self, batch: Batch, problem: ProviderError) -> None:
+        waiting = self._of(batch)
+        if _means_full(problem):
+            await self._try_later(batch, waiting, problem)
+        else:
+            self._end(batch)
+            self._fail(waiting, problem)
 
     def _of(self, batch: Batch) -> dict[str, _Waiting]:
         """Return what waits for a batch."""
@@ -395,18 +371,16 @@ class Batched:
         """Let the requests of a batch that is not there go into another one."""
         waiting = self._of(batch)
         self._end(batch)
-        for key, one in waiting.items():
+        for key in waiting:
             del self._asked[key]
-            self._queue[key] = one
-        if self._queue and self._gathering is None:
-            self._gathering = self._do(self._gather())
+        self._put_in_line(waiting)
 
     def _end(self, batch: Batch) -> None:
         batch.is_over = True
         for key in batch.keys:
             if batch in self._open.get(key, ()):
                 self._open[key].remove(batch)
-        self._batching.journal.end(batch)
+        self._journal.end(batch)
 
     @staticmethod
     def _fail(waiting: Mapping[str, _Waiting], error: Exception) -> None:
@@ -414,29 +388,13 @@ class Batched:
             if not one.done.done():
                 one.done.set_exception(error)
 
-    def _called(self, batch: Batch) -> str:
-        return f"batch of {len(batch.keys)} calls at {self._name}"
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call at the endpoint again as long as that may help.
+def _means_full(error: Exception) -> TypeGuard[ProviderError]:
+    return isinstance(error, ProviderError) and error.kind is ErrorKind.RATE_LIMIT
 
-        Raises:
-            EndpointDown: It did not help.
-        """
-        began, failures = self._clock.monotonic(), 0
-        while True:
-            try:
-                result = await call()
-            except ProviderError as error:
-                failures += 1
-                seconds = self._clock.monotonic() - began
-                gives_up = not self._has_replied and failures > self._policy.max_retries
-                if not error.retryable:
-                    raise
-                if gives_up or seconds > self._policy.timeout:
-                    raise EndpointDown(f"{self._name} is out of reach: {error}") from error
-                backoff = min(_LONGEST_POLL, self._policy.base * 2 ** min(failures, 20))
-                await self._sleep(backoff if error.retry_after is None else error.retry_after)
-            else:
-                self._has_replied = True
-                return result
+
+def _bytes_of(request: ChatRequest) -> int:
+    """Return about how much a request takes in a batch, as JSON."""
+    schema = "" if request.schema is None else json.dumps(reply_schema(request.schema))
+    said = sum(len(json.dumps(message.content)) for message in request.messages)
+    return said + len(schema) + _AROUND_A_PROMPT

@@ -43,8 +43,8 @@ class AnthropicBatches:
         chat: The model, which knows how it is asked.
     """
 
-    most_bytes = 100_000_000
-    """The API takes 256 MB, of which the bodies around the prompts are a part."""
+    most_bytes = 200_000_000
+    """The API takes 256 MB."""
 
     def __init__(self, client: AsyncAnthropic, chat: AnthropicChat) -> None:
         self._client = client

@@ -12,18 +12,21 @@ from typing import Any, Literal
 
 import httpx2
 from openai import AsyncOpenAI
+from openai.types import BatchError
 
 from infra.chat import ChatReply, ChatRequest
 from infra.errors import ErrorKind, ProviderError
-from infra.providers.http_errors import one_line
+from infra.providers.http_errors import one_line, status_error
 from infra.providers.openai_chat import OpenAIChat
 from infra.wire import BatchState, Line
 
 _URL: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _TAG = "mdagents"
-_FULL = "token_limit_exceeded"
-"""Code of a batch that is refused since too many tokens are in others already."""
+_BAD_REQUEST = 400
+_STATUS = {"token_limit_exceeded": 429, "model_not_found": 404}
+"""Code of a batch that is refused -> the HTTP status that a call would get: too many tokens are in
+other batches already, or there is no such model."""
 _SOME = 100  # batches that are looked through for one of ours
 _NOT_FOUND = (404, 405)
 _NEVER_TRIED = frozenset({"batch_expired", "batch_cancelled"})
@@ -37,8 +40,8 @@ class OpenAIBatches:
         chat: The model, which knows how it is asked.
     """
 
-    most_bytes = 100_000_000
-    """The API takes 200 MB, of which the bodies around the prompts are a part."""
+    most_bytes = 150_000_000
+    """The API takes 200 MB."""
 
     def __init__(self, client: AsyncOpenAI, chat: OpenAIChat) -> None:
         self._client = client
@@ -73,13 +76,7 @@ class OpenAIBatches:
             found = await self._client.batches.retrieve(batch)
         if found.status == "failed":
             problems = (found.errors.data if found.errors else None) or []
-            said = one_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
-            full = any(one.code == _FULL for one in problems)
-            problem = ProviderError(
-                f"the batch was refused: {said or 'no reason given'}",
-                kind=ErrorKind.RATE_LIMIT if full else ErrorKind.BAD_REQUEST,
-            )
-            return BatchState(has_ended=True, said=found.status, problem=problem)
+            return BatchState(has_ended=True, said=found.status, problem=self._problem(problems))
         counts = found.request_counts
         answered = counts.completed + counts.failed if counts else None
         return BatchState(found.status in _ENDED, found.status, answered)
@@ -116,6 +113,14 @@ class OpenAIBatches:
                 return self._chat.reply(body)
         error = body.get("error", body) if isinstance(body, dict) else {}
         return self._chat.refusal_or_raise(status, error, self._chat.body(request, whole=True))
+
+    def _problem(self, problems: Sequence[BatchError]) -> ProviderError:
+        """Return why a batch was refused: the kind of error that a call would have had."""
+        codes = [one.code or "" for one in problems]
+        status = next((_STATUS[code] for code in codes if code in _STATUS), _BAD_REQUEST)
+        said = one_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
+        kind = status_error(self._client.base_url.host, status, said).kind
+        return ProviderError(f"the batch was refused: {said or 'no reason given'}", kind=kind)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -23,16 +23,21 @@ DISPLAYS = ("full", "plain", "log", "none")
 """The values of `--display`."""
 
 
-def make_display(kind: str, questions: int, *, with_summaries: bool = True) -> Display:
+def make_display(
+    kind: str, questions: int, *, with_summaries: bool = True, in_batches: bool = False
+) -> Display:
     """Return the display for `--display`; without a terminal `full` and `plain` are lines.
 
     Args:
         kind: The value of the flag.
         questions: Number of questions of the run.
         with_summaries: Whether EXAID is on.
+        in_batches: Whether replies come in batches: then no text streams, and `full` is `plain`.
     """
     if kind == "none":
         return Display()
+    if kind == "full" and in_batches:
+        kind = "plain"
     return Failsafe(_shown(kind, questions, with_summaries), instead=LogLines(questions))
 
 

@@ -36,6 +36,15 @@ class Snapshot:
     """Seconds, on the clock of the run."""
     summarising: int = 0
     """Decided questions for which EXAID has not finished."""
+    in_batches: int = 0
+    """Calls that wait for a provider's batch."""
+
+    @property
+    def calls(self) -> str:
+        """What is under way at endpoints: `12/16 calls`, or `300 calls in batches`."""
+        if self.in_batches:
+            return f"{self.in_batches:,} {'call' if self.in_batches == 1 else 'calls'} in batches"
+        return f"{self.under_way}/{self.allowed} calls" if self.allowed else "no calls"
 
 
 @dataclass(frozen=True, slots=True)

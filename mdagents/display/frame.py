@@ -90,7 +90,7 @@ class Frame:
 
     def _figures(self, width: int) -> Iterator[Text]:
         totals, spent = self.snapshot.totals, self.snapshot.spent
-        calls = f"{self.snapshot.under_way}/{self.snapshot.allowed} calls"
+        calls = self.snapshot.calls
         if self.snapshot.queued:
             calls += f", {self.snapshot.queued} queued"
         figures = [Text(accuracy_so_far(totals), "bold"), Text(calls)]

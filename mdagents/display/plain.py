@@ -42,6 +42,7 @@ EACH_SUMMARY_UP_TO = 100
 """Questions of a run up to which each summary is shown; with more, the last of each question."""
 
 _SILENCE = 30.0  # seconds, after which a line says what is under way
+_SILENCE_IN_BATCHES = 600.0  # seconds, likewise where replies come in batches
 _OVER = 5.0  # seconds without a wait for a cause, after which it is over
 _LEAST_COST = 0.0001  # USD; less is not worth a word
 _COOLING = "an endpoint is overloaded"
@@ -145,7 +146,8 @@ class LogLines(Display):
         self._under_way.look(now)
         self._say_waits(snapshot)
         left = left_to_summarise(snapshot, self._questions)
-        is_silent = not self._has_spoken and now - self._spoke_at >= _SILENCE
+        silence = _SILENCE_IN_BATCHES if snapshot.in_batches else _SILENCE
+        is_silent = not self._has_spoken and now - self._spoke_at >= silence
         if is_silent or (left and not self._has_said_left):
             self.say(left or self._sign_of_life(snapshot))
             self._has_said_left = bool(left)
@@ -197,6 +199,8 @@ class LogLines(Display):
         """Return what is under way, and what is known of the question that has run longest."""
         now, count = snapshot.now, len(self._under_way)
         questions = "question" if count == 1 else "questions"
+        if snapshot.in_batches:
+            return f"{count} {questions} under way, {snapshot.calls}"
         parts = [f"{count} {questions} and {snapshot.under_way} calls under way"]
         longest = next(iter(self._under_way), None)
         if longest is not None and longest.since is not None:
@@ -251,7 +255,7 @@ class Bar(Display):
             )
         figures = [
             accuracy_so_far(totals),
-            f"{snapshot.under_way}/{snapshot.allowed} calls",
+            snapshot.calls,
             f"{spent.total_tokens:,} tokens",
         ]
         if spent.cost_usd:

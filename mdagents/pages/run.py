@@ -275,9 +275,8 @@ class RunPage:
             ("time left", line.left),
         ]
         if snapshot is not None and self.run.state is RunState.RUNNING:
-            calls = f"{snapshot.under_way} of {snapshot.allowed} allowed"
             facts += [
-                ("calls under way", calls),
+                ("under way", snapshot.calls),
                 ("waiting", f"{snapshot.queued}" if snapshot.queued else ""),
                 ("cooling down", f"{snapshot.cooling:.0f} s" if snapshot.cooling else ""),
                 (

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from infra.errors import ConfigError, StorageError
-from infra.layers.batch import Batch
+from infra.layers.batch_journal import Batch
 from mdagents.records.jsonl import LineLog, whole_lines
 
 BATCHES_FILE = "batches.jsonl"

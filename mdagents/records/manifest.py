@@ -123,6 +123,8 @@ class Spent(BaseModel):
     """Replies from providers."""
     cached_calls: int = 0
     """Replies kept from earlier calls; they cost nothing."""
+    batched_calls: int = 0
+    """Replies of both kinds that came in a provider's batch, at its lower price."""
     failed_attempts: int = 0
     """Without those that were given up when the run was stopped."""
     input_tokens: int = 0
@@ -139,6 +141,7 @@ class Spent(BaseModel):
 
     def add(self, row: CallRow) -> None:
         """Count one more row of the ledger."""
+        self.batched_calls += row.replied and row.batched
         if row.cached:
             self.cached_calls += 1
         elif row.outcome == ABORTED:

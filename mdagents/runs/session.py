@@ -146,7 +146,12 @@ async def carry_out(
     with writable(config.output_dir):
         config.output_dir.mkdir(parents=True, exist_ok=True)
     ledger = Ledger()
-    shown = make_display(display, len(plan.items), with_summaries=config.exaid_policy is not None)
+    shown = make_display(
+        display,
+        len(plan.items),
+        with_summaries=config.exaid_policy is not None,
+        in_batches=config.batch,
+    )
     if shared is not None:
         plan = replace(plan, check_all=shared.check_spent)
     task = plan.task()
@@ -402,6 +407,11 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
     teams = f"teams      {levels}, preset {config.preset}"
     answers = teams if config.method is Method.MDAGENTS else f"method     {config.method_name}"
     say(f"{answers}, EXAID {config.exaid}")
+    if config.batch:
+        say(
+            "batches    a step takes minutes to a day; stop whenever you like (Ctrl-C), the same "
+            "command goes on"
+        )
     if changes := config.changes_from_default():
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")  # a path stays on its line
@@ -448,6 +458,7 @@ async def _show(
             queued=load.queued,
             summarising=answering.summarising,
             cooling=load.cooling,
+            in_batches=load.in_batches,
             now=clock.monotonic(),
         )
         display.refresh(snapshot)

@@ -11,6 +11,7 @@ from typing import Any
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
 from mdagents.records.summaries import SummariesFile
+from mdagents.scoring.fields import count_of, object_of
 from mdagents.scoring.formatting import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
@@ -70,7 +71,20 @@ class RunOutput:
                 f"unfinished: a limit stopped {stopped} of {planned} questions, and the same "
                 "command answers them again"
             )
+        notices.append(self._of_batches)
         return [*(notice for notice in notices if notice), *self.reading_notices]
+
+    @property
+    def _of_batches(self) -> str:
+        """Return that costs are not those of calls made at once; empty if they are."""
+        spent = object_of(self.manifest, "spent")
+        batched, fresh, kept = (
+            count_of(spent.get(name)) or 0 for name in ("batched_calls", "calls", "cached_calls")
+        )
+        if not batched:
+            return ""
+        whose = "all" if batched == fresh + kept else "some"
+        return f"{whose} calls came in batches, which cost less than calls made at once"
 
     @property
     def _epochs(self) -> int:

@@ -120,12 +120,15 @@ class BatchRoutes:
         ]
         keys = [line["custom_id"] for line in lines]
         is_wrong = len(set(keys)) < len(keys) or any(line["url"] != _URL for line in lines)
+        problem = "duplicate_custom_id" if is_wrong else ""
+        if self._batches.is_full(len(keys)):
+            problem = "token_limit_exceeded"
         batch = self._batches.create(
             "openai",
             keys,
             [line["body"] for line in lines],
             tag=(asked.get("metadata") or {}).get("mdagents", ""),
-            refused="duplicate_custom_id" if is_wrong else "",
+            refused=problem,
         )
         return web.json_response(self._openai_batch(batch))
 
@@ -190,6 +193,9 @@ class BatchRoutes:
     async def _anthropic_create(self, http: web.Request) -> web.Response:
         asked = (await http.json())["requests"]
         keys = [one["custom_id"] for one in asked]
+        if self._batches.is_full(len(keys)):
+            error = {"type": "rate_limit_error", "message": "Too many requests are in the queue."}
+            return web.json_response({"type": "error", "error": error}, status=429)
         batch = self._batches.create("anthropic", keys, [one["params"] for one in asked])
         return web.json_response(_anthropic_batch(batch))
 
@@ -227,6 +233,10 @@ class BatchRoutes:
     async def _gemini_create(self, http: web.Request) -> web.Response:
         asked = (await http.json())["batch"]
         requests = asked["inputConfig"]["requests"]["requests"]
+        if self._batches.is_full(len(requests)):
+            message = "You exceeded your current quota."
+            error = {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED"}
+            return web.json_response({"error": error}, status=429)
         batch = self._batches.create(
             "gemini",
             [one["metadata"]["key"] for one in requests],

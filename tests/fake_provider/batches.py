@@ -63,7 +63,9 @@ class Batches:
         expiring: The next batch that is created ends with so many of its last lines unanswered.
         failing: HTTP statuses of the next calls about batches; 0: the next batch is created, and
             the connection lost before the reply.
-        refusing: Why the next batch that is created is refused as a whole; empty: it is not.
+        refusing: Why the next batch that is created is refused as a whole, when it is due; empty:
+            it is not.
+        room: Requests that may be at work at once; None: as many as come.
 
     Args:
         answer: Answers a line: (batch, key, body) -> what the API writes about it.
@@ -75,6 +77,7 @@ class Batches:
         self.held = False
         self.expiring = 0
         self.refusing = ""
+        self.room: int | None = None
         self.failing: list[int] = []
         self.files: dict[str, str] = {}
         self.all: list[SeenBatch] = []
@@ -103,8 +106,6 @@ class Batches:
             refused or self.refusing,
         )  # fmt: skip
         self.refusing = ""
-        if batch.refused:
-            batch.status = BatchStatus.REFUSED
         self._expire[batch.id], self.expiring = self.expiring, 0
         self.all.append(batch)
         return batch
@@ -117,6 +118,13 @@ class Batches:
             self._move_on(batch)
         return batch
 
+    def is_full(self, requests: int) -> bool:
+        """Return whether so many requests more are too many."""
+        for batch in self.all:
+            self._move_on(batch)
+        at_work = sum(len(b.keys) for b in self.all if b.status is BatchStatus.AT_WORK)
+        return self.room is not None and at_work + requests > self.room
+
     def of(self, api: str) -> list[SeenBatch]:
         """Return the batches that came through an API, newest first."""
         return [batch for batch in reversed(self.all) if batch.api == api]
@@ -127,8 +135,13 @@ class Batches:
             batch.status = BatchStatus.CANCELLED
 
     def _move_on(self, batch: SeenBatch) -> None:
-        is_due = not self.held and time.time() - batch.created >= self.seconds
+        is_due = time.time() - batch.created >= self.seconds
         if batch.status is not BatchStatus.AT_WORK or not is_due:
+            return
+        if batch.refused:
+            batch.status = BatchStatus.REFUSED
+            return
+        if self.held:
             return
         left = self._expire[batch.id]
         answered = len(batch.keys) - left

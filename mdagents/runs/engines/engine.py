@@ -212,6 +212,8 @@ class Load:
     """Calls that wait for a connection."""
     cooling: float = 0.0
     """Seconds for which an endpoint still cools down; 0 when none does."""
+    in_batches: int = 0
+    """Calls that wait for a provider's batch."""
 
 
 class Answering(Protocol):

@@ -67,15 +67,12 @@ class LocalEngine:
         """See `Engine`."""
         endpoints = self._registry.connections.values()
         return Load(
-            under_way=sum(c.in_flight for c in endpoints) + self._waiting_for_batches,
+            under_way=sum(c.in_flight for c in endpoints),
             allowed=sum(c.allowed for c in endpoints),
             queued=sum(c.waiting for c in endpoints),
             cooling=max([c.cooling() for c in endpoints], default=0.0),
+            in_batches=sum(model.waiting for model in self._registry.batched),
         )
-
-    @property
-    def _waiting_for_batches(self) -> int:
-        return sum(model.waiting for model in self._registry.batched)
 
     async def leave_batches(self, *, cancel: bool) -> str:
         """Leave the batches that are under way to the provider, or have them cancelled.

@@ -16,7 +16,8 @@ import pytest
 from infra.chat import CallLabels, ChatMessage, ChatModel, ChatReply, ChatRequest
 from infra.endpoints import ModelSpec, Runtime
 from infra.errors import ConfigError, EndpointDown, ErrorKind, ProviderError
-from infra.layers.batch import Batch, Batching
+from infra.layers.batch import Batching
+from infra.layers.batch_journal import Batch
 from infra.layers.retry import RetryPolicy
 from infra.ledger import CallRow, Ledger
 from infra.llm_registry import ModelRegistry
@@ -129,8 +130,9 @@ def bench(
 
 
 def submitted(provider: FakeProvider) -> Counter[str]:
-    """Return how often each request was submitted."""
-    return Counter(key for batch in provider.batches.all for key in batch.keys)
+    """Return how often each request was submitted, in batches that were taken."""
+    taken = (one for one in provider.batches.all if one.status is not BatchStatus.REFUSED)
+    return Counter(key for batch in taken for key in batch.keys)
 
 
 async def test_what_is_asked_at_once_goes_in_one_batch_at_its_price(
@@ -197,11 +199,11 @@ async def test_lines_of_a_batch_that_expired_are_asked_again(
     assert Counter(row.outcome for row in rows) == {"ok": 10, "unanswered": left}
 
 
+@pytest.mark.parametrize("bench", ["openai", "google"], indirect=True)
 async def test_a_batch_that_is_refused_as_a_whole_says_why(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
-    if bench.spec.provider == "anthropic":
-        pytest.skip("Anthropic refuses a batch at once, or not at all")
+    # Anthropic refuses a batch at once, or not at all.
     provider.batches.refusing = "invalid_json_line"
     if bench.spec.provider == "google":  # whose reason may be a passing one
         assert len(await bench.ask(questions(5))) == 5
@@ -266,6 +268,88 @@ async def test_a_submission_whose_reply_was_lost_is_found(
     assert set(submitted(provider).values()) == {1}
 
 
+async def test_it_is_looked_for_until_the_endpoint_says_whether_it_is_there(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    provider.batches.failing = [0, 503, 500]
+    assert len(await bench.ask(questions(5))) == 5
+    assert set(submitted(provider).values()) == {1}
+
+
+async def test_anothers_batch_of_the_same_size_is_not_taken_for_ours(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow]
+) -> None:
+    await bench.ask(questions(3))
+    asked = questions(3, temperature=0.1)
+    await bench.ask(asked)
+    first, second = bench.journal.kept.values()
+    bench.journal.kept.pop(first.tag)
+    second.id, provider.batches.all[1:] = "", []
+    assert len(await bench.ask(asked)) == 3
+    assert len(provider.batches.all) == 2
+    assert {row.outcome for row in rows} == {"ok"}
+
+
+@pytest.mark.parametrize("room", [1, 3, 8])
+async def test_where_the_queue_of_the_provider_is_full_smaller_batches_follow_each_other(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow], room: int
+) -> None:
+    provider.batches.room, provider.batches.seconds = room, 0.01
+    assert len(await bench.ask(questions(20))) == 20
+    assert len(submitted(provider)) == 20
+    assert set(submitted(provider).values()) == {1}
+    assert Counter(row.outcome for row in rows) == {"ok": 20}
+    assert "batch of 20 calls at" in bench.said[0]
+    assert any("not taken, next with 10 (" in line for line in bench.said)
+
+
+async def test_what_finds_no_room_behind_batches_of_ours_waits_for_their_end(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    provider.batches.room, provider.batches.held = 12, True
+    async with bench.process() as registry:
+        model = registry.model(bench.spec)
+        first = asyncio.ensure_future(all_of(model, questions(10)))
+        await until(lambda: any(one.under_way for one in registry.batched))
+        second = asyncio.ensure_future(all_of(model, questions(10, temperature=0.1)))
+        await until(lambda: any("before others have ended" in line for line in bench.said))
+        provider.batches.held = False
+        assert len(await first + await second) == 20
+    taken = [one for one in provider.batches.all if one.status is not BatchStatus.REFUSED]
+    assert [len(one.keys) for one in taken] == [10, 10]
+
+
+async def test_a_queue_that_stays_full_ends_it(provider: FakeProvider, bench: Bench) -> None:
+    provider.batches.room = 0
+    with pytest.raises(ExceptionGroup) as caught:
+        await bench.ask(questions(4), retry=RetryPolicy(timeout=0.1))
+    error = caught.value.exceptions[0]
+    assert isinstance(error, EndpointDown)
+    assert "has no room for a batch: " in str(error)
+    assert submitted(provider) == {}
+
+
+@pytest.mark.parametrize("bench", ["openai"], indirect=True)
+async def test_a_model_that_takes_no_batches_ends_it(provider: FakeProvider, bench: Bench) -> None:
+    # The others say so with status 404: see above.
+    provider.batches.refusing = "model_not_found"
+    with pytest.raises(ExceptionGroup) as caught:
+        await bench.ask(questions(3))
+    error = caught.value.exceptions[0]
+    assert isinstance(error, EndpointDown)
+    assert "the batch was refused: model_not_found" in str(error)
+
+
+@pytest.mark.parametrize("bench", ["google"], indirect=True)
+async def test_the_hours_in_a_batch_that_failed_are_no_reason_to_give_up(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    # Only Gemini ends batches for reasons that pass.
+    provider.batches.refusing, provider.batches.seconds = "internal", 0.5
+    assert len(await bench.ask(questions(3), retry=RetryPolicy(timeout=0.4, base=0.01))) == 3
+    assert len(provider.batches.all) == 2
+
+
 async def test_an_endpoint_that_is_away_for_a_while_costs_nothing(
     provider: FakeProvider, bench: Bench
 ) -> None:
@@ -311,11 +395,12 @@ async def test_cancelled_batches_are_cancelled_at_the_provider_and_asked_again(
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("room", [None, 5])
 async def test_stopped_at_any_moment_nothing_is_submitted_twice_and_nothing_is_lost(
-    provider: FakeProvider, bench: Bench, rows: list[CallRow], seed: int
+    provider: FakeProvider, bench: Bench, rows: list[CallRow], room: int | None, seed: int
 ) -> None:
     rng = random.Random(seed)
-    provider.batches.seconds = 0.08
+    provider.batches.seconds, provider.batches.room = 0.08, room
     kept: dict[int, ChatReply] = {}  # as the cache would keep them
 
     async def answer(model: ChatModel, number: int, request: ChatRequest) -> None:

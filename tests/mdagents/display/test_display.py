@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from infra.errors import ErrorKind, ProviderError
@@ -44,6 +46,14 @@ def test_the_bar_shows_figures_and_what_is_waited_for(capsys: pytest.CaptureFixt
         assert "waiting" not in capsys.readouterr().err
         bar.refresh(snapshot(now=121.0, cooling=5.0))
         assert "endpoint overloaded: all wait, 5 s left" in capsys.readouterr().err
+
+
+def test_calls_that_wait_for_a_batch_are_told_as_such() -> None:
+    assert snapshot(0).calls == "3/8 calls"
+    waiting = replace(snapshot(0), under_way=0, allowed=0)
+    assert waiting.calls == "no calls"
+    assert replace(waiting, in_batches=1).calls == "1 call in batches"
+    assert replace(waiting, in_batches=1_300).calls == "1,300 calls in batches"
 
 
 def test_lines_say_when_waiting_begins_and_not_each_second_of_it(

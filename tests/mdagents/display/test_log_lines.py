@@ -173,6 +173,14 @@ def test_silence_ends_with_what_is_under_way(said: Said) -> None:
     assert said.lines() == ["anything"], "only silence is broken"
 
 
+def test_while_a_batch_is_waited_for_silence_lasts_ten_minutes(said: Said) -> None:
+    lines = LogLines(30)
+    tell(lines, "31", *OPENING)
+    for second in range(0, 1300, 5):
+        lines.refresh(replace(snapshot(float(second)), in_batches=7))
+    assert said.lines() == ["1 question under way, 7 calls in batches"] * 2
+
+
 def test_a_lasting_wait_is_a_line_each_half_minute_and_one_at_its_end(said: Said) -> None:
     lines = LogLines(30)
     for second in range(70):

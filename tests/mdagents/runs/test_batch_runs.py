@@ -138,6 +138,8 @@ def test_300_questions_killed_while_polling_and_continued(
     provider.batches.held = False
     said = finish(start(provider, "batch", *COT, "--batch", model=WIRES[wire]))
     assert f"batch of 300 calls at {WIRES[wire]}: done, 300 answered" in said
+    assert "batches    a step takes minutes to a day" in said
+    assert "at work at the provider" not in said
     (batch,) = provider.batches.all
     assert len(batch.keys) == 300
     assert len(provider.calls) == 300, "nothing was asked beside the batch"
@@ -166,7 +168,8 @@ def test_steps_killed_at_random_moments_end_like_an_uninterrupted_run(
         process.communicate(timeout=30)
         if process.returncode == 0:
             break
-    finish(start(provider, "batch", *basic, "--batch"))
+    said = finish(start(provider, "batch", *basic, "--batch"))
+    assert "at work at the provider" not in said, "all was collected"
     assert max(submitted(provider).values()) == 1
     assert without_cost(records(Path("batch"))) == without_cost(records(Path("at-once")))
     assert costs(records(Path("batch"))) == pytest.approx(

@@ -178,6 +178,25 @@ def test_a_run_that_was_killed_is_scored_from_its_folder() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("spent", "said"),
+    [
+        ({"batched_calls": 3, "calls": 2, "cached_calls": 1}, ["all calls came in batches"]),
+        ({"batched_calls": 3, "calls": 3, "cached_calls": 1}, ["some calls came in batches"]),
+        ({"batched_calls": 0, "calls": 3}, []),
+        ({"batched_calls": "many"}, []),
+        (3, []),
+    ],
+)
+def test_prices_of_batches_are_told(spent: object, said: list[str]) -> None:
+    folder = Path("output/cheap")
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    (folder / "run.json").write_text(json.dumps({"item_ids": ["1"], "spent": spent}))
+    notices = read_output(folder).notices
+    assert notices == [f"{one}, which cost less than calls made at once" for one in said]
+
+
 def test_two_inputs_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     write(RUN)
     Path("other").mkdir()
