@@ -9,9 +9,16 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel
 
-OnText = Callable[[str | None], None]
-"""Called with each text delta as it arrives, and with None when the attempt that the text came from
-has failed: the text that follows starts anew."""
+
+class OnText(Protocol):
+    """Called with each text delta as it arrives.
+
+    It is called with None when the attempt that the text came from has failed: the text that
+    follows starts anew.
+    """
+
+    def __call__(self, delta: str | None, /) -> None:
+        """Take a delta, or None."""
 
 
 class StopReason(StrEnum):

@@ -54,9 +54,10 @@ class Plan:
 
     @property
     def endpoint(self) -> str:
-        """The endpoint at which most calls of the run are made: that of the experts."""
+        """Where most calls of the run are made: at the endpoint of the experts, or its batches."""
         spec = self.specs[TeamRole.EXPERT.value]
-        return spec.base_url or (str(spec) if spec.is_local else spec.provider)
+        endpoint = spec.base_url or (str(spec) if spec.is_local else spec.provider)
+        return f"{endpoint} in batches" if self.config.batch else endpoint
 
     @property
     def finished(self) -> RunManifest | None:

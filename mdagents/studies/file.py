@@ -36,7 +36,7 @@ _LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
 _LABEL = "label"
 _LEVELS = (ADAPTIVE, *Difficulty)
 _FILES = (".jsonl", ".json", ".csv", ".gguf", ".py")
-_NOT_IN_A_LABEL = ("model-base-url",)
+_NOT_IN_A_LABEL = ("batch", "model-base-url")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -283,7 +283,7 @@ def _count(value: Any, where: str) -> int | None:
     return int(value)
 
 
-_SWITCHES = ("log-prompts", "retry-errors")
+_SWITCHES = ("batch", "log-prompts", "retry-errors")
 
 
 def _words(name: str, value: str | Sequence[str]) -> list[str]:

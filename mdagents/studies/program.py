@@ -20,7 +20,7 @@ from mdagents.pages.study import write_study_results
 from mdagents.records.store import writable
 from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
-from mdagents.runs.shared import Stops
+from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.study import StudyOutput, study_figures
 from mdagents.scoring.study_text import render_study
@@ -130,7 +130,8 @@ class _Program:
                 shown.refresh(clock.monotonic())
                 await asyncio.sleep(shown.period)
 
-        stops = Stops(shown.say)
+        in_batches = any(run.plan.config.batch for run in runs)
+        stops = Stops(shown.say, STOPPING_BATCHES if in_batches else STOPPING)
         stops.listen()
         session = StudySession(self._study, runs, self._environment, clock, stops, shown.changed)
         with shown:

@@ -8,9 +8,12 @@ import io
 import json
 import random
 import re
+import shutil
 import signal
 from collections import Counter
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.live import Live
@@ -64,6 +67,33 @@ def test_a_study_is_runs_like_any_other_and_its_results(study: Study) -> None:
     assert "| zero_shot |" in Path("evaluation/teams.md").read_text()
     page = Path("evaluation/teams.html").read_text()
     assert "<h1>teams: too few questions to tell</h1>" in page
+
+
+def test_a_study_in_batches_has_the_same_results_for_half_the_price(
+    study: Study, provider: FakeProvider
+) -> None:
+    changes = {"models": ["gpt-4o-mini"], "methods": ["zero_shot", "basic"]}
+    assert study(**changes)[0] == 0
+    at_once, whole = records_of_runs(), study_cost()
+    for folder in ("output", "evaluation"):
+        shutil.rmtree(folder)
+    provider.reset()
+    status, out, _ = study(batch=True, **changes)
+    assert status == 0
+    assert all(call.batch for call in provider.calls)
+    assert "NOTE: all calls came in batches, which cost less than calls made at once" in out
+    assert without_cost(records_of_runs()) == without_cost(at_once)
+    assert study_cost() == pytest.approx(whole / 2, rel=1e-3)
+
+
+def study_cost() -> float:
+    return sum(manifest.spent.cost_usd or 0.0 for manifest in manifests())
+
+
+def without_cost(runs: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    for record in chain(*runs.values()):
+        del record["token_usage"]["cost_usd"]
+    return runs
 
 
 def test_its_runs_are_those_of_the_benchmark_program(
