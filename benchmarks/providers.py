@@ -2,7 +2,8 @@
 
     python -m benchmarks.providers [--questions 300] [--only contract|ledger|batch|refusals]
 
-1. The provider contract suite (tests/infra/providers) as a table: case by wire.
+1. The provider contract suite (tests/infra/providers), and that of batches (tests/infra/layers), as
+   tables: case by wire.
 2. A run over each wire, long questions, whose prompts the prompt caches hold: what the ledger
    booked beside what the provider served, and its price reckoned from that.
 3. A run with `--batch` that is killed while it polls, and continued: what was submitted, its price
@@ -47,8 +48,9 @@ from infra.ledger import Ledger
 from infra.llm_registry import ModelRegistry
 from infra.model_configs import load_model_configs
 from tests.fake_provider import FakeProvider, Usage
+from tests.infra.providers.test_provider_contract import WIRES as WIRES_OF_SUITE
 
-WIRES = {
+MODELS = {
     "openai": "openai/gpt-4o-mini",
     "azure": "azure/our-deployment",
     "gemini": "google/gemini-2.5-flash-lite",
@@ -86,35 +88,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def show_contract() -> None:
-    """Run the contract suite and print how each case ended over each wire."""
+    """Run the suites and print how each case ended over each wire."""
+    _show_suite("1. Contract suite", "infra/providers/test_provider_contract.py", WIRES_OF_SUITE)
+    _show_suite("Batches", "infra/layers/test_batch.py", ("openai", "google", "anthropic"))
+
+
+def _show_suite(title: str, suite: str, wires: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "suite.xml"
-        suite = "tests/infra/providers/test_provider_contract.py"
-        command = [sys.executable, "-m", "pytest", "-q", suite, f"--junitxml={file}"]
+        command = [sys.executable, "-m", "pytest", "-q", f"tests/{suite}", f"--junitxml={file}"]
         subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, check=False)
         cases = ElementTree.parse(file).getroot().iter("testcase")
         table: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
         for case in cases:
             name, _, params = case.attrib["name"].partition("[")
-            wire = next(
-                (w for w in _of_suite() if re.search(rf"(^|-){w}(-|\]|$)", params)), "local"
-            )
+            found = [one for one in wires if re.search(rf"(^|-){one}(-|\]|$)", params)]
+            wire = max(found, key=len, default="others")  # one name is part of another
             failed = case.find("failure") is not None or case.find("error") is not None
             table[name.removeprefix("test_").replace("_", " ")][wire, failed] += 1
     rows = []
     for name, ended in table.items():
         row: dict[str, object] = {"case": name[:64]}
-        for wire in _of_suite():
+        for wire in (*wires, "others"):
             well, badly = ended[wire, False], ended[wire, True]
             row[wire] = f"{badly} FAILED" if badly else well or ""
         rows.append(row)
-    show_table("1. Contract suite: passed cases by wire", rows)
-
-
-def _of_suite() -> tuple[str, ...]:
-    """Return the wires of the suite, the longer names first: one is part of another."""
-    return ("azure-dated", "anthropic-format", "openai", "azure", "gemini", "vertex", "anthropic",
-            "local")  # fmt: skip
+    show_table(f"{title}: passed cases by wire", rows)
 
 
 # -- the ledger -----------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ def _of_suite() -> tuple[str, ...]:
 def show_ledger() -> None:
     """Print what was booked over each wire beside what was served."""
     rows: list[Mapping[str, object]] = []
-    for wire, model in WIRES.items():
+    for wire, model in MODELS.items():
         with tempfile.TemporaryDirectory() as folder, FakeProvider(seed=1) as provider:
             provider.reasoning_tokens, provider.prompt_cache = 20, True
             _write_questions(Path(folder) / "questions.jsonl", 20, _LONG)
@@ -185,18 +184,18 @@ def show_batches(questions: int) -> None:
     for wire in IN_BATCHES:
         with tempfile.TemporaryDirectory() as folder, FakeProvider(seed=1) as provider:
             _write_questions(Path(folder) / "questions.jsonl", questions)
-            _finish(_start(folder, provider, WIRES[wire], "--method", "cot"))
+            _finish(_start(folder, provider, MODELS[wire], "--method", "cot"))
             at_once, cost = _records(Path(folder)), _booked(Path(folder))[1] or 0.0
             (Path(folder) / "output").rename(Path(folder) / "at-once")
             provider.batches.held = True
             flags = ("--method", "cot", "--batch")
-            process = _start(folder, provider, WIRES[wire], *flags)
+            process = _start(folder, provider, MODELS[wire], *flags)
             while not any(batch.polls > 1 for batch in provider.batches.all):
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
             process.communicate()
             provider.batches.held = False
-            _finish(_start(folder, provider, WIRES[wire], *flags))
+            _finish(_start(folder, provider, MODELS[wire], *flags))
             in_batches, half = _records(Path(folder)), _booked(Path(folder))[1] or 0.0
             keys = Counter(key for batch in provider.batches.all for key in batch.keys)
             same = sum(a == b for a, b in zip(at_once, in_batches, strict=True))
@@ -217,7 +216,7 @@ def show_batches(questions: int) -> None:
                 judged(f"{wire}: price in a batch / at once", half / cost, 0.5, digits=3),
             ]
     show_table(f"3. {questions} questions, killed while polling and continued", rows)
-    show_results("", results)
+    show_results("What must hold", results)
 
 
 def _records(folder: Path) -> list[dict[str, Any]]:
@@ -277,12 +276,16 @@ async def show_refusals() -> None:
     """Print what each preset sends to a server that refuses schema, seed and temperature."""
     configs, rows = load_model_configs(), []
     for name, info in configs.providers.items():
-        if name in ("local", "azure"):
+        if name == "local":
             continue
         with FakeProvider(seed=1) as provider:
             for refusal in _REFUSALS:
                 provider.fail_next(refusal)
-            urls = {"gemini": provider.gemini_base_url, "anthropic": provider.anthropic_base_url}
+            urls = {
+                "azure": f"http://127.0.0.1:{provider.port}",
+                "gemini": provider.gemini_base_url,
+                "anthropic": provider.anthropic_base_url,
+            }
             url = urls.get(str(info.wire), provider.openai_base_url)
             environment = Environment({key: "k" for key in info.keys})
             registry = ModelRegistry(Runtime(environment, Ledger(), sleep=_at_once))

@@ -316,7 +316,8 @@ def _add_endpoint_flags(group: Any) -> None:
     rate = partial(group.add_argument, metavar="N", type=float)
     seconds = partial(group.add_argument, metavar="S", type=float)
     count("--max-connections", help="calls under way at an endpoint [16; local 2]")
-    count("--max-samples", help="questions under way [twice --max-connections; local: as many]")
+    count("--max-samples",
+        help="questions under way [twice --max-connections; local as many; batch 500]")  # fmt: skip
     count("--max-retries", help="further attempts at a failed call")
     seconds("--timeout", help="seconds of a call after which it is not tried again")
     seconds("--attempt-timeout",
