@@ -109,6 +109,8 @@ class Endpoints:
         self._local: dict[str, LocalServer] = {}
         self.connections: dict[str, Connections] = {}
         """Endpoint -> its connections, for a display."""
+        self.batches: set[str] = set()
+        """Ids of batches that were submitted from here, by all models and runs."""
 
     def open(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, Connections]:
         """Return a model as its provider answers, and the connections of its endpoint.

@@ -268,6 +268,7 @@ class ModelRegistry:
             book=runtime.ledger.add,
             clock=runtime.clock,
             policy=runtime.retry,
+            known=self._endpoints.batches,
             sleep=runtime.sleep,
             may_send=runtime.may_send,
         )

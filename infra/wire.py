@@ -66,6 +66,11 @@ class BatchApi(Protocol):
     """
 
     @property
+    def keeps_names(self) -> bool:
+        """Whether batches carry the name that they were submitted under."""
+        ...
+
+    @property
     def most_bytes(self) -> int:
         """The largest batch, in bytes of its requests as JSON."""
         ...
@@ -76,6 +81,8 @@ class BatchApi(Protocol):
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
         """Return the ids of batches that `submit` may have made when it had no reply.
+
+        Where no names are kept, another's may be among them; the likeliest comes first.
 
         Args:
             tag: The name under which they were submitted.

@@ -16,15 +16,15 @@ import json
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason
 from infra.clock import Clock, ms_of
-from infra.errors import EndpointDown, ErrorKind, ProviderError
+from infra.errors import BenchError, EndpointDown, ErrorKind, ProviderError
 from infra.json_schema import reply_schema
-from infra.layers.batch_calls import LONGEST_POLL, BatchCalls
+from infra.layers.batch_calls import CANCELLING, LONGEST_POLL, NOT_FOUND, BatchCalls
 from infra.layers.batch_journal import Batch, Journal
 from infra.layers.retry import RetryPolicy
 from infra.ledger import CallRow
@@ -36,7 +36,9 @@ LINGER = 1.0
 """Seconds without a further request after which those that wait are submitted."""
 _MOST_REQUESTS = 10_000
 _AROUND_A_PROMPT = 600  # bytes at most of a request, beside its messages and its schema
-_GONE = 404
+_KEPT = 172_800.0  # seconds for which a batch is there at any provider: its day, and one more
+_OF_THE_WAY = frozenset({ErrorKind.SETTING_REFUSED, ErrorKind.SCHEMA_UNSUPPORTED})
+"""Errors after which the same is asked in another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Batched:
         book: Takes the rows.
         clock: For times.
         policy: How patiently a call at the endpoint is made again.
+        known: Ids of batches that are ours, in all runs of the process.
         sleep: Awaited for each pause, in seconds.
         may_send: Raises LimitExceeded when nothing may be sent any more.
     """
@@ -85,12 +88,13 @@ class Batched:
         book: Callable[[CallRow], None],
         clock: Clock,
         policy: RetryPolicy,
+        known: set[str],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         may_send: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
         self._calls = BatchCalls(
-            api, name=name, clock=clock, policy=policy, sleep=sleep, say=batching.say
+            api, name=name, clock=clock, policy=policy, sleep=sleep, say=batching.say, known=known
         )
         self._journal = batching.journal
         self._say = batching.say
@@ -105,6 +109,7 @@ class Batched:
         self._sleep = sleep
         self._may_send = may_send
         self._batches: list[Batch] | None = None
+        self._recalled: set[Batch] = set()  # those of earlier processes
         self._open: dict[str, deque[Batch]] = {}  # key -> the batches that it is in, oldest first
         self._lines: dict[str, dict[str, Line]] = {}  # tag -> lines of a batch that has ended
         self._queue: dict[str, _Waiting] = {}  # what goes into the next batch
@@ -122,41 +127,70 @@ class Batched:
         """Requests that wait for a batch."""
         return len(self._queue) + len(self._asked)
 
-    @property
     def under_way(self) -> list[Batch]:
-        """Batches that the provider works on."""
-        batches = self._batches or []
-        return [one for one in batches if one.id and not (one.is_collected or one.is_over)]
+        """Return the batches that the provider works on."""
+        return [one for one in self._all() if one.id and not (one.is_collected or one.is_over)]
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; the text comes at once, when its batch has ended."""
         key, began = self._key(request), self._clock.monotonic()
-        try:
-            batch, line = await self._line(key, request)
-        except ProviderError as error:
-            self._note(request, self._clock.timestamp(), None, error.kind.value)
-            own = copy(error)  # all that waited get the same
-            own.queued = self._clock.monotonic() - began
-            raise own from None
+        while True:
+            try:
+                batch, line = await self._line(key, request)
+            except ProviderError as error:
+                self._note(request, self._clock.timestamp(), None, error.kind.value)
+                own = copy(error)  # all that waited get the same
+                own.queued = self._clock.monotonic() - began
+                raise own from None
+            try:
+                reply = self._read(batch, key, line, request)
+            except ProviderError as error:
+                error.queued = self._clock.monotonic() - began
+                if error.kind is not ErrorKind.UNANSWERED or batch not in self._recalled:
+                    raise
+                continue  # an earlier process had its batch cancelled, say: now it is asked
+            if on_text is not None and reply.text:
+                on_text(reply.text)
+            return reply
+
+    def _read(self, batch: Batch, key: str, line: Line | None, request: ChatRequest) -> ChatReply:
+        """Return what a batch had for a request, and book it."""
+        is_booked = key in batch.booked
         try:
             if line is None:
                 message = f"the batch {batch.id} ended before this request"
                 raise ProviderError(message, kind=ErrorKind.UNANSWERED)
-            reply = replace(self._api.read(line, request), batched=True)
+            reply = replace(self._api.read(line, request), batched=True, cached=is_booked)
         except ProviderError as error:
-            error.queued = self._clock.monotonic() - began
-            self._hand_over(batch, key, is_spent=True)
-            self._note(request, batch.submitted_at, None, error.kind.value)
+            if error.kind in _OF_THE_WAY:
+                self._hand_over(batch, key, may_be_read_again=True)
+            else:
+                self._hand_over(batch, key)
+            if not is_booked:
+                self._note(request, batch.submitted_at, None, error.kind.value)
             raise
-        self._hand_over(batch, key, is_spent=reply.stop_reason is StopReason.LENGTH)
+        if reply.stop_reason is StopReason.LENGTH:
+            self._hand_over(batch, key, may_be_read_again=True)
+        else:
+            self._take(batch, key)
         self._note(request, batch.submitted_at, reply)
-        if on_text is not None and reply.text:
-            on_text(reply.text)
         return reply
 
-    async def cancel(self) -> list[str]:
-        """Let the provider work on nothing further; return the ids of batches that go on."""
-        return await self._calls.cancel(self.under_way)
+    async def cancel(self) -> tuple[list[str], list[str]]:
+        """Let the provider work on nothing further.
+
+        Returns:
+            (ids of batches that were cancelled, of batches that go on).
+        """
+        await self.aclose()
+        for batch in self._all():
+            if not (batch.id or batch.is_over):
+                with suppress(BenchError, TimeoutError):
+                    async with asyncio.timeout(CANCELLING):
+                        await self._calls.find(batch)
+        batches = self.under_way()
+        going_on = await self._calls.cancel(batches)
+        return [one.id for one in batches if one.id not in going_on], going_on
 
     async def aclose(self) -> None:
         """Stop gathering and asking how batches stand; they go on at the provider."""
@@ -168,7 +202,7 @@ class Batched:
     # -- what a request waits for ---------------------------------------------------------------
 
     async def _line(self, key: str, request: ChatRequest) -> tuple[Batch, Line | None]:
-        self._recall()
+        self._all()
         if (batch := self._batch_of(key)) is not None:
             if batch.tag in self._lines:
                 return batch, self._lines[batch.tag].get(key)
@@ -192,30 +226,43 @@ class Batched:
         batches = self._open.get(key)
         return batches[0] if batches else None
 
-    def _recall(self) -> None:
-        """Take up the batches of earlier processes, once."""
-        if self._batches is not None:
-            return
-        self._batches = []
-        for batch in self._journal.batches():
-            if batch.model == self._identity and not batch.is_over:
-                self._calls.know(batch)
-                self._take_up(batch)
+    def _all(self) -> list[Batch]:
+        """Return all batches of the run; takes up those of earlier processes the first time."""
+        if self._batches is None:
+            self._batches = []
+            for batch in self._journal.batches():
+                if batch.model == self._identity and not batch.is_over:
+                    self._calls.know(batch)
+                    self._recalled.add(batch)
+                    self._batches.append(batch)
+                    self._take_up(batch)
+        return self._batches
 
     def _take_up(self, batch: Batch) -> None:
-        assert self._batches is not None
-        self._batches.append(batch)
         for key in batch.keys:
             if key not in batch.spent:
                 self._open.setdefault(key, deque()).append(batch)
 
-    def _hand_over(self, batch: Batch, key: str, *, is_spent: bool) -> None:
+    def _take(self, batch: Batch, key: str) -> None:
         """Note that a request has what its batch had for it."""
         self._open[key].remove(batch)
         self._lines[batch.tag].pop(key, None)
-        if is_spent:
+
+    def _hand_over(self, batch: Batch, key: str, *, may_be_read_again: bool = False) -> None:
+        """Note likewise that it got no whole reply, so that it will be asked again.
+
+        Args:
+            batch: The batch.
+            key: Of the request.
+            may_be_read_again: By a later process, which then comes to what was asked next.
+        """
+        self._take(batch, key)
+        if not may_be_read_again:
             batch.spent.add(key)
             self._journal.spend(batch, key)
+        elif key not in batch.booked:
+            batch.booked.add(key)
+            self._journal.book(batch, key)
 
     def _note(
         self, request: ChatRequest, since: str, reply: ChatReply | None, failure: str = ""
@@ -266,48 +313,61 @@ class Batched:
         batch = Batch(tag, self._identity, now, tuple(part))
         try:
             self._journal.begin(batch)
+            self._all().append(batch)
             await self._calls.submit(batch, {key: one.request for key, one in part.items()})
             self._followed.add(tag)
             self._take_up(batch)
             self._journal.submitted(batch)
             self._say(f"{self._calls.called(batch)}: submitted as {batch.id}")
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
-            if _means_full(error):
-                await self._try_later(batch, part, error)
+            if isinstance(error, ProviderError) and error.kind is ErrorKind.RATE_LIMIT:
+                await self._was_refused(batch, part, error)
             else:
                 self._fail(part, error)
-            return
-        await self._follow(batch)
+        else:
+            await self._follow(batch)
 
-    async def _try_later(
-        self, batch: Batch, waiting: Mapping[str, _Waiting], error: ProviderError
+    async def _was_refused(
+        self, batch: Batch, waiting: Mapping[str, _Waiting], problem: ProviderError
     ) -> None:
-        """Let the requests of a batch, for which the provider's queue had no room, go into others.
+        """Let the requests of a batch go into others if the queue was full; else they fail."""
+        try:
+            self._end(batch)
+            if problem.kind is ErrorKind.RATE_LIMIT:
+                await self._make_room(batch, problem)
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._fail(waiting, error)
+            return
+        if problem.kind is ErrorKind.RATE_LIMIT:
+            self._put_back(waiting)
+        else:
+            self._fail(waiting, problem)
+
+    async def _make_room(self, batch: Batch, problem: ProviderError) -> None:
+        """Make the next batches fit into the queue of the provider, which was full.
 
         Behind other batches of ours their end makes room; else the next ones are half as large.
+
+        Raises:
+            EndpointDown: For a long time not one request has found room.
         """
-        self._end(batch)
-        now = self._clock.monotonic()
+        size, now = len(batch.keys), self._clock.monotonic()
         if len(self._at_work) > 1:
-            self._room = self._room or len(batch.keys)
-            self._say(f"{self._calls.called(batch)}: not taken before others have ended ({error})")
-        else:
-            self._room = max(1, len(batch.keys) // 2)
+            self._room = self._room or size
+            self._say(
+                f"{self._calls.called(batch)}: not taken before others have ended ({problem})"
+            )
+            return
+        self._room = max(1, size // 2)
+        self._say(f"{self._calls.called(batch)}: not taken, next with {self._room} ({problem})")
+        if size == 1:
             self._full_since = now if self._full_since is None else self._full_since
             if now - self._full_since > self._policy.timeout:
-                down = EndpointDown(
-                    f"{self._name} has no room for a batch: {error}; the same command goes on"
+                raise EndpointDown(
+                    f"{self._name} has no room for a batch: {problem}; the same command goes on"
                 )
-                self._fail(waiting, down)
-                return
-            pause = min(LONGEST_POLL, self._policy.base * 2 ** min(self._refusals, 20))
-            self._refusals += 1
-            self._say(f"{self._calls.called(batch)}: not taken, next with {self._room} ({error})")
-            await self._sleep(pause)
-        still = {key: one for key, one in waiting.items() if key in self._asked}
-        for key in still:
-            del self._asked[key]
-        self._put_in_line(still)
+        self._refusals += 1
+        await self._sleep(min(LONGEST_POLL, self._policy.base * 2 ** min(self._refusals, 20)))
 
     def _has_room(self) -> None:
         """Note that the provider's queue took a batch."""
@@ -321,28 +381,45 @@ class Batched:
     async def _follow(self, batch: Batch) -> None:
         """Wait until a batch has ended, and give its lines to those who wait for them."""
         try:
-            if not batch.id:
-                if not await self._calls.find(batch):
-                    self._give_up(batch)
-                    return
-                self._journal.submitted(batch)
-            if (problem := await self._calls.until_it_ends(batch)) is not None:
-                await self._was_refused(batch, problem)
-                return
-            lines = await self._calls.lines(batch)
-            batch.is_collected = True
-            self._journal.collected(batch)
+            await self._collect(batch)
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
-            if isinstance(error, ProviderError) and error.status == _GONE:
-                self._give_up(batch)  # the provider keeps batches for some weeks only
-            else:
-                self._fail(self._of(batch), error)  # the batch goes on
-            return
+            self._fail(self._of(batch), error)
         finally:
             self._followed.discard(batch.tag)
-        if lines and lines.keys().isdisjoint(batch.keys):
-            self._give_up(batch)  # it was found by its time and size, and is another's
+
+    async def _collect(self, batch: Batch) -> None:
+        while True:
+            if not batch.id:
+                if not await self._calls.find(batch):
+                    break
+                self._journal.submitted(batch)
+            try:
+                if (problem := await self._calls.until_it_ends(batch)) is not None:
+                    await self._was_refused(batch, self._of(batch), problem)
+                    return
+                lines = await self._calls.lines(batch)
+            except ProviderError as error:
+                if error.status != NOT_FOUND:
+                    raise
+                if self._clock.now().timestamp() - ms_of(batch.submitted_at) / 1000 < _KEPT:
+                    raise EndpointDown(
+                        f"{self._name} knows no batch {batch.id}, which was submitted at "
+                        f"{batch.submitted_at}, perhaps with another key: {error}"
+                    ) from error
+                break  # it is kept for some days or weeks only
+            if lines and lines.keys().isdisjoint(batch.keys):
+                batch.id = ""  # it was found by its time and size, and is another's
+                continue
+            batch.is_collected = True
+            self._journal.collected(batch)
+            self._deal_out(batch, lines)
             return
+        self._say(f"{self._calls.called(batch)}: not there (any more), submitted anew")
+        waiting = self._of(batch)
+        self._end(batch)
+        self._put_back(waiting)
+
+    def _deal_out(self, batch: Batch, lines: Mapping[str, Line]) -> None:
         self._has_room()
         answered = sum(key in lines for key in batch.keys)
         self._say(f"{self._calls.called(batch)}: done, {answered} answered")
@@ -350,14 +427,6 @@ class Batched:
         for key, one in self._of(batch).items():
             if not one.done.done():
                 one.done.set_result((batch, lines.get(key)))
-
-    async def _was_refused(self, batch: Batch, problem: ProviderError) -> None:
-        waiting = self._of(batch)
-        if _means_full(problem):
-            await self._try_later(batch, waiting, problem)
-        else:
-            self._end(batch)
-            self._fail(waiting, problem)
 
     def _of(self, batch: Batch) -> dict[str, _Waiting]:
         """Return what waits for a batch."""
@@ -367,30 +436,25 @@ class Batched:
             if key in self._asked and self._batch_of(key) is batch
         }
 
-    def _give_up(self, batch: Batch) -> None:
-        """Let the requests of a batch that is not there go into another one."""
-        waiting = self._of(batch)
-        self._end(batch)
-        for key in waiting:
+    def _put_back(self, waiting: Mapping[str, _Waiting]) -> None:
+        """Let requests of a batch that came to nothing go into another one."""
+        still = {key: one for key, one in waiting.items() if self._asked.get(key) is one}
+        for key in still:
             del self._asked[key]
-        self._put_in_line(waiting)
+        self._put_in_line(still)
 
     def _end(self, batch: Batch) -> None:
+        self._journal.end(batch)
         batch.is_over = True
         for key in batch.keys:
             if batch in self._open.get(key, ()):
                 self._open[key].remove(batch)
-        self._journal.end(batch)
 
     @staticmethod
     def _fail(waiting: Mapping[str, _Waiting], error: Exception) -> None:
         for one in waiting.values():
             if not one.done.done():
                 one.done.set_exception(error)
-
-
-def _means_full(error: Exception) -> TypeGuard[ProviderError]:
-    return isinstance(error, ProviderError) and error.kind is ErrorKind.RATE_LIMIT
 
 
 def _bytes_of(request: ChatRequest) -> int:

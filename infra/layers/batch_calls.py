@@ -15,6 +15,10 @@ from infra.wire import BatchApi, Line
 
 LONGEST_POLL = 60.0
 """Seconds between two looks at a batch, at most."""
+CANCELLING = 10.0
+"""Seconds for a call that is about cancelling: somebody waits for it."""
+NOT_FOUND = 404
+"""HTTP status of a call about a batch that the endpoint does not know."""
 _FIRST_POLL = 1.0  # seconds after submission
 _SLOWER = 1.5
 _LOST_REPLY = frozenset(
@@ -22,7 +26,6 @@ _LOST_REPLY = frozenset(
 )
 """Errors after which a batch may have been made all the same."""
 _TELLING = 2  # failures in a row, after which a line says so
-_CANCELLING = 10.0  # seconds for a call that cancels: somebody waits for it
 
 T = TypeVar("T")
 
@@ -37,6 +40,7 @@ class BatchCalls:
         policy: How patiently a call is made again.
         sleep: Awaited for each pause, in seconds.
         say: Shows a line of progress.
+        known: Ids of batches that are ours, in all runs of the process.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class BatchCalls:
         policy: RetryPolicy,
         sleep: Callable[[float], Awaitable[None]],
         say: Callable[[str], None],
+        known: set[str],
     ) -> None:
         self._api = api
         self._name = name
@@ -55,13 +60,14 @@ class BatchCalls:
         self._policy = policy
         self._sleep = sleep
         self._say = say
-        self._known: set[str] = set()  # ids
+        self._known = known
         self._finding = asyncio.Lock()
         self._has_replied = False
 
     def know(self, batch: Batch) -> None:
         """Note whose batch an id is, so that it is not taken for another's."""
-        self._known.add(batch.id)
+        if batch.id:
+            self._known.add(batch.id)
 
     async def submit(self, batch: Batch, requests: Mapping[str, ChatRequest]) -> None:
         """Submit requests, unless an attempt whose reply was lost has done so; set the id.
@@ -85,7 +91,10 @@ class BatchCalls:
         await self._patiently(once, queue_may_be_full=True)
 
     async def find(self, batch: Batch) -> bool:
-        """Look for a batch whose submission had no reply; set its id if it is there."""
+        """Look for a batch whose submission had no reply; set its id if it is there.
+
+        What was found before, and turned out to be another's, is not found again.
+        """
         return await self._patiently(lambda: self._is_found(batch))
 
     async def _is_found(self, batch: Batch) -> bool:
@@ -93,16 +102,20 @@ class BatchCalls:
             since = ms_of(batch.submitted_at) / 1000
             ids = await self._api.find(batch.tag, len(batch.keys), since)
             batch.id = next((one for one in ids if one not in self._known), "")
-            if batch.id:
-                self.know(batch)
-            return bool(batch.id)
+            batch.is_found = bool(batch.id)
+            self.know(batch)
+            return batch.is_found
 
     async def until_it_ends(self, batch: Batch) -> ProviderError | None:
-        """Wait for the end of a batch; return why it was not worked on at all, None if it was."""
+        """Wait for the end of a batch; return why it was not worked on at all, None if it was.
+
+        Raises:
+            ProviderError: With status 404: there is no such batch.
+        """
         pause, told = _FIRST_POLL, ""
         began = ms_of(batch.submitted_at) / 1000
         while True:
-            state = await self._patiently(lambda: self._api.state(batch.id))
+            state = await self._patiently(lambda: self._api.state(batch.id), is_there=True)
             if state.has_ended:
                 return state.problem
             minutes = (self._clock.now().timestamp() - began) / 60
@@ -114,17 +127,22 @@ class BatchCalls:
             pause = min(LONGEST_POLL, pause * _SLOWER)
 
     async def lines(self, batch: Batch) -> Mapping[str, Line]:
-        """Return what became of the requests of a batch that has ended."""
-        return await self._patiently(lambda: self._api.lines(batch.id, batch.keys))
+        """Return what became of the requests of a batch that has ended; raises likewise."""
+        return await self._patiently(lambda: self._api.lines(batch.id, batch.keys), is_there=True)
 
     async def cancel(self, batches: Sequence[Batch]) -> list[str]:
-        """Let the provider work on nothing further; return the ids of those that go on."""
+        """Let the provider work on nothing further; return the ids of those that go on.
+
+        One that may be another's goes on.
+        """
         cancelled = await asyncio.gather(*(self._is_cancelled(batch) for batch in batches))
         return [batch.id for batch, done in zip(batches, cancelled, strict=True) if not done]
 
     async def _is_cancelled(self, batch: Batch) -> bool:
+        if batch.is_found and not self._api.keeps_names:
+            return False
         try:
-            async with asyncio.timeout(_CANCELLING):
+            async with asyncio.timeout(CANCELLING):
                 await self._api.cancel(batch.id)
         except (ProviderError, TimeoutError):
             return False
@@ -135,31 +153,39 @@ class BatchCalls:
         return f"batch of {len(batch.keys)} calls at {self._name}"
 
     async def _patiently(
-        self, call: Callable[[], Awaitable[T]], *, queue_may_be_full: bool = False
+        self,
+        call: Callable[[], Awaitable[T]],
+        *,
+        queue_may_be_full: bool = False,
+        is_there: bool = False,
     ) -> T:
         """Make a call again as long as that may help.
 
         Args:
             call: At the endpoint.
-            queue_may_be_full: Whether a rate limit that names no pause is for the caller.
+            queue_may_be_full: Whether a rate limit that names no pause, or lasts, is for the
+                caller.
+            is_there: Whether the call is about a batch that the endpoint has made, so that "no such
+                batch" may pass.
 
         Raises:
             ProviderError: It cannot help.
             EndpointDown: It did not help.
         """
-        began, failures = self._clock.monotonic(), 0
+        began, failures, most = self._clock.monotonic(), 0, self._policy.max_retries
         while True:
             try:
                 result = await call()
             except ProviderError as error:
+                failures += 1
                 is_limit = error.kind is ErrorKind.RATE_LIMIT
-                if not error.retryable or (
-                    queue_may_be_full and is_limit and not error.retry_after
-                ):
+                if queue_may_be_full and is_limit and (not error.retry_after or failures > most):
                     raise
-                failures += not (is_limit and error.retry_after)
+                is_missing = is_there and error.status == NOT_FOUND and failures <= most
+                if not (error.retryable or is_missing):
+                    raise
                 seconds = self._clock.monotonic() - began
-                gives_up = not self._has_replied and failures > self._policy.max_retries
+                gives_up = not self._has_replied and not is_limit and failures > most
                 if gives_up or seconds > self._policy.timeout:
                     raise EndpointDown(f"{self._name} is out of reach: {error}") from error
                 if failures == _TELLING:

@@ -21,8 +21,13 @@ class Batch:
     """Of its requests, in their order."""
     id: str = ""
     """The provider's name for it; empty until that is known."""
+    is_found: bool = False
+    """Whether that was found by a look at the provider, since the submission had no reply."""
     spent: set[str] = field(default_factory=set)
-    """Keys of requests that got an error, or half a reply: those are asked again elsewhere."""
+    """Keys of requests that got an error, and are asked again elsewhere."""
+    booked: set[str] = field(default_factory=set)
+    """Keys of requests that a later process asks again before it asks something else, as what they
+    got was half a reply, or a refusal of a setting. Their rows are in the ledger."""
     is_collected: bool = False
     """Whether its replies have been fetched; they can be again."""
     is_over: bool = False
@@ -44,10 +49,13 @@ class Journal(Protocol):
         """
 
     def submitted(self, batch: Batch) -> None:
-        """Write down its id, likewise."""
+        """Write down its id and whether it was found, likewise."""
 
     def spend(self, batch: Batch, key: str) -> None:
         """Write down that one of its requests will be asked again, likewise."""
+
+    def book(self, batch: Batch, key: str) -> None:
+        """Write down that the row of one of its requests is in the ledger, likewise."""
 
     def collected(self, batch: Batch) -> None:
         """Write down that its replies have been fetched, likewise."""

@@ -43,6 +43,7 @@ class AnthropicBatches:
         chat: The model, which knows how it is asked.
     """
 
+    keeps_names = False
     most_bytes = 200_000_000
     """The API takes 256 MB."""
 
@@ -51,7 +52,7 @@ class AnthropicBatches:
         self._chat = chat
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """See `BatchApi`; the API keeps no tag."""
+        """See `BatchApi`; the API keeps no names."""
         lines = [
             {"custom_id": key, "params": self._chat.body(request)}
             for key, request in requests.items()
@@ -64,7 +65,7 @@ class AnthropicBatches:
         with self._chat.errors():
             return tuple(
                 batch["id"]
-                for batch in found["data"]
+                for batch in reversed(found["data"])  # the first that came after it was submitted
                 if sum(batch["request_counts"].values()) == requests
                 and ms_of(batch["created_at"]) / 1000 >= since - _SKEW
             )

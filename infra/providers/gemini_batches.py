@@ -36,6 +36,7 @@ class GeminiBatches:
         model: Google's name for it.
     """
 
+    keeps_names = True
     most_bytes = 15_000_000
     """The API takes 20 MB in one body; larger batches would have to go by its file storage."""
 

@@ -40,6 +40,7 @@ class OpenAIBatches:
         chat: The model, which knows how it is asked.
     """
 
+    keeps_names = True
     most_bytes = 150_000_000
     """The API takes 200 MB."""
 

@@ -1,7 +1,8 @@
 """`batches.jsonl`: the batches of a run, as they were submitted and what became of them.
 
 A line begins a batch (`tag`, `model`, `submitted_at`, `keys`), or says one thing about it: its
-`id`, a request that is `spent`, that it was `collected`, that it is `over`.
+`id` (`found` by a look at the provider), a request that is `spent` or `booked`, that it was
+`collected`, that it is `over`.
 """
 
 from __future__ import annotations
@@ -50,11 +51,15 @@ class BatchFile:
 
     def submitted(self, batch: Batch) -> None:
         """See `Journal`."""
-        self._write({"tag": batch.tag, "id": batch.id})
+        self._write({"tag": batch.tag, "id": batch.id, "found": batch.is_found})
 
     def spend(self, batch: Batch, key: str) -> None:
         """See `Journal`."""
         self._write({"tag": batch.tag, "spent": key})
+
+    def book(self, batch: Batch, key: str) -> None:
+        """See `Journal`."""
+        self._write({"tag": batch.tag, "booked": key})
 
     def collected(self, batch: Batch) -> None:
         """See `Journal`."""
@@ -95,9 +100,11 @@ def read_batches(path: Path) -> list[Batch]:
                 continue
             batch = found[entry["tag"]]
             batch.id = entry.get("id", batch.id)
+            batch.is_found = entry.get("found", batch.is_found)
             batch.is_collected |= "collected" in entry
             batch.is_over |= "over" in entry
             batch.spent |= {entry["spent"]} if "spent" in entry else set()
+            batch.booked |= {entry["booked"]} if "booked" in entry else set()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"{path} line {number} says nothing about a batch") from error
     return list(found.values())

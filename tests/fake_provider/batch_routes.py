@@ -5,6 +5,7 @@ Shapes follow the types of the three SDKs.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -79,6 +80,8 @@ class BatchRoutes:
                 error = {"code": status, "message": "It failed.", "type": "error", "status": "X"}
                 return web.json_response({"type": "error", "error": error}, status=status)
             response: web.StreamResponse = await handler(http)
+            if is_creation:
+                await asyncio.sleep(self._batches.delay)
             if is_creation and self._batches.failing:
                 self._batches.failing.pop(0)
                 transport = http.transport
@@ -87,6 +90,10 @@ class BatchRoutes:
             return response
 
         return serve
+
+    def _full(self, body: dict[str, Any]) -> web.Response:
+        headers = {"retry-after": "1"} if self._batches.says_when else {}
+        return web.json_response(body, status=429, headers=headers)
 
     def _named(self, http: web.Request) -> SeenBatch:
         batch = self._batches.find(http.match_info["name"])
@@ -195,7 +202,7 @@ class BatchRoutes:
         keys = [one["custom_id"] for one in asked]
         if self._batches.is_full(len(keys)):
             error = {"type": "rate_limit_error", "message": "Too many requests are in the queue."}
-            return web.json_response({"type": "error", "error": error}, status=429)
+            return self._full({"type": "error", "error": error})
         batch = self._batches.create("anthropic", keys, [one["params"] for one in asked])
         return web.json_response(_anthropic_batch(batch))
 
@@ -236,7 +243,7 @@ class BatchRoutes:
         if self._batches.is_full(len(requests)):
             message = "You exceeded your current quota."
             error = {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED"}
-            return web.json_response({"error": error}, status=429)
+            return self._full({"error": error})
         batch = self._batches.create(
             "gemini",
             [one["metadata"]["key"] for one in requests],

@@ -66,6 +66,8 @@ class Batches:
         refusing: Why the next batch that is created is refused as a whole, when it is due; empty:
             it is not.
         room: Requests that may be at work at once; None: as many as come.
+        says_when: Whether a refusal for want of room names a pause, where the API can.
+        delay: Seconds from the creation of a batch to the reply that tells of it.
 
     Args:
         answer: Answers a line: (batch, key, body) -> what the API writes about it.
@@ -78,6 +80,8 @@ class Batches:
         self.expiring = 0
         self.refusing = ""
         self.room: int | None = None
+        self.says_when = False
+        self.delay = 0.0
         self.failing: list[int] = []
         self.files: dict[str, str] = {}
         self.all: list[SeenBatch] = []

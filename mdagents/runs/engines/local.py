@@ -83,15 +83,19 @@ class LocalEngine:
         Returns:
             What becomes of them, on one line; empty without any.
         """
-        left = [batch.id for model in self._registry.batched for batch in model.under_way]
-        if not left:
-            return ""
-        if cancel:
-            going_on = [one for model in self._registry.batched for one in await model.cancel()]
-            if not going_on:
-                return f"cancelled at the provider: {', '.join(left)}"
-            return f"could not be cancelled at the provider: {', '.join(going_on)}"
-        return f"at work at the provider, for the same command to collect: {', '.join(left)}"
+        models, told = self._registry.batched, []
+        if not cancel:
+            left = [batch.id for model in models for batch in model.under_way()]
+        else:
+            ended = [await model.cancel() for model in models]
+            if cancelled := [one for ids, _ in ended for one in ids]:
+                told.append(f"cancelled at the provider: {', '.join(cancelled)}")
+            left = [one for _, ids in ended for one in ids]
+        if left:
+            told.append(
+                f"at work at the provider, for the same command to collect: {', '.join(left)}"
+            )
+        return "; ".join(told)
 
     def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Runner:
         """See `Engine`."""

@@ -9,13 +9,15 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx2
 import pytest
 
 from infra.chat import CallLabels, ChatMessage, ChatModel, ChatReply, ChatRequest
 from infra.endpoints import ModelSpec, Runtime
-from infra.errors import ConfigError, EndpointDown, ErrorKind, ProviderError
+from infra.errors import ConfigError, EndpointDown, ErrorKind, ProviderError, StorageError
 from infra.layers.batch import Batching
 from infra.layers.batch_journal import Batch
 from infra.layers.retry import RetryPolicy
@@ -45,10 +47,13 @@ class MemoryJournal:
         self.kept[batch.tag] = deepcopy(batch)
 
     def submitted(self, batch: Batch) -> None:
-        self.kept[batch.tag].id = batch.id
+        self.kept[batch.tag].id, self.kept[batch.tag].is_found = batch.id, batch.is_found
 
     def spend(self, batch: Batch, key: str) -> None:
         self.kept[batch.tag].spent.add(key)
+
+    def book(self, batch: Batch, key: str) -> None:
+        self.kept[batch.tag].booked.add(key)
 
     def collected(self, batch: Batch) -> None:
         self.kept[batch.tag].is_collected = True
@@ -290,16 +295,16 @@ async def test_anothers_batch_of_the_same_size_is_not_taken_for_ours(
     assert {row.outcome for row in rows} == {"ok"}
 
 
-@pytest.mark.parametrize("room", [1, 3, 8])
+@pytest.mark.parametrize(("room", "says_when"), [(1, False), (3, True), (8, False)])
 async def test_where_the_queue_of_the_provider_is_full_smaller_batches_follow_each_other(
-    provider: FakeProvider, bench: Bench, rows: list[CallRow], room: int
+    provider: FakeProvider, bench: Bench, rows: list[CallRow], room: int, says_when: bool
 ) -> None:
     provider.batches.room, provider.batches.seconds = room, 0.01
+    provider.batches.says_when = says_when
     assert len(await bench.ask(questions(20))) == 20
     assert len(submitted(provider)) == 20
     assert set(submitted(provider).values()) == {1}
     assert Counter(row.outcome for row in rows) == {"ok": 20}
-    assert "batch of 20 calls at" in bench.said[0]
     assert any("not taken, next with 10 (" in line for line in bench.said)
 
 
@@ -310,7 +315,7 @@ async def test_what_finds_no_room_behind_batches_of_ours_waits_for_their_end(
     async with bench.process() as registry:
         model = registry.model(bench.spec)
         first = asyncio.ensure_future(all_of(model, questions(10)))
-        await until(lambda: any(one.under_way for one in registry.batched))
+        await until(lambda: any(one.under_way() for one in registry.batched))
         second = asyncio.ensure_future(all_of(model, questions(10, temperature=0.1)))
         await until(lambda: any("before others have ended" in line for line in bench.said))
         provider.batches.held = False
@@ -384,10 +389,11 @@ async def test_cancelled_batches_are_cancelled_at_the_provider_and_asked_again(
     provider.batches.held = True
     async with bench.process() as registry:
         asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(6)))
-        await until(lambda: any(one.under_way for one in registry.batched))
+        await until(lambda: any(one.under_way() for one in registry.batched))
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        assert [await one.cancel() for one in registry.batched] == [[]]
+        (ended,) = [await one.cancel() for one in registry.batched]
+        assert [len(ids) for ids in ended] == [1, 0]
     assert [batch.status for batch in provider.batches.all] == [BatchStatus.CANCELLED]
     provider.batches.held = False
     assert len(await bench.ask(questions(6))) == 6
@@ -425,14 +431,148 @@ async def test_stopped_at_any_moment_nothing_is_submitted_twice_and_nothing_is_l
     assert the_sum_of(rows) == served_by(provider)
 
 
-async def test_a_truncated_reply_is_asked_again_by_a_later_process(
-    provider: FakeProvider, bench: Bench
+async def test_a_truncated_reply_is_read_again_by_a_later_process_and_booked_once(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
     provider.fail_next("cut_off")
-    (reply,) = await bench.ask(questions(1))
-    assert reply.stop_reason == "length"
+    (first,) = await bench.ask(questions(1))
     (again,) = await bench.ask(questions(1))
-    assert again.stop_reason == "stop"
+    assert (first.text, first.stop_reason) == (again.text, again.stop_reason)
+    assert first.stop_reason == "length"
+    assert [row.cached for row in rows] == [False, True]
+    assert set(submitted(provider).values()) == {1}
+
+
+@pytest.mark.parametrize("fault", ["cut_off", "400_schema_unsupported", "400_temperature"])
+async def test_what_was_asked_in_another_way_is_found_by_a_later_process(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow], fault: str
+) -> None:
+    provider.fail_next(fault, times=12)
+    asked = questions(12, schema=Choice)
+    async with bench.process() as registry:
+        asking = asyncio.ensure_future(all_of(registry.model(bench.spec), asked))
+        await until(lambda: bool(provider.batches.all))
+        provider.batches.seconds = 0.1
+        await until(lambda: len(provider.batches.all) == 2)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    assert all(isinstance(reply.parsed, Choice) for reply in await bench.ask(asked))
+    assert [len(batch.keys) for batch in provider.batches.all] == [12, 12]
+    assert the_sum_of([row for row in rows if not row.cached]) == served_by(provider)
+    kept = Counter(row.outcome for row in rows if row.cached)
+    assert kept == ({"length": 12} if fault == "cut_off" else {})
+
+
+async def test_a_batch_that_is_not_known_for_a_moment_is_waited_for(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    provider.batches.seconds = 0.05
+    async with bench.process() as registry:
+        asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(5)))
+        await until(lambda: bool(provider.batches.all))
+        provider.batches.failing = [404, 404]
+        assert len(await asking) == 5
+    assert len(provider.batches.all) == 1
+
+
+@pytest.mark.parametrize("days", [0, 30])
+async def test_a_batch_that_is_gone_is_submitted_anew_if_it_is_old(
+    provider: FakeProvider, bench: Bench, days: int
+) -> None:
+    provider.batches.held = True
+    await end_after(bench, lambda: bool(provider.batches.all) and provider.batches.all[0].polls > 0)
+    provider.batches.all.clear()
+    provider.batches.held = False
+    (batch,) = bench.journal.kept.values()
+    batch.submitted_at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    if days:
+        assert len(await bench.ask(questions(20))) == 20
+        assert any("not there (any more), submitted anew" in line for line in bench.said)
+        return
+    with pytest.raises(ExceptionGroup) as caught:
+        await bench.ask(questions(20))
+    error = caught.value.exceptions[0]
+    assert isinstance(error, EndpointDown)
+    assert f"knows no batch {batch.id}" in str(error)
+    assert not provider.batches.all
+
+
+class FullDisk(MemoryJournal):
+    """A journal that takes no end of a batch."""
+
+    def end(self, batch: Batch) -> None:
+        raise StorageError("cannot write: No space left on device")
+
+
+@pytest.mark.parametrize("way", ["old", "full"])
+async def test_a_full_disk_ends_requests_with_its_error(
+    provider: FakeProvider, bench: Bench, way: str
+) -> None:
+    bench.journal = FullDisk()
+    if way == "full":
+        provider.batches.room = 0
+    else:
+        await end_after(bench, lambda: bool(provider.batches.all))
+        provider.batches.all.clear()
+        for batch in bench.journal.kept.values():
+            batch.id, batch.submitted_at = "", "2026-01-01T00:00:00.000Z"
+    with pytest.raises(ExceptionGroup) as caught:
+        await asyncio.wait_for(bench.ask(questions(20)), 20)
+    assert all(isinstance(error, StorageError) for error in caught.value.exceptions)
+
+
+@pytest.mark.parametrize("bench", ["anthropic"], indirect=True)
+async def test_without_names_ours_is_found_behind_anothers_and_anothers_is_never_cancelled(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    provider.batches.held = True
+    await end_after(bench, lambda: bool(provider.batches.all))
+    (ours,) = provider.batches.all
+    body = [{"custom_id": str(n), "params": one} for n, one in enumerate(ours.bodies)]
+    async with httpx2.AsyncClient(base_url=provider.anthropic_base_url) as client:
+        await client.post("/v1/messages/batches", json={"requests": body})
+    provider.batches.all.reverse()  # now another's came first
+    for batch in bench.journal.kept.values():
+        batch.id = ""
+    async with bench.process() as registry:
+        asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(20)))
+        await until(lambda: any(one.under_way() for one in registry.batched))
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        (ended,) = [await one.cancel() for one in registry.batched]
+        assert [len(ids) for ids in ended] == [0, 1]
+    assert [batch.status for batch in provider.batches.all] == [BatchStatus.AT_WORK] * 2
+    provider.batches.held = False
+    assert len(await bench.ask(questions(20))) == 20
+    assert len(provider.batches.all) == 2
+
+
+async def test_what_is_being_submitted_is_cancelled_too(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    provider.batches.held, provider.batches.delay = True, 0.5
+    async with bench.process() as registry:
+        asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(6)))
+        await until(lambda: bool(provider.batches.all))
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        (ended,) = [await one.cancel() for one in registry.batched]
+    status = BatchStatus.CANCELLED
+    if bench.spec.provider == "anthropic":  # it may be another's
+        status = BatchStatus.AT_WORK
+        ended = ended[::-1]
+    assert [len(ids) for ids in ended] == [1, 0]
+    assert [batch.status for batch in provider.batches.all] == [status]
+
+
+async def test_what_an_earlier_process_had_cancelled_is_no_failed_attempt(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    provider.batches.held = True
+    await end_after(bench, lambda: bool(provider.batches.all) and provider.batches.all[0].polls > 0)
+    provider.batches.cancel(provider.batches.all[0])
+    provider.batches.held = False
+    assert len(await bench.ask(questions(20), retry=RetryPolicy(max_retries=0))) == 20
 
 
 def test_a_provider_without_batches_says_so(make_runtime: Callable[..., Runtime]) -> None:
