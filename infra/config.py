@@ -21,7 +21,7 @@ from platformdirs import user_cache_path
 from infra.errors import ConfigError
 from infra.model_configs import ProviderInfo, load_model_configs
 
-_UNSET = ("", "0", "false")
+_OFF = ("", "0", "false", "no", "off")
 
 
 class LLMRole(StrEnum):
@@ -62,7 +62,7 @@ class Environment:
         """Return whether there is a key for a provider, or what stands in for it."""
         instead = [self.variables.get(name, "") for name in provider.instead_of_key]
         return bool(self.key_name(provider)) or (
-            bool(instead) and all(value.lower() not in _UNSET for value in instead)
+            bool(instead) and all(is_on(value) for value in instead)
         )
 
     def base_url(self, provider: ProviderInfo) -> str:
@@ -81,6 +81,11 @@ class Environment:
         """Return the choice for a role."""
         names = (f"{role.name}_LLM_PROVIDER", f"{role.name}_LLM_MODEL")
         return RoleChoice(*(self.variables.get(name, "") for name in names))
+
+
+def is_on(value: str) -> bool:
+    """Return whether a switch with this value is on; empty if it is not set."""
+    return value.strip().lower() not in _OFF
 
 
 def choices() -> tuple[str, ...]:

@@ -289,7 +289,8 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
         )
     key = environment.key(provider)
     has_own_endpoint = spec.base_url and spec.provider == OPENAI
-    if not (environment.may_call(provider) or has_own_endpoint or not provider.needs_key):
+    needs_key = provider.needs_key and provider.keys
+    if needs_key and not (environment.may_call(provider) or has_own_endpoint):
         others = "".join(
             f"a model of {name} (there is a key), or "
             for name, other in configs.providers.items()

@@ -122,7 +122,9 @@ class AnthropicChat:
             return body
         schema = without_string_lengths(request.schema)
         if not info.forced_tool:
-            return body | {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+            # The API knows a part of JSON schema here; the rest becomes words, and is checked after.
+            shape = {"type": "json_schema", "schema": anthropic.transform_schema(schema)}
+            return body | {"output_config": {"format": shape}}
         name = request.schema.__name__
         return body | {
             "tools": [{"name": name, "description": "Give the reply.", "input_schema": schema}],

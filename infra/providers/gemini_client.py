@@ -11,6 +11,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.genai import types
 
 from infra.chat import ChatModel
+from infra.config import is_on
 from infra.errors import ConfigError
 from infra.model_configs import ModelInfo
 from infra.providers.gemini import GeminiChat
@@ -86,7 +87,7 @@ class GeminiClient:
 def _account(endpoint: Endpoint) -> dict[str, Any]:
     """Return who calls, as the SDK's client takes it."""
     settings = endpoint.settings
-    if settings.get(_USE_VERTEX, "").lower() not in ("1", "true"):
+    if not is_on(settings.get(_USE_VERTEX, "")):
         return {"vertexai": False, "api_key": endpoint.api_key}
     project = settings.get("GOOGLE_CLOUD_PROJECT")
     if project is None:

@@ -53,6 +53,18 @@ _REFUSED = re.compile(
     r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)"
 )
 """How endpoints say that they do not take a setting, as against a value of it."""
+_CLAUSE = re.compile(r"[.;\n]\s")
+_FARTHEST = 80  # characters between the name of a setting and the words that refuse it
+_ECHO = re.compile(r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value=""")
+"""Where an endpoint begins to repeat what it was sent, prompts included."""
+_NO_MODEL = (
+    "model not exist",  # DeepSeek
+    "not a valid model",  # OpenRouter
+    "invalid model: ",  # Mistral
+    "invalid_model",
+    "model_not_found",
+    "model_decommissioned",  # Groq
+)
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
 _SHORTEST_KEY = 8  # characters
@@ -79,7 +91,7 @@ def status_error(
         asked_with_schema: Whether the request used native schema support, so that an error
             about a schema means that the endpoint does not support it.
     """
-    words = f"{code} {message}".lower()
+    words = f"{code} {_own_words(message)}".lower()
     return ProviderError(
         f"{status} from {host}: {one_line(message)}",
         kind=_kind(status, words, asked_with_schema),
@@ -110,6 +122,8 @@ def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
         return ErrorKind.SERVER
     if any(word in words for word in _CONTEXT):
         return ErrorKind.CONTEXT_LENGTH
+    if any(word in words for word in _NO_MODEL):
+        return ErrorKind.MODEL_NOT_FOUND
     if "api key" in words or "api_key" in words:  # Gemini answers 400 to a wrong key
         return ErrorKind.AUTH
     if "json_validate_failed" in words:  # Groq: this sample did not fit the schema, another may
@@ -119,10 +133,29 @@ def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
     return ErrorKind.BAD_REQUEST
 
 
-def is_refused(setting: str, status: int, message: str) -> bool:
-    """Return whether an endpoint says that it does not take a setting, such as `seed`, at all."""
-    named = re.search(rf"\b{re.escape(setting)}\b", message)
-    return status in (400, 422) and named is not None and _REFUSED.search(message) is not None
+def is_refused(setting: str, status: int, message: str, about: str = "") -> bool:
+    """Return whether an endpoint says that it does not take a setting, such as `seed`, at all.
+
+    Args:
+        setting: As it was sent.
+        status: HTTP status.
+        message: The endpoint's words.
+        about: The setting that the error is about; empty: the endpoint does not name it apart.
+    """
+    if status not in (400, 422) or about not in ("", setting):
+        return False
+    name = re.compile(rf"\b{re.escape(setting)}\b")
+    return any(
+        abs(named.start() - refused.start()) <= _FARTHEST
+        for clause in _CLAUSE.split(_own_words(message))
+        for named in name.finditer(clause)
+        for refused in _REFUSED.finditer(clause)
+    )
+
+
+def _own_words(message: str) -> str:
+    """Return what an endpoint says itself, without what it repeats of the request."""
+    return _ECHO.split(message, maxsplit=1)[0]
 
 
 def connection_error(host: str, place: str, error: Exception, *, timed_out: bool) -> ProviderError:

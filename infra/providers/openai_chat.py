@@ -36,6 +36,9 @@ _PATH = "/chat/completions"
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The two names for the limit of a reply; a model that refuses one takes the other."""
 _STREAM_OPTIONS = "stream_options"
+_LENGTH = frozenset({"length", "model_length"})  # the latter is Mistral's
+_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Finish reasons of a reply that is not whole: of OpenRouter and Mistral, vLLM, DeepSeek."""
 _OF_SCHEMA = ("response_format", "grammar")
 """Body fields of which one asks for a schema."""
 
@@ -242,7 +245,9 @@ class OpenAIChat:
         body = body or {}
         refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, *_LIMITS)
         sent = [name for name in refusable if name in body]
-        self._refused.raise_for(sent, self._host, status, said)
+        about = details.get("param")
+        about = about.rpartition(".")[2] if isinstance(about, str) else ""
+        self._refused.raise_for(sent, self._host, status, said, about)
         with_schema = not body.keys().isdisjoint(_OF_SCHEMA)
         return status_error(
             self._host,
@@ -272,7 +277,10 @@ def _usage(usage: Any) -> TokenUsage:
     )
     if not all(isinstance(count, int) for count in counts):
         raise ValueError("a token count is not a number")
-    return TokenUsage(*counts)
+    prompt, completion, cached, reasoning, written = counts
+    if reasoning and usage.get("total_tokens") == prompt + completion + reasoning:
+        completion += reasoning  # xAI counts reasoning beside the completion
+    return TokenUsage(prompt, completion, cached, reasoning, written)
 
 
 def _stop_reason(finish: str | None, refusal: str | None) -> StopReason:
@@ -280,4 +288,7 @@ def _stop_reason(finish: str | None, refusal: str | None) -> StopReason:
         raise ValueError("the reply ends without a finish reason")
     if refusal or finish == "content_filter":
         return StopReason.REFUSAL
-    return StopReason.LENGTH if finish == "length" else StopReason.STOP
+    if finish in _BROKEN_OFF:
+        message = f"the endpoint broke the reply off (finish reason {finish})"
+        raise ProviderError(message, kind=ErrorKind.SERVER)
+    return StopReason.LENGTH if finish in _LENGTH else StopReason.STOP

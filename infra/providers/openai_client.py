@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +68,7 @@ class AzureClient(OpenAIClient):
     """
 
     def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
-        resource = endpoint.base_url.rstrip("/").removesuffix("/openai/v1")
+        resource = re.sub(r"/(openai(/.*)?)?$", "", endpoint.base_url)
         if not resource:
             raise ConfigError(
                 "azure has no address: put AZURE_OPENAI_ENDPOINT=https://NAME.openai.azure.com "

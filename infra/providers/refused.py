@@ -21,14 +21,23 @@ class Refused:
     def __contains__(self, setting: str) -> bool:
         return setting in self._names
 
-    def raise_for(self, sent: Iterable[str], host: str, status: int, message: str) -> None:
+    def raise_for(
+        self, sent: Iterable[str], host: str, status: int, message: str, about: str = ""
+    ) -> None:
         """Note what an error refuses of the settings that were sent, and ask for another attempt.
+
+        Args:
+            sent: The settings.
+            host: Of the endpoint, for the message.
+            status: HTTP status.
+            message: The endpoint's words.
+            about: See `is_refused`.
 
         Raises:
             ProviderError: `setting_refused`: the same call can be made without the setting.
         """
         for setting in sent:
-            if is_refused(setting, status, message):
+            if is_refused(setting, status, message, about):
                 self._names.add(setting)
                 said = f"{status} from {host}: {one_line(message)}"
                 raise ProviderError(said, kind=ErrorKind.SETTING_REFUSED, status=status)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from infra.errors import ConfigError
+from infra.errors import ConfigError, ErrorKind
 from infra.ledger import ABORTED, CallRow, add_costs
 from mdagents.agents.case import PREPARE
 from mdagents.records.sample import CaseSummaries, SampleRecord
@@ -125,6 +125,9 @@ class Spent(BaseModel):
     """Replies kept from earlier calls; they cost nothing."""
     batched_calls: int = 0
     """Replies of both kinds that came in a provider's batch, at its lower price."""
+    settings_refused: int = 0
+    """Attempts in which a model refused a setting, such as a temperature, that it was then spared;
+    a part of the failed ones."""
     failed_attempts: int = 0
     """Without those that were given up when the run was stopped."""
     input_tokens: int = 0
@@ -148,6 +151,7 @@ class Spent(BaseModel):
             return
         elif not row.replied:
             self.failed_attempts += 1
+            self.settings_refused += row.outcome == ErrorKind.SETTING_REFUSED
         else:
             self.calls += 1
             self.input_tokens += row.usage.input_tokens

@@ -419,15 +419,21 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
         say(f"continued  {finished} questions are finished already")
     if unsummarised:
         say(f"EXAID      goes on with {unsummarised} questions decided before")
-    batches = [] if config.batch else read_batches(store.folder / BATCHES_FILE)
-    left = [batch.id for batch in batches if not (batch.is_collected or batch.is_over)]
-    if left:
-        say(f"NOTE: batches that only --batch collects: {', '.join(left)}")
+    if not config.batch and (left := _left_in_batches(store.folder)):
+        say(f"NOTE: batches that only --batch collects: {left}")
     if store.kept_as:
         say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
+        if left := _left_in_batches(store.folder.with_name(store.kept_as)):
+            say(f"NOTE: its batches go on at the provider, and nothing collects them: {left}")
     if not _is_one_place():  # else they are read once, with the results
         for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
             say(f"NOTE: {notice}")
+
+
+def _left_in_batches(folder: Path) -> str:
+    """Return the ids of the batches of a run that have not been collected."""
+    batches = read_batches(folder / BATCHES_FILE)
+    return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
 
 
 def _is_one_place() -> bool:

@@ -72,6 +72,11 @@ class RunOutput:
                 "command answers them again"
             )
         notices.append(self._of_batches)
+        if count_of(object_of(self.manifest, "spent").get("settings_refused")):
+            notices.append(
+                "a model refused a setting (temperature, seed), and was asked without it from then "
+                "on: see setting_refused in calls.jsonl"
+            )
         return [*(notice for notice in notices if notice), *self.reading_notices]
 
     @property

@@ -32,6 +32,7 @@ _FIELDS = frozenset(
         "tool_choice", "tools", "top_k", "top_p",
     }
 )  # fmt: skip
+_NOT_IN_OUTPUT = frozenset({"minimum", "maximum", "minLength", "maxLength", "maxItems", "pattern"})
 _STOP_REASONS = {
     Finish.STOP: "end_turn",
     Finish.EMPTY: "end_turn",
@@ -175,7 +176,25 @@ def _schema(body: Mapping[str, Any]) -> dict[str, Any] | None:
             raise BadRequestError("tool_choice: the tool is not among the tools")
         return dict(tools[chosen["name"]]["input_schema"])
     asked = (body.get("output_config") or {}).get("format")
-    return dict(asked["schema"]) if asked else None
+    if asked is None:
+        return None
+    _check_of_output(asked["schema"])
+    return dict(asked["schema"])
+
+
+def _check_of_output(schema: Any) -> None:
+    """Refuse what the API does not know in a schema for output, as against one for a tool."""
+    if not isinstance(schema, dict):
+        return
+    if unknown := schema.keys() & _NOT_IN_OUTPUT:
+        raise BadRequestError(
+            f"output_config.format.schema: For '{schema.get('type')}' type, property "
+            f"'{min(unknown)}' is not supported"
+        )
+    if schema.get("minItems", 0) > 1:
+        raise BadRequestError("output_config.format.schema: minItems above 1 is not supported")
+    for inner in (*schema.get("properties", {}).values(), schema.get("items")):
+        _check_of_output(inner)
 
 
 def _block(request: SeenRequest, answer: Answer) -> dict[str, Any] | None:

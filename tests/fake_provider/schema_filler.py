@@ -6,6 +6,8 @@ It knows what `infra.json_schema.reply_schema` writes, and refuses anything else
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -43,6 +45,7 @@ _KEYWORDS = {
     "boolean": {"enum", "const"},
     "null": set[str](),
 }
+_LIMIT = re.compile(r"(minimum|maximum|minItems|maxItems): (-?[\d.]+)")
 
 
 class UnsupportedSchemaError(ValueError):
@@ -80,6 +83,12 @@ def fill(
     return _Filling(key, words, words_by_field or {}, policy).value(schema, (), given)
 
 
+def _with_limits_of_words(schema: JsonSchema) -> JsonSchema:
+    """Return a schema with the limits that its description names, where the API takes no others."""
+    told = _LIMIT.findall(schema.get("description", ""))
+    return schema | {name: json.loads(value) for name, value in told}
+
+
 @dataclass(frozen=True)
 class _Filling:
     key: bytes
@@ -97,7 +106,8 @@ class _Filling:
             given = self.policy(path)
         if "anyOf" in schema:
             schema = self._variant(schema["anyOf"], path, given)
-        kind = schema.get("type")
+        schema = _with_limits_of_words(schema)
+        kind = schema.get("type", "string" if schema.keys() & {"enum", "const"} else None)
         unknown = schema.keys() - {"type"} - _NOTES - _KEYWORDS.get(str(kind), set())
         if str(kind) not in _KEYWORDS or unknown:
             raise UnsupportedSchemaError(f"{path}: type {kind!r} with {sorted(unknown)}")
@@ -136,7 +146,7 @@ class _Filling:
 
     def _scalar(self, schema: JsonSchema, path: FieldPath) -> Any:
         number = self.number(path)
-        match schema["type"]:
+        match schema.get("type"):
             case _ if "const" in schema:
                 return schema["const"]
             case _ if "enum" in schema:

@@ -460,7 +460,7 @@ async def test_what_was_asked_in_another_way_is_found_by_a_later_process(
     assert [len(batch.keys) for batch in provider.batches.all] == [12, 12]
     assert the_sum_of([row for row in rows if not row.cached]) == served_by(provider)
     kept = Counter(row.outcome for row in rows if row.cached)
-    assert kept == ({"length": 12} if fault == "cut_off" else {})
+    assert kept == ({"truncated": 12} if fault == "cut_off" else {})
 
 
 async def test_a_batch_that_is_not_known_for_a_moment_is_waited_for(

@@ -10,7 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
-from infra.chat import ChatMessage, ChatRequest
+from infra.chat import ChatMessage, ChatRequest, StopReason
 from infra.errors import ErrorKind, ProviderError
 from infra.layers.structured import Structured
 from infra.model_configs import ModelInfo
@@ -80,6 +80,29 @@ async def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:
     body = json.dumps(with_choice(message={"content": "bad \ud83d end \ud83d\ude00"})).encode()
     reply = await chat(body).generate(REQUEST)
     assert reply.text == "bad \ufffd end \N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+async def test_a_reply_that_was_broken_off_is_none(reason: str) -> None:
+    with pytest.raises(ProviderError, match=f"finish reason {reason}") as caught:
+        await chat(with_choice(finish_reason=reason)).generate(REQUEST)
+    assert caught.value.retryable
+
+
+async def test_another_name_for_the_limit() -> None:
+    reply = await chat(with_choice(finish_reason="model_length")).generate(REQUEST)
+    assert reply.stop_reason is StopReason.LENGTH
+
+
+@pytest.mark.parametrize(("total", "output"), [(135, 103), (41, 9), (None, 9)])
+async def test_reasoning_that_is_counted_beside_the_completion_is_output(
+    total: int | None, output: int
+) -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": 94}}
+    usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": total, **details}
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert reply.usage.output_tokens == output
+    assert reply.usage.reasoning_tokens == 94
 
 
 class Choice(BaseModel):

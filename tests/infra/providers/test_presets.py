@@ -7,20 +7,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from pydantic import BaseModel, Field
 
 from infra.chat import ChatMessage, ChatRequest
 from infra.config import Environment, parse_environment
-from infra.endpoints import ModelSpec, Runtime
-from infra.errors import ConfigError
+from infra.endpoints import ModelSpec, Runtime, check_reachable
+from infra.errors import ConfigError, ErrorKind
 from infra.ledger import CallRow
 from infra.llm_registry import ModelChooser, ModelRegistry
-from infra.model_configs import load_model_configs
-from infra.providers.http_errors import is_refused
+from infra.model_configs import ProviderInfo, load_model_configs
+from infra.providers.http_errors import is_refused, status_error
 from tests.fake_provider import FakeProvider
 from tests.infra.providers.test_provider_contract import REQUEST, Choice
 
@@ -101,12 +103,38 @@ async def test_a_model_that_wants_the_other_name_for_the_limit_gets_it(
         ("max_tokens", 400, "max_tokens is too large: this model supports at most 4096", False),
         ("seed", 500, "seed is not supported", False),
         ("seed", 400, "reseeding is not supported", False),
+        ("seed", 422, "'loc': ['body', 'seed'], 'msg': 'Extra inputs are not permitted'", True),
+        ("seed", 400, "Extra inputs are not permitted, field: 'seed', value: 1", True),
+        ("seed", 400, "Unknown name \"seed\" at 'generation_config': Cannot find field.", True),
+        ("temperature", 400, "Unsupported value: 'temperature' does not support 0.7", True),
+        ("temperature", 400, "Unknown parameter: 'seed'. Supported are: model, temperature", False),
+        ("temperature", 400, "a schema is not supported: {'messages': 'temperature'}", False),
+        ("seed", 400, "schema not allowed " + "x" * 90 + " seed", False),
     ],
 )
 def test_a_refused_setting_is_told_from_a_refused_value(
     setting: str, status: int, message: str, expected: bool
 ) -> None:
     assert is_refused(setting, status, message) is expected
+
+
+def test_what_an_error_is_about_goes_before_its_words() -> None:
+    words = "Unsupported parameter: 'seed'; temperature is not supported either"
+    assert is_refused("seed", 400, words, "seed")
+    assert not is_refused("temperature", 400, words, "seed")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Model Not Exist", ErrorKind.MODEL_NOT_FOUND),
+        ("gpt-9 is not a valid model ID", ErrorKind.MODEL_NOT_FOUND),
+        ("Invalid model: mistral-huge", ErrorKind.MODEL_NOT_FOUND),
+        ("the shape is wrong: {'input': 'api key of a context window'}", ErrorKind.BAD_REQUEST),
+    ],
+)
+def test_words_of_an_error_400(words: str, kind: ErrorKind) -> None:
+    assert status_error("x", 400, words).kind is kind
 
 
 @pytest.mark.parametrize(
@@ -122,7 +150,11 @@ def test_a_refused_setting_is_told_from_a_refused_value(
             "google/gemini-2.5-flash-lite",
         ),
         (
-            {"GOOGLE_GENAI_USE_VERTEXAI": "false", "GOOGLE_CLOUD_PROJECT": "p"},
+            {"GOOGLE_GENAI_USE_VERTEXAI": "on", "GOOGLE_CLOUD_PROJECT": "p"},
+            "google/gemini-2.5-flash-lite",
+        ),
+        (
+            {"GOOGLE_GENAI_USE_VERTEXAI": "no", "GOOGLE_CLOUD_PROJECT": "p"},
             "local/smollm2-135m-instruct",
         ),
     ],
@@ -143,9 +175,43 @@ def test_a_name_finds_them(text: str, expected: str) -> None:
     assert str(ModelChooser(Environment(), CONFIGS).parse(text)) == expected
 
 
+def test_a_provider_that_names_no_key_needs_none() -> None:
+    configs = replace(CONFIGS, providers={"ours": ProviderInfo("openai", "http://127.0.0.1:1/v1")})
+    check_reachable(ModelSpec("ours", "ward-7b"), Environment(), configs)
+
+
 def test_a_server_of_ones_own_has_no_usual_model() -> None:
     with pytest.raises(ConfigError, match=r"^ollama has no default model: write ollama/NAME"):
         ModelChooser(Environment(), CONFIGS).parse("ollama")
+
+
+@pytest.mark.parametrize("end", ["", "/", "/openai", "/openai/v1", "/openai/deployments/ours/"])
+async def test_azure_is_found_by_any_part_of_its_address(
+    provider: FakeProvider, make_runtime: Callable[..., Runtime], end: str
+) -> None:
+    async with aclosing(ModelRegistry(make_runtime())) as registry:
+        address = f"http://127.0.0.1:{provider.port}{end}"
+        reply = await registry.model(ModelSpec("azure", "ours", address)).generate(REQUEST)
+    assert reply.text
+
+
+class Graded(BaseModel):
+    """A reply with limits that a schema for output does not have."""
+
+    answer: Literal["A", "B"]
+    confidence: float = Field(ge=0, le=1)
+    reasons: list[str] = Field(min_length=2, max_length=3)
+
+
+async def test_a_schema_for_output_has_what_the_api_knows(
+    provider: FakeProvider, make_runtime: Callable[..., Runtime], rows: list[CallRow]
+) -> None:
+    async with aclosing(ModelRegistry(make_runtime())) as registry:
+        spec = ModelSpec("anthropic", "claude-opus-5", provider.anthropic_base_url)
+        reply = await registry.model(spec).generate(replace(REQUEST, schema=Graded))
+    assert isinstance(reply.parsed, Graded)
+    assert "output_config" in provider.calls[0].body
+    assert {row.outcome for row in rows} <= {"ok"}, "no schema was refused"
 
 
 def test_azure_without_an_address_says_what_to_set(make_runtime: Callable[..., Runtime]) -> None:

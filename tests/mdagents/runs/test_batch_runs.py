@@ -221,6 +221,19 @@ def test_resume_goes_on_with_batches_and_a_run_without_them_says_what_it_leaves(
     assert len(records(Path("other"))) == 5
 
 
+def test_a_fresh_start_names_the_batches_that_it_leaves(provider: FakeProvider) -> None:
+    write_questions(5)
+    provider.batches.held = True
+    process = start(provider, "output", *COT, "--batch")
+    until(lambda: any(batch.polls for batch in provider.batches.all))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    provider.batches.held = False
+    said = " ".join(finish(start(provider, "output", *COT, "--batch", "--fresh")).split())
+    assert "its batches go on at the provider, and nothing collects them: batch_0000" in said
+    assert len(records()) == 5
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

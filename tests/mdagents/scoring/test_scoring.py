@@ -197,6 +197,17 @@ def test_prices_of_batches_are_told(spent: object, said: list[str]) -> None:
     assert notices == [f"{one}, which cost less than calls made at once" for one in said]
 
 
+def test_settings_that_a_model_refused_are_told() -> None:
+    folder = Path("output/spared")
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    (folder / "run.json").write_text(
+        json.dumps({"item_ids": ["1"], "spent": {"settings_refused": 2}})
+    )
+    (notice,) = read_output(folder).notices
+    assert notice.startswith("a model refused a setting (temperature, seed)")
+
+
 def test_two_inputs_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     write(RUN)
     Path("other").mkdir()
