@@ -122,7 +122,7 @@ class AnthropicChat:
             return body
         schema = without_string_lengths(request.schema)
         if not info.forced_tool:
-            # The API knows a part of JSON schema here; the rest becomes words, and is checked after.
+            # The API knows a part of JSON schema here; the rest becomes words, checked later.
             shape = {"type": "json_schema", "schema": anthropic.transform_schema(schema)}
             return body | {"output_config": {"format": shape}}
         name = request.schema.__name__
