@@ -59,8 +59,11 @@ BILLED_FAULTS = frozenset(
 )
 """Faults whose reply arrives whole and tells its usage, so that a client must book it."""
 
-SETTING_FAULTS = {Fault.SEED_REFUSED: "seed", Fault.TEMPERATURE_REFUSED: "temperature"}
-"""Faults that hit only requests with a setting -> its name."""
+SETTING_FAULTS = {
+    Fault.SEED_REFUSED: ("seed", "random_seed"),
+    Fault.TEMPERATURE_REFUSED: ("temperature",),
+}
+"""Faults that hit only requests with a setting -> its names."""
 
 SCHEMA_FAULTS = frozenset({Fault.SCHEMA_UNSUPPORTED, Fault.INVALID_SCHEMA, Fault.FENCED})
 """Faults that mean something only for a request with a schema; others are served as if unhurt."""

@@ -196,7 +196,8 @@ def _concerns(fault: Fault, request: SeenRequest) -> bool:
     if fault is Fault.SCHEMA_UNSUPPORTED:
         return request.native_schema
     if fault in SETTING_FAULTS:
-        return SETTING_FAULTS[fault] in (request.body.get("generationConfig") or request.body)
+        settings = request.body.get("generationConfig") or request.body
+        return any(name in settings for name in SETTING_FAULTS[fault])
     return fault not in SCHEMA_FAULTS or request.schema is not None
 
 

@@ -48,8 +48,8 @@ _ERRORS: dict[Fault, tuple[int, str, str | None, str | None, str]] = {
          "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this "
          "model."),
     Fault.SEED_REFUSED:
-        (400, _INVALID, "unsupported_parameter", "seed",
-         "Unsupported parameter: 'seed' is not supported with this model."),
+        (400, _INVALID, "unsupported_parameter", None,
+         "Unsupported parameter: '{seed_field}' is not supported with this model."),
     Fault.TEMPERATURE_REFUSED:
         (400, _INVALID, "unsupported_value", "temperature",
          "Unsupported value: 'temperature' does not support this value with this model. Only the "
@@ -107,7 +107,8 @@ class OpenAIApi:
         status, kind, code, param, message = _ERRORS[fault]
         # A prompt that really is too long says its own size.
         tokens = max(request.input_tokens, _CONTEXT_WINDOW + 1)
-        text = message.format(model=request.model, tokens=tokens)
+        seed_field = "random_seed" if "random_seed" in request.body else "seed"
+        text = message.format(model=request.model, tokens=tokens, seed_field=seed_field)
         wait = plan.retry_after if fault is Fault.RATE_LIMIT else None
         return ErrorReply(status, _error_body(text, kind, code, param), wait)
 

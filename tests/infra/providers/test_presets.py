@@ -49,12 +49,11 @@ async def test_a_server_that_refuses_schemas_seeds_and_temperatures_still_answer
     info = CONFIGS.info(name, CONFIGS.providers[name].default_model)
     first, last = provider.calls[0].body, provider.calls[-1].body
     assert ("response_format" in first) == info.native_schema
-    takes_seed = info.takes_seed and info.seed_field == "seed"  # Mistral's is `random_seed`
-    assert ("seed" in first) == takes_seed
-    assert not {"response_format", "seed", "temperature"} & last.keys()
+    assert (info.seed_field in first) == info.takes_seed
+    assert not {"response_format", info.seed_field, "temperature"} & last.keys()
     refused = [row.outcome for row in rows if row.outcome != "ok"]
     assert refused == ["schema_unsupported"] * info.native_schema + ["setting_refused"] * (
-        takes_seed + info.takes_temperature
+        info.takes_seed + info.takes_temperature
     )
 
 
