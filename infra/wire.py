@@ -106,6 +106,10 @@ class BatchApi(Protocol):
         """
         ...
 
+    def is_answered(self, line: Line) -> bool:
+        """Return whether a line holds a reply."""
+        ...
+
     async def cancel(self, batch: str) -> None:
         """Let nothing further of a batch be answered."""
 

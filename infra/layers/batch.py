@@ -318,7 +318,8 @@ class Batched:
             self._followed.add(tag)
             self._take_up(batch)
             self._journal.submitted(batch)
-            self._say(f"{self._calls.called(batch)}: submitted as {batch.id}")
+            how = "found" if batch.is_found else "submitted"
+            self._say(f"{self._calls.called(batch)}: {how} as {batch.id}")
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
             if isinstance(error, ProviderError) and error.kind is ErrorKind.RATE_LIMIT:
                 await self._was_refused(batch, part, error)
@@ -421,8 +422,8 @@ class Batched:
 
     def _deal_out(self, batch: Batch, lines: Mapping[str, Line]) -> None:
         self._has_room()
-        answered = sum(key in lines for key in batch.keys)
-        self._say(f"{self._calls.called(batch)}: done, {answered} answered")
+        answered = sum(key in lines and self._api.is_answered(lines[key]) for key in batch.keys)
+        self._say(f"{self._calls.called(batch)}: ended, {answered} answered")
         self._lines[batch.tag] = dict(lines)
         for key, one in self._of(batch).items():
             if not one.done.done():

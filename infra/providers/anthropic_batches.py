@@ -63,12 +63,14 @@ class AnthropicBatches:
         """See `BatchApi`: by time and number of requests; whose they are, the lines say."""
         found = await self._get(f"{_PATH}?limit={_SOME}")
         with self._chat.errors():
-            return tuple(
-                batch["id"]
-                for batch in reversed(found["data"])  # the first that came after it was submitted
+            alike = (
+                (ms_of(batch["created_at"]) / 1000, batch["id"])
+                for batch in found["data"]
                 if sum(batch["request_counts"].values()) == requests
-                and ms_of(batch["created_at"]) / 1000 >= since - _SKEW
             )
+            # The first one after the submission; but the clocks may differ.
+            near = [(made < since, made, name) for made, name in alike if made >= since - _SKEW]
+            return tuple(name for _, _, name in sorted(near))
 
     async def state(self, batch: str) -> BatchState:
         """See `BatchApi`."""
@@ -86,6 +88,11 @@ class AnthropicBatches:
             content = await self._client.get(path, cast_to=httpx2.Response)
             read = [json.loads(line) for line in content.text.split("\n") if line.strip()]
             return {line["custom_id"]: line for line in read}
+
+    def is_answered(self, line: Line) -> bool:
+        """See `BatchApi`."""
+        result = line.get("result")
+        return isinstance(result, dict) and result.get("type") == "succeeded"
 
     async def cancel(self, batch: str) -> None:
         """See `BatchApi`."""

@@ -91,6 +91,11 @@ class GeminiBatches:
             for usual, one in zip(in_order, responses, strict=True)
         }
 
+    def is_answered(self, line: Line) -> bool:
+        """See `BatchApi`."""
+        answered: Any = line["response"]
+        return answered.response is not None
+
     async def cancel(self, batch: str) -> None:
         """See `BatchApi`."""
         with self._chat.errors():

@@ -95,6 +95,11 @@ class OpenAIBatches:
                     lines |= {line["custom_id"]: line for line in read}
         return lines
 
+    def is_answered(self, line: Line) -> bool:
+        """See `BatchApi`."""
+        response = line.get("response")
+        return isinstance(response, dict) and response.get("status_code") == httpx2.codes.OK
+
     async def cancel(self, batch: str) -> None:
         """See `BatchApi`."""
         with self._errors():

@@ -27,7 +27,7 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
     """Return role -> model, by the order of precedence in docs/models.md.
 
     Raises:
-        ConfigError: A model is not known.
+        ConfigError: A model is not known, or takes no batches where the run asks by them.
     """
     configs = load_model_configs()
     team = ModelChooser(environment, configs, config.model_base_url).parse(config.model)
@@ -41,6 +41,10 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
         if role.value not in specs:
             chooser = ModelChooser(environment, configs, config.model_base_url)
             specs[role.value] = chooser.for_role(role, team, chosen=config.model != AUTO)
+    for spec in specs.values() if config.batch else ():
+        provider = configs.provider(spec.provider)
+        if provider is None or provider.batch_price is None:
+            raise ConfigError(f"{spec.provider} takes no batches; leave --batch out")
     if config.method is Method.RECONCILE:
         at_table = {f"{specs[role]} {specs[role].base_url}" for role in config.own_experts}
         if len(at_table) < 2:

@@ -15,7 +15,7 @@ from infra.clock import Clock
 from infra.config import Environment
 from infra.endpoints import ModelSpec
 from infra.errors import ConfigError
-from infra.model_configs import LOCAL, load_model_configs
+from infra.model_configs import LOCAL, OPENAI, load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.records.folder import earlier_run, name_to_use
@@ -172,7 +172,7 @@ def make_manifest(
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(
-            Path(team.name).stem if team.is_local else team.name,
+            _called(team),
             dataset.name,
             how,
             len(entries),
@@ -247,6 +247,19 @@ def _file_size(spec: ModelSpec) -> int | None:
     """Return the bytes of a GGUF file, which tell two files of one name apart; None for others."""
     path = Path(spec.name)
     return path.stat().st_size if spec.is_local and path.is_file() else None
+
+
+def _called(team: ModelSpec) -> str:
+    """Return what a model is called in the name of a run.
+
+    Where its name alone would mean another provider's, its provider stands before it.
+    """
+    if team.is_local:
+        return Path(team.name).stem
+    usual = load_model_configs().provider_of(team.name)
+    if usual in (None, team.provider) or team.provider == OPENAI:
+        return team.name
+    return f"{team.provider}-{team.name}"
 
 
 def _is_embedded(specs: Mapping[str, ModelSpec]) -> bool:

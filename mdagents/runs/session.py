@@ -232,7 +232,7 @@ async def _engine(
             replay=replies if config.cache is CacheMode.ONLY else None,
             on_wait=shown.waiting,
             may_send=task.check_spent,
-            batching=Batching(journal, shown.say) if config.batch else None,
+            batching=Batching(journal, stops.say) if config.batch else None,
         )
         endpoints = shared.endpoints if shared is not None else None
         engine = await opened.enter_async_context(local_engine(task, runtime, endpoints))
@@ -412,6 +412,8 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
             "batches    a step takes minutes to a day; stop whenever you like (Ctrl-C), the same "
             "command goes on"
         )
+        if config.limits.run_cost is not None or config.limits.run_tokens is not None:
+            say("NOTE: limits are looked at before a batch is submitted, and may be exceeded by it")
     if changes := config.changes_from_default():
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")  # a path stays on its line
@@ -420,7 +422,7 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
     if unsummarised:
         say(f"EXAID      goes on with {unsummarised} questions decided before")
     if not config.batch and (left := _left_in_batches(store.folder)):
-        say(f"NOTE: batches that only --batch collects: {left}")
+        say(f"NOTE: what was asked in batches is asked again; only --batch collects {left}")
     if store.kept_as:
         say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
         if left := _left_in_batches(store.folder.with_name(store.kept_as)):

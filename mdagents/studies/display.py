@@ -20,6 +20,7 @@ DISPLAYS = ("full", "log", "none")
 """The values of `--display`."""
 
 _SILENCE = 30.0  # seconds, after which a line says how far the study is
+_SILENCE_IN_BATCHES = 600.0  # likewise, where replies come in batches
 
 
 class StudyDisplay:
@@ -79,6 +80,8 @@ class StudyLines(StudyDisplay):
     def __init__(self, runs: Sequence[CellRun], started: float) -> None:
         super().__init__(runs, started)
         self._last = started
+        in_batches = all(run.plan.config.batch for run in runs)
+        self._silence = _SILENCE_IN_BATCHES if in_batches else _SILENCE
 
     def changed(self, run: CellRun) -> None:
         """See `StudyDisplay`."""
@@ -94,7 +97,7 @@ class StudyLines(StudyDisplay):
 
     def refresh(self, now: float) -> None:
         """See `StudyDisplay`."""
-        if now - self._last >= _SILENCE:
+        if now - self._last >= self._silence:
             self._last = now
             print_line(self._progress(now))
 

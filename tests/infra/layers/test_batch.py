@@ -160,7 +160,7 @@ async def test_what_is_asked_at_once_goes_in_one_batch_at_its_price(
         bench.said[0]
         == f"batch of 30 calls at {bench.spec}: submitted as {told_id(batch.id, bench)}"
     )
-    assert bench.said[-1] == f"batch of 30 calls at {bench.spec}: done, 30 answered"
+    assert bench.said[-1] == f"batch of 30 calls at {bench.spec}: ended, 30 answered"
 
 
 def told_id(name: str, bench: Bench) -> str:
@@ -202,6 +202,7 @@ async def test_lines_of_a_batch_that_expired_are_asked_again(
     left = 10 if bench.spec.provider == "google" else 4
     assert [len(batch.keys) for batch in provider.batches.all] == [10, left]
     assert Counter(row.outcome for row in rows) == {"ok": 10, "unanswered": left}
+    assert any(f"ended, {10 - left} answered" in line for line in bench.said)
 
 
 @pytest.mark.parametrize("bench", ["openai", "google"], indirect=True)

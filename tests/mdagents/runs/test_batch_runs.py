@@ -137,7 +137,7 @@ def test_300_questions_killed_while_polling_and_continued(
     process.communicate()
     provider.batches.held = False
     said = finish(start(provider, "batch", *COT, "--batch", model=WIRES[wire]))
-    assert f"batch of 300 calls at {WIRES[wire]}: done, 300 answered" in said
+    assert f"batch of 300 calls at {WIRES[wire]}: ended, 300 answered" in said
     assert "batches    a step takes minutes to a day" in said
     assert "at work at the provider" not in said
     (batch,) = provider.batches.all
@@ -206,8 +206,8 @@ def test_resume_goes_on_with_batches_and_a_run_without_them_says_what_it_leaves(
     until(lambda: any(batch.polls for batch in provider.batches.all))
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    said = finish(start(provider, "output", *COT))
-    assert "NOTE: batches that only --batch collects: batch_0000" in said
+    said = " ".join(finish(start(provider, "output", *COT)).split())
+    assert "what was asked in batches is asked again; only --batch collects batch_0000" in said
     assert len(provider.batches.all) == 1
     (folder,) = (path for path in Path("output").iterdir() if path.is_dir() and path.name[0] != ".")
     assert json.loads((folder / "run.json").read_text())["options"]["batch"] is False
@@ -256,6 +256,13 @@ def test_what_batches_are_not_for_is_refused_in_one_line(
     assert status == 2
     assert message in err
     assert err.count("\n") == 1
+    dry = run(*flags, "--batch", "--num-samples", "2", "--dry-run")
+    assert (dry[0], dry[2]) == (2, err), "a forecast promises nothing else"
+
+
+def test_limits_are_said_to_hold_between_batches(provider: FakeProvider, run: Run) -> None:
+    _, _, err = run(*COT, "--batch", "--num-samples", "2", "--cost-limit", "1", "--display", "log")
+    assert "NOTE: limits are looked at before a batch is submitted" in err
 
 
 def test_the_forecast_knows_the_price_of_a_batch() -> None:

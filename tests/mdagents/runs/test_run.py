@@ -147,6 +147,7 @@ def test_the_same_run_twice_gives_the_same_records(provider: FakeProvider, run: 
         (["--num-samples", "1", "--preset", "classic"], "gpt-4o-mini_sample_adaptive_1samples_"),
         (["--sample-id", "sample-004"], "gpt-4o-mini_sample_adaptive_1samples_"),
         (["--num-samples", "1", "--model", "openai/org/a b"], "org-a-b_sample_adaptive_1samples"),
+        (["--num-samples", "1", "--model", "vllm/gpt-4o"], "vllm-gpt-4o_sample_adaptive_1samples"),
     ],
 )
 def test_run_names(run: Run, arguments: list[str], name: str) -> None:
