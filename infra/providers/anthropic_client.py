@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import anthropic
-import httpx2
 from anthropic import AsyncAnthropic
 
 from infra.chat import ChatModel
 from infra.model_configs import ModelInfo
 from infra.providers.anthropic_batches import AnthropicBatches
 from infra.providers.anthropic_messages import AnthropicChat
+from infra.providers.sending import sending
 from infra.wire import BatchApi, Endpoint
-
-_CONNECT_TIMEOUT = 10.0  # seconds
-_MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
 
 
 class AnthropicClient:
@@ -24,20 +21,10 @@ class AnthropicClient:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        limits = httpx2.Limits(
-            max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS
-        )
-        timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
-        # What is not closed at the end is sent by httpx2, which may be left open.
-        many = endpoint.many_at_once
         self._client = AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
-            max_retries=0,
-            timeout=timeout,
-            http_client=anthropic.DefaultAioHttpClient(timeout=timeout, limits=limits)
-            if many
-            else None,
+            **sending(endpoint, anthropic.DefaultAioHttpClient),
         )
 
     def model(self, name: str, info: ModelInfo) -> ChatModel:

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import httpx2
 import openai
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
@@ -15,11 +14,9 @@ from infra.errors import ConfigError
 from infra.model_configs import ModelInfo
 from infra.providers.openai_batches import OpenAIBatches
 from infra.providers.openai_chat import OpenAIChat, SchemaFields, response_format
+from infra.providers.sending import KEEP_ALIVE, sending
 from infra.wire import BatchApi, Endpoint
 
-_CONNECT_TIMEOUT = 10.0  # seconds
-_KEEP_ALIVE = 4.0  # seconds; vLLM and other servers on uvicorn hang up after 5
-_MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
 _OPENAI = "https://api.openai.com/"
 _ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 _AZURE_VERSION = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
@@ -33,7 +30,7 @@ class OpenAIClient:
         keep_alive: Seconds for which an idle connection may be used again.
     """
 
-    def __init__(self, endpoint: Endpoint, *, keep_alive: float = _KEEP_ALIVE) -> None:
+    def __init__(self, endpoint: Endpoint, *, keep_alive: float = KEEP_ALIVE) -> None:
         self._client = self._connect(endpoint, keep_alive)
 
     def model(
@@ -56,7 +53,7 @@ class OpenAIClient:
             base_url=endpoint.base_url,
             api_key=endpoint.api_key,
             default_headers=None if is_openai else _without_account(),
-            **_sending(endpoint, keep_alive),
+            **sending(endpoint, openai.DefaultAioHttpClient, keep_alive),
         )
 
 
@@ -83,7 +80,7 @@ class AzureClient(OpenAIClient):
             api_version=version,
             api_key=endpoint.api_key,
             default_headers=_without_account(),
-            **_sending(endpoint, keep_alive),
+            **sending(endpoint, openai.DefaultAioHttpClient, keep_alive),
         )
 
 
@@ -91,17 +88,3 @@ def _without_account() -> Any:
     # The SDK reads these from the environment and would send them to endpoints other than OpenAI.
     # (`omit` works as a value here, although the SDK's type says str.)
     return dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)
-
-
-def _sending(endpoint: Endpoint, keep_alive: float) -> dict[str, Any]:
-    """Return how an SDK's client sends: no retries of its own, and by aiohttp where many do."""
-    limits = httpx2.Limits(
-        max_connections=_MAX_CONNECTIONS,
-        max_keepalive_connections=_MAX_CONNECTIONS,
-        keepalive_expiry=keep_alive,
-    )
-    timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
-    # What is not closed at the end is sent by httpx2, which may be left open.
-    many = endpoint.many_at_once
-    client = openai.DefaultAioHttpClient(timeout=timeout, limits=limits) if many else None
-    return {"max_retries": 0, "timeout": timeout, "http_client": client}
