@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import httpx2
+import openai
 from openai import AsyncOpenAI
 from openai.types import BatchError
 
@@ -55,7 +56,7 @@ class OpenAIBatches:
             for key, request in requests.items()
         )
         content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-        with self._errors():
+        with self._chat.errors(), _without_batches():
             file = await self._client.files.create(file=(f"{tag}.jsonl", content), purpose="batch")
             batch = await self._client.batches.create(
                 input_file_id=file.id,
@@ -67,13 +68,13 @@ class OpenAIBatches:
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
         """See `BatchApi`; the batch carries the tag."""
-        with self._errors():
+        with self._chat.errors():
             page = await self._client.batches.list(limit=_SOME)
         return tuple(one.id for one in page.data if (one.metadata or {}).get(_TAG) == tag)
 
     async def state(self, batch: str) -> BatchState:
         """See `BatchApi`."""
-        with self._errors():
+        with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
         if found.status == "failed":
             problems = (found.errors.data if found.errors else None) or []
@@ -84,7 +85,7 @@ class OpenAIBatches:
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
         """See `BatchApi`."""
-        with self._errors():
+        with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
             lines: dict[str, Line] = {}
             for file in (found.output_file_id, found.error_file_id):
@@ -102,7 +103,7 @@ class OpenAIBatches:
 
     async def cancel(self, batch: str) -> None:
         """See `BatchApi`."""
-        with self._errors():
+        with self._chat.errors():
             await self._client.batches.cancel(batch)
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
@@ -128,16 +129,17 @@ class OpenAIBatches:
         kind = status_error(self._client.base_url.host, status, said).kind
         return ProviderError(f"the batch was refused: {said or 'no reason given'}", kind=kind)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            with self._chat.errors():
-                yield
-        except ProviderError as error:
-            if error.status not in _NOT_FOUND:
-                raise
-            raise ProviderError(
-                f"{error}: it takes no batches; leave --batch out",
-                kind=ErrorKind.MODEL_NOT_FOUND,
-                status=error.status,
-            ) from None
+
+@contextmanager
+def _without_batches() -> Iterator[None]:
+    """Say of a server that does not know the address what that means."""
+    try:
+        yield
+    except openai.APIStatusError as error:
+        if error.status_code not in _NOT_FOUND:
+            raise
+        raise ProviderError(
+            f"{error.status_code}: the endpoint takes no batches; leave --batch out",
+            kind=ErrorKind.MODEL_NOT_FOUND,
+            status=error.status_code,
+        ) from None

@@ -381,7 +381,7 @@ async def test_a_wrong_key_and_an_endpoint_without_batches_end_it(
     assert says in str(error)
     assert "\n" not in str(error)
     if (bench.spec.provider, status) == ("openai", 404):
-        assert "it takes no batches; leave --batch out" in str(error)
+        assert "the endpoint takes no batches; leave --batch out" in str(error)
 
 
 async def test_cancelled_batches_are_cancelled_at_the_provider_and_asked_again(
@@ -495,6 +495,7 @@ async def test_a_batch_that_is_gone_is_submitted_anew_if_it_is_old(
     error = caught.value.exceptions[0]
     assert isinstance(error, EndpointDown)
     assert f"knows no batch {batch.id}" in str(error)
+    assert "leave --batch out" not in str(error)
     assert not provider.batches.all
 
 
