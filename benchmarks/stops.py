@@ -389,7 +389,7 @@ def try_stop(
 def _results(folder: Path) -> dict[str, Any]:
     kept = {}
     for record in records(folder):
-        for name in (*_EXAIDS_OWN, "wall_seconds"):
+        for name in (*_EXAIDS_OWN, "wall_seconds", "restart"):
             record.pop(name, None)
         kept[record["question_id"]] = record
     return kept

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TriggerReason
 from exaid_core.config import JUDGED, ExaidConfig
 from exaid_core.health import Monitor
 from exaid_core.history import History
-from exaid_core.recording import Step
-from exaid_core.run_log import RunLog
+from exaid_core.recording import Progress, Step
+from exaid_core.run_log import RunLog, summary_of
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segments import Segment, alerts_in, in_parts, size, windows
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent, Written
@@ -93,6 +93,31 @@ class Decisions:
             judgement = replace(judgement, reason=TriggerReason.BACKED_OFF)
         self.log.decided(judgement, segments)
         return await self.summarise() if judgement.triggers else None
+
+    def restore(self, segments: Sequence[Segment], progress: Progress) -> list[Segment]:
+        """Take over decisions and summaries that were made and paid for earlier.
+
+        Args:
+            segments: The text of `progress`, as it has just been logged.
+            progress: How far an earlier EXAID had come with it.
+
+        Returns:
+            The segments on which nothing has been decided.
+        """
+        self.log.restore(progress.decisions, progress.summaries)
+        for event in progress.summaries:
+            if (summary := summary_of(event, segments)) is not None:
+                self.history.add(summary, event.event_id)
+        covered = {
+            seq
+            for event in progress.summaries
+            if event.schema_ok
+            for seq in event.source_seqs or ()
+        }
+        decided = {index for decision in progress.decisions for index in decision.covered or ()}
+        left = [segment for segment in segments if not covered.issuperset(segment.seqs)]
+        self.buffer_agent.hold([one for one in left if one.flush_index in decided])
+        return [one for one in left if one.flush_index not in decided]
 
     async def repeat(self, segments: list[Segment], step: Step) -> None:
         """Repeat a recorded decision on segments, with recorded replies of the models."""

@@ -26,11 +26,11 @@ from exaid_core.ctu import tail_loss
 from exaid_core.decisions import Decisions
 from exaid_core.health import Failure, Health, Monitor
 from exaid_core.history import History
-from exaid_core.recording import Recording
+from exaid_core.recording import Progress, Recording
 from exaid_core.run_log import RunLog
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segmenter import Segmenter
-from exaid_core.segments import Segment, windows
+from exaid_core.segments import windows
 from exaid_core.subscribers import Subscriber, Subscribers
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent
 from exaid_core.trace.events import TraceEvent
@@ -247,16 +247,24 @@ class EXAID:
         await self._worker.finish()
         return self.summaries[-1] if len(self.summaries) > before else None
 
-    async def take_trace(self, events: Iterable[TraceEvent]) -> None:
+    async def take_trace(
+        self, events: Iterable[TraceEvent], progress: Progress | None = None
+    ) -> None:
         """Summarise the text of a finished case, in as few summaries as possible.
 
         Args:
             events: Of the case, in order.
+            progress: How far an earlier EXAID had come with it; what that has summarised is taken
+                over. None: nobody had begun.
         """
-        segments: list[Segment] = []
+        progress = progress or Progress()
+        logged = [one for chunk in progress.chunks for one in self._segmenter.chunk(chunk)]
+        known = {seq for chunk in progress.chunks for seq in chunk.seqs}
+        segments = self._decisions.restore(logged, progress)
         for event in events:
-            segments += self._segmenter.advance(event.t_ms)
-            segments += self._segmenter.event(_with_shown_id(event))
+            if event.seq not in known:
+                segments += self._segmenter.advance(event.t_ms)
+                segments += self._segmenter.event(_with_shown_id(event))
         segments += self._segmenter.rest(self._now_ms())
         await self._worker.catch_up(windows(segments, 2 * self.config.max_buffer_ctu))
         await self._worker.finish()
@@ -287,13 +295,19 @@ class EXAID:
         if self._worker.failure is not None:
             raise self._worker.failure
 
-    async def stop(self) -> None:
-        """Stop at once: no further call is begun, and a call under way is cancelled."""
+    async def stop(self, *, after_decision: bool = False) -> None:
+        """Stop: no further call is begun, and a call in progress is cancelled.
+
+        The log and the text of the case are enough for another object to go on: see `take_trace`.
+
+        Args:
+            after_decision: Whether a decision in progress is completed first, with its summary.
+        """
         self._worker.check_loop()
         self._take_from_elsewhere()
         self._closed = True
         try:
-            await self._worker.stop()
+            await self._worker.stop(after_decision=after_decision)
             await self._subscribers.stop()
         finally:
             await self._own_models.aclose()

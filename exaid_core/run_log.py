@@ -14,7 +14,7 @@ from exaid_core.buffer_agent.buffer_agent import Judgement
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.policy import TriggerPolicy
-from exaid_core.schema.agent_summary import LIMITS, AgentSummary
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
 from exaid_core.token_gate.token_gate import FlushReason
@@ -39,7 +39,7 @@ from exaid_core.trace.run_records import (
     decision_id,
     event_id,
 )
-from infra.clock import timestamp_of
+from infra.clock import ms_of, timestamp_of
 
 _LOG = logging.getLogger("exaid_core")
 
@@ -56,6 +56,8 @@ Watcher = Callable[[BufferDecision | SummaryEvent, tuple[str, ...]], None]
 
 _SELDOM = ("emptied_fields", "clipped", "alerts", "alert_missing", "remarks")
 """Fields of a summary that a record has only if they say something."""
+_TOLD = (*_SELDOM, "truncated_fields", "unsupported_terms", "dissent_missing")
+"""Fields of a summary that a record has beside its six texts."""
 
 
 def text_hash(text: str) -> str:
@@ -207,6 +209,14 @@ class RunLog:
         )
         return id_
 
+    def restore(
+        self, decisions: Sequence[BufferDecision], summaries: Sequence[SummaryEvent]
+    ) -> None:
+        """Take over the records of an earlier log of the same text; watchers are not told."""
+        self.decisions += decisions
+        self.summaries += summaries
+        self._summarised_at = max([0, *(ms_of(event.timestamp) for event in summaries)])
+
     def lines(self, *, created_at: str, mas_run_id: str, eval_run_id: str) -> Iterator[bytes]:
         """Yield the lines of the log's file, the meta record first.
 
@@ -280,3 +290,27 @@ def _shown(summary: AgentSummary | None) -> dict[str, Any]:
         "dissent_missing": summary.dissent_missing,
         **{name: value for name in _SELDOM if (value := getattr(summary, name))},
     }
+
+
+def summary_of(event: SummaryEvent, segments: Sequence[Segment]) -> AgentSummary | None:
+    """Return the summary that a record tells of; None if the attempt at it failed.
+
+    Args:
+        event: The record.
+        segments: The text of the case, in the order of the log.
+    """
+    if not event.schema_ok or event.summary_content is None:
+        return None
+    seqs, due = set(event.source_seqs or ()), set(event.covered or ())
+    agents = (
+        one.agent_id
+        for one in segments
+        if (seqs.issuperset(one.seqs) if seqs else one.flush_index in due)
+    )
+    told = {name: value for name in _TOLD if (value := getattr(event, name)) is not None}
+    return AgentSummary(
+        **event.summary_content.model_dump(),
+        agents=tuple(dict.fromkeys(agents)),
+        source_seqs=seq_ranges(seqs),
+        **told,
+    )

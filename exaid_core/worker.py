@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -78,6 +78,7 @@ class Worker:
         self._task: asyncio.Task[None] | None = None
         self._finishing: asyncio.Task[None] | None = None
         self._is_stopped = False
+        self._is_deciding = False
         self._timer: asyncio.TimerHandle | None = None
         self._waits_for_room = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -157,7 +158,8 @@ class Worker:
 
     async def _summarise_rest(self) -> None:
         async with self._one_at_a_time, self._room(LLMRole.SUMMARIZER, self._urgency):
-            await self._decisions.summarise()
+            with self._deciding():
+                await self._decisions.summarise()
 
     async def catch_up(self, groups: Iterable[list[Segment]]) -> None:
         """Summarise the groups one by one, without asking whether they are due.
@@ -167,25 +169,31 @@ class Worker:
         left = deque(groups)
         alerts = any(segment.is_alert for group in left for segment in group)
         try:
-            while left:
+            while left and not self._is_stopped:
                 room = self._room(LLMRole.SUMMARIZER, lambda: (not alerts, 2))
                 async with self._one_at_a_time, room:
-                    await self._decisions.consider(left.popleft(), TriggerReason.BEHIND)
+                    with self._deciding():
+                        await self._decisions.consider(left.popleft(), TriggerReason.BEHIND)
         finally:
             for group in left:
                 self._buffer_agent.hold(group)
 
-    async def stop(self) -> None:
-        """Stop at once: no further call is begun, and a call under way is cancelled."""
+    async def stop(self, *, after_decision: bool = False) -> None:
+        """Begin no further decision, and cancel the one in progress.
+
+        Args:
+            after_decision: Whether that one is completed instead, so that no call is paid in vain.
+        """
         self.check_loop()
         self._is_stopped = True
         self._stop_timer()
         for arrival in self._pending:
             arrival.settle(None)
-        under_way = [task for task in (self._task, self._finishing) if task is not None]
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        in_progress = [task for task in (self._task, self._finishing) if task is not None]
+        if not (after_decision and self._is_deciding):
+            for task in in_progress:
+                task.cancel()
+        await asyncio.gather(*in_progress, return_exceptions=True)
         self._buffer_agent.hold(self._segmenter.rest(self._now_ms()))
 
     def left(self) -> list[Segment]:
@@ -247,15 +255,25 @@ class Worker:
             self._task = asyncio.get_running_loop().create_task(self._work())
         return self._task
 
+    @contextmanager
+    def _deciding(self) -> Iterator[None]:
+        """Note that a decision is in progress, which may have a call that is paid for."""
+        self._is_deciding = True
+        try:
+            yield
+        finally:
+            self._is_deciding = False
+
     async def _work(self) -> None:
-        while self._pending:
+        while self._pending and not self._is_stopped:
             await self._linger()
             is_parked = bool(self._pending) and self._pending[0].is_parked
             self._waits_for_room = not is_parked
             async with self._one_at_a_time, self._room_for_next(is_parked=is_parked):
                 self._waits_for_room = False
                 if self._pending:
-                    await self._decide_on(self._next_batch())
+                    with self._deciding():
+                        await self._decide_on(self._next_batch())
 
     async def _linger(self) -> None:
         config = self._config

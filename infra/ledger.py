@@ -87,6 +87,9 @@ class CallRow:
     """A kept reply: its tokens were used, but nothing was sent or paid."""
     batched: bool = False
     """Had in a batch, at its price."""
+    restart: int = 0
+    """How often the question of the case had been restarted before: 0 unless a crash, an error or
+    a lost worker ended an earlier attempt at it. The rows of a record are those of its restart."""
     prompt: tuple[str, ...] | None = None
     """The messages, where the user asked for them to be logged."""
     reply: str | None = None

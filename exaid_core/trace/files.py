@@ -177,13 +177,18 @@ def _no_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)  # one for many lines
 
 
-def read_as(adapter: TypeAdapter[T], path: Path) -> Iterator[T]:
+def read_as(adapter: TypeAdapter[T], path: Path, packed: bytes | None = None) -> Iterator[T]:
     """Yield the records of a file, validated.
+
+    Args:
+        adapter: Validates a record.
+        path: The file.
+        packed: Content of the file, which need not be there then.
 
     Raises:
         RecordError: See `read_records` and `validated`.
     """
-    for number, content in read_records(path):
+    for number, content in read_records(path, content=packed):
         yield validated(adapter, path, number, content)
 
 

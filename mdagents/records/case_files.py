@@ -23,7 +23,19 @@ class CaseFiles(Protocol):
         """
 
     def keep_log(self, case_id: str, content: bytes) -> None:
-        """Keep what EXAID did in a case, likewise."""
+        """Keep what EXAID did in a case, given as the content of its file.
+
+        Raises:
+            StorageError: It cannot be kept.
+        """
+
+    def log(self, case_id: str) -> bytes | None:
+        """Return what EXAID did in a case, as the content of its file; None if none was kept.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        ...
 
     def content(self, case_id: str) -> bytes:
         """Return the content of the file of a trace that was kept.
@@ -59,6 +71,11 @@ class CaseFolder:
     def keep_log(self, case_id: str, content: bytes) -> None:
         """See `CaseFiles`."""
         self._write(case_files(self._folder, case_id)[1], content)
+
+    def log(self, case_id: str) -> bytes | None:
+        """See `CaseFiles`."""
+        path = case_files(self._folder, case_id)[1]
+        return path.read_bytes() if path.is_file() else None
 
     def trace(self, case_id: str) -> Trace:
         """See `CaseFiles`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from infra.errors import ConfigError, ErrorKind
 from infra.ledger import ABORTED, CallRow, add_costs
 from mdagents.agents.case import PREPARE
-from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
 from mdagents.settings import Status
 
-SCHEMA_VERSION = "1.2.0"
+SCHEMA_VERSION = "1.3.0"
 
 
 class ExaidTotals(BaseModel):
@@ -73,12 +74,20 @@ class RunTotals(BaseModel):
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
     exaid_tokens: int = 0
+    exaid_cost_usd: float | None = 0.0
+    """None when the price of a model that EXAID used is not known."""
     exaid: ExaidTotals = ExaidTotals()
 
     def add_summaries(self, made: CaseSummaries) -> None:
         """Count what EXAID made of one more answer."""
-        self.exaid.add(made)
-        self.exaid_tokens += made.exaid.token_usage.total_tokens
+        if made.is_complete:
+            self.exaid.add(made)
+        self._add_exaid(made.exaid.token_usage)
+
+    def _add_exaid(self, usage: ExaidUsage) -> None:
+        self.exaid_tokens += usage.total_tokens
+        if usage.total_tokens:
+            self.exaid_cost_usd = add_costs(self.exaid_cost_usd, usage.cost_usd)
 
     def add(self, record: SampleRecord) -> None:
         """Count one more record."""
@@ -91,7 +100,7 @@ class RunTotals(BaseModel):
         self.output_tokens += usage.output_tokens
         self.total_tokens += usage.total_tokens
         self.cost_usd = add_costs(self.cost_usd, usage.cost_usd)
-        self.exaid_tokens += record.exaid.token_usage.total_tokens
+        self._add_exaid(record.exaid.token_usage)
 
     @property
     def scored(self) -> int:
@@ -136,11 +145,25 @@ class Spent(BaseModel):
     """Those of them that prepared something for several questions: see `PREPARE`."""
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
+    exaid_calls: int = 0
+    """Those of `calls` that were EXAID's."""
+    exaid_tokens: int = 0
+    """Input plus output of EXAID's calls; a part of the tokens above."""
+    exaid_cost_usd: float | None = 0.0
+    """Cost of EXAID's calls; a part of `cost_usd`."""
 
     @property
     def total_tokens(self) -> int:
         """Input plus output."""
         return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Spent) -> Spent:
+        sums = Spent()
+        for name in Spent.model_fields:
+            mine, others = getattr(self, name), getattr(other, name)
+            add = add_costs if name.endswith("cost_usd") else operator.add
+            setattr(sums, name, add(mine, others))
+        return sums
 
     def add(self, row: CallRow) -> None:
         """Count one more row of the ledger."""
@@ -159,6 +182,10 @@ class Spent(BaseModel):
             if row.case_id == PREPARE:
                 self.prepared_tokens += row.usage.total_tokens
             self.cost_usd = add_costs(self.cost_usd, row.cost_usd)
+            if row.role in EXAID_ROLES:
+                self.exaid_calls += 1
+                self.exaid_tokens += row.usage.total_tokens
+                self.exaid_cost_usd = add_costs(self.exaid_cost_usd, row.cost_usd)
 
 
 class Invocation(BaseModel):

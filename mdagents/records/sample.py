@@ -16,7 +16,7 @@ from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.router import Route
 
-SCHEMA_VERSION = "1.3.0"
+SCHEMA_VERSION = "1.4.0"
 """Up to 1.0.0 the line of a record in `samples.jsonl` held EXAID's part, too."""
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
@@ -67,6 +67,13 @@ class TokenUsageRecord(TokenCounts):
     """None when the price of a model that was used is not known."""
 
 
+class ExaidUsage(TokenCounts):
+    """Tokens of EXAID, fresh or from the cache, and what they cost."""
+
+    cost_usd: float | None = None
+    """None when it is not known, as in records of earlier versions."""
+
+
 class ExaidRecord(_Record):
     """What EXAID did for the question; zeros and empty lists when it was off."""
 
@@ -74,7 +81,7 @@ class ExaidRecord(_Record):
     """Each an `AgentSummary` with its `event_id` in the run log."""
     decisions: list[dict[str, object]] = Field(default_factory=list)
     """What the buffer agent decided, without times and tokens, which the run log has."""
-    token_usage: TokenCounts = Field(default_factory=TokenCounts)
+    token_usage: ExaidUsage = Field(default_factory=lambda: ExaidUsage(cost_usd=0.0))
 
 
 class Watched(_Record):
@@ -101,7 +108,9 @@ class CaseSummaries(_Record):
     watched: Watched
     alerts: int = 0
     """Segments with a critical alert, covered by a summary or not."""
-    schema_version: str = "1.0.0"
+    is_complete: bool = True
+    """Whether EXAID has finished with the answer; if not, the next start of the run resumes it."""
+    schema_version: str = "1.1.0"
 
     @property
     def counting(self) -> list[dict[str, object]]:
@@ -161,6 +170,9 @@ class SampleRecord(_Record):
     schema_version: str = SCHEMA_VERSION
     case_id: str
     epoch: int
+    restart: int = 0
+    """How often the question had been restarted before: rows of `calls.jsonl` with this `case_id`
+    and `restart` add up to `token_usage` and to that of EXAID."""
     routing_reason: str
     rungs: list[Rung] = Field(default_factory=list)
     """The teams that were heard, with `--router disagreement`; the last one is where it stopped."""
@@ -241,10 +253,9 @@ def make_record(
     )
 
 
-def exaid_tokens(book: CaseBook) -> TokenCounts:
-    """Return what EXAID's calls for a case have used."""
-    used = sum((t for role, t in book.by_role.items() if role in EXAID_ROLES), Totals())
-    return TokenCounts(**_counts(used))
+def exaid_usage(totals: Totals) -> ExaidUsage:
+    """Return the sum over EXAID's rows of an answer, as a record states it."""
+    return ExaidUsage(**_counts(totals), cost_usd=_cost(totals))
 
 
 def _counts(totals: Totals) -> dict[str, int]:
@@ -261,8 +272,12 @@ def _usage(totals: Totals) -> TokenUsageRecord:
         cached_input_tokens=totals.usage.cached_input_tokens,
         reasoning_tokens=totals.usage.reasoning_tokens,
         cache_write_tokens=totals.usage.cache_write_tokens,
-        cost_usd=None if totals.cost_usd is None else round(totals.cost_usd, 8),
+        cost_usd=_cost(totals),
     )
+
+
+def _cost(totals: Totals) -> float | None:
+    return None if totals.cost_usd is None else round(totals.cost_usd, 8)
 
 
 def _response(

@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -22,12 +23,13 @@ from pydantic_core import to_json
 
 from infra.errors import ConfigError, StorageError
 from infra.files.whole_file import whole_file
-from infra.ledger import CallRow
+from infra.ledger import CallRow, Totals
+from mdagents.agents.case import PREPARE, make_case_id
 from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
 from mdagents.records.jsonl import LineLog, lines_at, whole_lines
 from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
-from mdagents.records.sample import CaseSummaries, SampleRecord
+from mdagents.records.sample import EXAID_ROLES, CaseSummaries, SampleRecord, exaid_usage
 from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
 
@@ -110,6 +112,10 @@ class RunStore:
             """Those of them that EXAID is not done with."""
             self.attempts: Counter[ItemKey] = Counter()
             """How many records each question has had, the one that counts included."""
+            self._restarts: Counter[str] = Counter()
+            """Case -> how often it was restarted before the attempt in progress."""
+            self._exaid: dict[str, Totals] = {}
+            """Case -> sum over EXAID's rows of the attempt in progress, until EXAID is done."""
             self._read_back(again, with_exaid=with_exaid)
             self.write_manifest()
 
@@ -127,6 +133,8 @@ class RunStore:
         Raises:
             StorageError: It cannot be written, and no part of it is.
         """
+        if restart := self._restarts[record.case_id]:
+            record = record.model_copy(update={"restart": restart})
         self._append(self._samples, record)
         self.attempts[record.question_id, record.epoch] += 1
         self._count(record)
@@ -139,8 +147,14 @@ class RunStore:
             StorageError: It cannot be written, and no part of it is.
         """
         assert self._summaries is not None, "only a run that EXAID watches has summaries"
+        usage = exaid_usage(self._exaid.get(made.case_id, Totals()))
+        made = made.model_copy(
+            update={"exaid": made.exaid.model_copy(update={"token_usage": usage})}
+        )
         self._append(self._summaries, made)
-        self.manifest.totals.add_summaries(made)
+        if made.is_complete:
+            self._exaid.pop(made.case_id, None)
+            self.manifest.totals.add_summaries(made)
 
     def _append(self, log: LineLog, content: BaseModel) -> None:
         self._write(log, content.model_dump_json().encode())
@@ -160,8 +174,21 @@ class RunStore:
         Raises:
             StorageError: It cannot be written.
         """
+        if restart := self._restarts[row.case_id]:
+            row = replace(row, restart=restart)
         self._write(self._calls, json.dumps(row.as_dict()).encode())
         self.manifest.spent.add(row)
+        self._add_exaid(row)
+
+    def _add_exaid(self, row: CallRow) -> None:
+        if row.role in EXAID_ROLES:
+            self._exaid[row.case_id] = self._exaid.get(row.case_id, Totals()) + Totals.of(row)
+
+    def restart(self, item: ItemKey) -> None:
+        """Note that a question is begun anew: rows from now on are of another attempt at it."""
+        case_id = make_case_id(*item)
+        self._restarts[case_id] += 1
+        self._exaid.pop(case_id, None)
 
     def finish(self, *, finished: bool, ended_at: str, reason: str = "") -> None:
         """Write `run.json` and the JSON array.
@@ -213,18 +240,28 @@ class RunStore:
     def _read_back(self, again: Collection[Status], *, with_exaid: bool) -> None:
         """Take over the existing records and rows."""
         summaries = SummariesFile(self._summaries_path)
+        of_records: dict[str, int] = {}  # case -> restart of its record
         for item, attempt, record in self._records():
             self.attempts[item] = attempt
             if record.status in again:
                 continue
             self.done.add(item)
+            of_records[record.case_id] = record.restart
             self._count(record)
-            if line := summaries.line_of(item, attempt):
-                self.manifest.totals.add_summaries(CaseSummaries.model_validate_json(line))
+            line = summaries.line_of(item, attempt)
+            made = CaseSummaries.model_validate_json(line) if line else None
+            if made is not None and (made.is_complete or not with_exaid):
+                self.manifest.totals.add_summaries(made)
             elif with_exaid and record.schema_version != _WITH_EXAIDS_PART:
                 self.unsummarised.append(item)
+        left = {make_case_id(*item) for item in self.unsummarised}
+        self._restarts.update({case: n for case, n in of_records.items() if case in left})
         for _, row in read_calls(self._calls.path):
             self.manifest.spent.add(row)
+            if row.case_id in left and row.restart == of_records[row.case_id]:
+                self._add_exaid(row)
+            elif row.case_id not in of_records and row.case_id != PREPARE:
+                self._restarts[row.case_id] = max(self._restarts[row.case_id], row.restart + 1)
 
     def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
         """Yield (question, which answer, record) of those that count, in the order written."""

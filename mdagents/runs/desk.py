@@ -79,4 +79,9 @@ class RunDesk:
     def summarised(self, made: CaseSummaries) -> None:
         """See `Desk`."""
         self._store.append_summaries(made)
-        self._display.summarised(made)
+        if made.is_complete:
+            self._display.summarised(made)
+
+    def restarted(self, item: ItemKey) -> None:
+        """See `Desk`."""
+        self._store.restart(item)

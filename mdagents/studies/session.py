@@ -12,7 +12,7 @@ from infra.clock import Clock
 from infra.config import Environment
 from infra.endpoints import Endpoints, ModelSpec
 from infra.errors import BenchError, EndpointDown, LimitExceeded
-from infra.ledger import Ledger, add_costs
+from infra.ledger import Ledger
 from mdagents.agents.case import first_of
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.study import StudyManifest, StudyRun
@@ -203,15 +203,7 @@ class StudySession:
 
 def study_spent(runs: Sequence[CellRun]) -> Spent:
     """Return what runs have spent together: tokens, and USD where all prices are known."""
-    spent = Spent()
-    for run in runs:
-        of_run = run.spent
-        spent.calls += of_run.calls
-        spent.cached_calls += of_run.cached_calls
-        spent.input_tokens += of_run.input_tokens
-        spent.output_tokens += of_run.output_tokens
-        spent.cost_usd = add_costs(spent.cost_usd, of_run.cost_usd)
-    return spent
+    return sum((run.spent for run in runs), Spent())
 
 
 def manifest_of(study: StudyFile, runs: Sequence[CellRun]) -> StudyManifest:

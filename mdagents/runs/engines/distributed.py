@@ -211,6 +211,8 @@ class DistributedRun:
         self._pace.pop(worker, None)
         self._kept.extend(self._watching.pop(worker, ()))
         self._taken_up.pop(worker, None)
+        for key in self._leases.of(worker):
+            self._desk.restarted(key)
         for item in self._leases.lost(worker, self._now(), by_itself=by_itself):
             self._give_up(item)
         self._settle()
@@ -235,16 +237,18 @@ class DistributedRun:
             self._on_all_begun()
         return items
 
-    def _traces(self, worker: int) -> list[tuple[ItemKey, bytes]]:
+    def _traces(self, worker: int) -> list[tuple[ItemKey, bytes, bytes | None]]:
         """Return decided questions for EXAID, as many as the worker has room for."""
-        traces: list[tuple[ItemKey, bytes]] = []
+        traces: list[tuple[ItemKey, bytes, bytes | None]] = []
         while self._kept and len(self._taken_up[worker]) < _TRACES_AT_ONCE:
             item = self._kept.popleft()
+            log = None
             try:
                 content = self._desk.files.content(make_case_id(*item))
+                log = self._desk.files.log(make_case_id(*item))
             except OSError:
                 content = b""  # EXAID says of it that it cannot be read
-            traces.append((item, content))
+            traces.append((item, content, log))
             self._watching[worker].add(item)
             self._taken_up[worker].add(item)
         return traces
@@ -273,11 +277,13 @@ class DistributedRun:
 
     def _summarised(self, worker: int, made: CaseSummaries, log: bytes | None) -> None:
         key = made.question_id, made.epoch
-        attempt = self._attempts.pop(key, None)
-        self._watching[worker].discard(key)
-        self._taken_up[worker].discard(key)
+        attempt = self._attempts.get(key)
         if attempt is None:
             return
+        if made.is_complete:
+            del self._attempts[key]
+            self._watching[worker].discard(key)
+            self._taken_up[worker].discard(key)
         error = None
         if log is not None:
             error = _tried(lambda: self._desk.files.keep_log(made.case_id, log))

@@ -124,11 +124,14 @@ class Desk(Protocol):
         """
 
     def summarised(self, made: CaseSummaries) -> None:
-        """Take down what EXAID made of a decided question.
+        """Take down what EXAID made of a decided question; more follows if it is not complete.
 
         Raises:
             StorageError: It cannot be written.
         """
+
+    def restarted(self, item: ItemKey) -> None:
+        """Note that an undecided question is begun anew, since its worker was lost."""
 
 
 class Work:

@@ -1,7 +1,7 @@
 """The decided questions for which EXAID has not finished.
 
-No worker and no record waits for it. What EXAID does not finish before the process ends is done
-at the next start, from the traces that were kept.
+No worker and no record waits for it. What EXAID does not finish, for lack of memory or because the
+process ends, is resumed from the trace and the log that were kept: no summary is made twice.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import NamedTuple
 
-from infra.ledger import Ledger
 from mdagents.agents.case import make_case_id
-from mdagents.records.sample import CaseSummaries, ExaidRecord, Watched, exaid_tokens
+from mdagents.records.sample import CaseSummaries
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
 
 MOST_IN_MEMORY = 64
-"""Decided questions whose EXAID is kept in memory; of further ones only the id is kept, and they
-are summarised from their traces."""
+"""Maximum number of decided questions whose EXAID is in memory. Further ones are suspended, and
+resumed from their files when there is room."""
 
 _FROM_TRACES_AT_ONCE = 4
 _NO_TIME = "no time was left for it (--exaid-wait)"
@@ -42,7 +41,6 @@ class ExaidQueue:
 
     Args:
         observers: Reopens kept cases.
-        ledger: Where the calls for an open case are booked.
         keep: Writes the result of an answer.
         kept: (question, which answer to it) of an earlier process for which EXAID had not finished.
         postpone: Takes over what does not fit into memory; None: it is kept here until there is
@@ -52,13 +50,11 @@ class ExaidQueue:
     def __init__(
         self,
         observers: RunObservers,
-        ledger: Ledger,
         keep: Callable[[CaseSummaries], None],
         kept: Iterable[tuple[ItemKey, int]] = (),
         postpone: Callable[[ItemKey, int], None] | None = None,
     ) -> None:
         self._observers = observers
-        self._ledger = ledger
         self._keep = keep
         self._give_away = postpone
         self._kept = deque(_Answer(*answer) for answer in kept)
@@ -74,9 +70,14 @@ class ExaidQueue:
 
     def start(self) -> None:
         """Take up what an earlier process left; needs a running event loop."""
-        while self._kept and self._from_traces < _FROM_TRACES_AT_ONCE and not self._is_cut:
+        while self._kept and self._has_room() and not self._is_cut:
             self._from_traces += 1
             self._begin(self._take_up(self._kept.popleft()))
+
+    def _has_room(self) -> bool:
+        """Return whether another case may be resumed, with room left for those decided next."""
+        is_idle = len(self._under_way) < MOST_IN_MEMORY // 2
+        return is_idle or self._from_traces < _FROM_TRACES_AT_ONCE
 
     def take_up(self, item: ItemKey, attempt: int) -> None:
         """Begin with a case from its kept trace, as soon as there is room."""
@@ -84,7 +85,7 @@ class ExaidQueue:
         self.start()
 
     def add(self, item: ItemKey, attempt: int, observers: CaseObservers) -> None:
-        """Take over the EXAID of a case whose record is written; its book in the ledger is open."""
+        """Take over the EXAID of a case whose record is written."""
         answer = _Answer(item, attempt)
         if len(self._under_way) < MOST_IN_MEMORY:
             self._begin(self._finish(answer, observers))
@@ -110,9 +111,13 @@ class ExaidQueue:
         """
         self._is_cut = True
         await self._cancel_all()
-        for answer in self._kept:
-            self._write(answer, ExaidRecord(), Watched(tail_loss=1.0, error=_NO_TIME), 0)
-        self._kept.clear()
+        while self._kept:
+            answer = self._kept.popleft()
+            observers = self._observers.reopen(answer.item)
+            await observers.abandon()
+            await observers.summarise_rest()  # no more than what an earlier EXAID has made
+            observers.note(_NO_TIME)
+            self._write(answer, observers, is_complete=True)
         await self.finished()
 
     async def stop(self) -> None:
@@ -139,27 +144,20 @@ class ExaidQueue:
 
     async def _finish(self, answer: _Answer, observers: CaseObservers) -> None:
         try:
-            try:
-                await observers.summarise_rest()
-            except asyncio.CancelledError:
-                await observers.abandon()
-                if not self._is_cut:
-                    raise
-                observers.note(_NO_TIME)
-            if observers.is_kept_from_finishing():
-                self.is_over_budget = True
-                return
-            exaid, watched, alerts = observers.outcome()
-            tokens = exaid_tokens(self._ledger.book_of(answer.case_id))
-        finally:
-            self._ledger.close_case(answer.case_id)
-        self._write(answer, exaid.model_copy(update={"token_usage": tokens}), watched, alerts)
+            await observers.summarise_rest()
+        except asyncio.CancelledError:
+            await observers.abandon()
+            if not self._is_cut:
+                self._write(answer, observers, is_complete=False)
+                raise
+            observers.note(_NO_TIME)
+        is_complete = not observers.is_kept_from_finishing()
+        self.is_over_budget |= not is_complete
+        self._write(answer, observers, is_complete=is_complete)
 
     async def _postpone(self, answer: _Answer, observers: CaseObservers) -> None:
-        try:
-            await observers.abandon()
-        finally:
-            self._ledger.close_case(answer.case_id)
+        await observers.suspend()
+        self._write(answer, observers, is_complete=False)
         if self._give_away is not None:
             self._give_away(answer.item, answer.attempt)
         else:
@@ -167,15 +165,15 @@ class ExaidQueue:
             self.start()
 
     async def _take_up(self, answer: _Answer) -> None:
-        self._ledger.open_case(answer.case_id)
         try:
             await self._finish(answer, self._observers.reopen(answer.item))
         finally:
             self._from_traces -= 1
         self.start()
 
-    def _write(self, answer: _Answer, exaid: ExaidRecord, watched: Watched, alerts: int) -> None:
+    def _write(self, answer: _Answer, observers: CaseObservers, *, is_complete: bool) -> None:
         question_id, epoch = answer.item
+        exaid, watched, alerts = observers.outcome(is_complete=is_complete)
         self._keep(
             CaseSummaries(
                 question_id=question_id,
@@ -185,5 +183,6 @@ class ExaidQueue:
                 exaid=exaid,
                 watched=watched,
                 alerts=alerts,
+                is_complete=is_complete,
             )
         )

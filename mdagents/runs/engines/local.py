@@ -113,7 +113,7 @@ class LocalEngine:
             recorded=desk.recorded,
         )
         ledger = runtime.ledger
-        exaid = ExaidQueue(observers, ledger, desk.summarised, unsummarised, self._postpone)
+        exaid = ExaidQueue(observers, desk.summarised, unsummarised, self._postpone)
         return Runner(task, self._models, ledger, runtime.clock, observers, exaid, desk.decided)
 
 

@@ -72,8 +72,8 @@ class RunOrders:
     """There when the worker does not take part yet."""
     leases: Sequence[tuple[Item, SourceQuestion]] = ()
     """Questions to answer."""
-    traces: Sequence[tuple[ItemKey, bytes]] = ()
-    """Decided questions that EXAID has not finished with, and their traces."""
+    traces: Sequence[tuple[ItemKey, bytes, bytes | None]] = ()
+    """(question, its trace, EXAID's log so far) of decided questions for EXAID to finish with."""
     is_complete: bool = False
     """Whether no further question will come."""
     over: str = ""

@@ -34,8 +34,10 @@ from mdagents.runs.limits import Limited
 if TYPE_CHECKING:
     from exaid_core.exaid import EXAID, RoomFor
     from exaid_core.health import Failure
-    from exaid_core.recording import Recording
+    from exaid_core.recording import Progress, Recording
+    from exaid_core.run_log import RunLog
     from exaid_core.schema.agent_summary import AgentSummary
+    from exaid_core.trace.traces import Trace
 
 _MOST_AT_ONCE = 2_000  # events of a trace that are written in about 10 ms
 
@@ -138,14 +140,22 @@ class CaseObservers:
         _note(self._errors, error)
 
     async def keep_trace(self) -> None:
-        """Write the trace file of a decided case, from which EXAID can be run again."""
+        """Write the trace file of a decided case, and EXAID's log so far, for another to resume."""
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
         if len(self._events) <= _MOST_AT_ONCE:
             self._try(self._write_trace)
-            return
-        # A thread pays off for large files only.
-        await finished(asyncio.to_thread(self._try, self._write_trace))
+        else:
+            # A thread pays off for large files only.
+            await finished(asyncio.to_thread(self._try, self._write_trace))
+        if self.exaid is not None and self._run.recorded is None:
+            self._try(self._write_log)
+            self._rewrite_log(self.exaid)
+
+    def _rewrite_log(self, exaid: EXAID) -> None:
+        """Write EXAID's log with each further summary, so that none is paid for again."""
+        write = partial(_write_log, self._run, self._created_at, exaid.log)
+        exaid.subscribe(partial(_on_summary, partial(_try, self._errors, write)))
 
     def is_kept_from_finishing(self) -> bool:
         """Return whether EXAID has text left that a limit of the run keeps it from."""
@@ -162,6 +172,11 @@ class CaseObservers:
         if self.exaid is not None:
             await self.exaid.stop()
 
+    async def suspend(self) -> None:
+        """Stop EXAID after its decision in progress."""
+        if self.exaid is not None:
+            await self.exaid.stop(after_decision=True)
+
     async def summarise_rest(self) -> None:
         """Let EXAID finish with a decided case."""
         exaid = self.exaid
@@ -171,7 +186,9 @@ class CaseObservers:
             if self._is_kept and self._run.recorded is not None:
                 self._recording = self._read_recording(self._run.recorded)
             if self._is_kept and self._run.recorded is None:
-                await exaid.take_trace(await asyncio.to_thread(self._read_events))
+                trace, progress = await asyncio.to_thread(self._read_progress)
+                self._rewrite_log(exaid)
+                await exaid.take_trace(trace.events, progress)
             elif self._recording is not None:
                 await exaid.replay(self._recording)
             elif self._run.recorded is None:
@@ -179,14 +196,18 @@ class CaseObservers:
         except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             self.note(error)
 
-    def outcome(self) -> tuple[ExaidRecord, Watched, int]:
-        """Write EXAID's log; return its record, how well it followed, and the number of alerts."""
+    def outcome(self, *, is_complete: bool = True) -> tuple[ExaidRecord, Watched, int]:
+        """Write EXAID's log; return its record, how well it followed, and the number of alerts.
+
+        Args:
+            is_complete: Whether EXAID has finished; if not, what it failed at may still succeed.
+        """
         self._try(self._write_log)
         exaid = self.exaid
         if exaid is None:
             return ExaidRecord(), Watched(error=self.error), 0
         failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
-        if failed and exaid.tail_loss():
+        if is_complete and failed and exaid.tail_loss():
             self.note(f"no summary: {failed[-1]}")
         done = [event for event in exaid.log.summaries if event.schema_ok]
         record = ExaidRecord(
@@ -225,8 +246,18 @@ class CaseObservers:
         self._events = list(recording.trace.events)
         return recording
 
-    def _read_events(self) -> tuple[TraceEvent, ...]:
-        return self._run.files.trace(self._case_id).events
+    def _read_progress(self) -> tuple[Trace, Progress | None]:
+        """Return the trace of a decided case, and how far EXAID has come with it."""
+        from exaid_core.recording import read_progress
+        from exaid_core.trace.files import RecordError
+
+        trace = self._run.files.trace(self._case_id)
+        log = self._run.files.log(self._case_id)
+        try:
+            name = case_files(Path(), self._case_id)[1]
+            return trace, None if log is None else read_progress(trace, name, log)
+        except RecordError:  # of an earlier answer, or damaged: EXAID begins anew
+            return trace, None
 
     def _make_exaid(self) -> EXAID | None:
         run = self._run
@@ -249,10 +280,7 @@ class CaseObservers:
         )
 
     def _try(self, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
-            self.note(error)
+        _try(self._errors, write)
 
     def _write_trace(self) -> None:
         from exaid_core.trace.files import packed
@@ -272,17 +300,8 @@ class CaseObservers:
         self._events.clear()
 
     def _write_log(self) -> None:
-        from exaid_core.trace.files import packed
-
-        if self.exaid is None:
-            return
-        run_id = self._run.mas_run_id
-        lines = self.exaid.log.lines(
-            created_at=self._created_at,
-            mas_run_id=run_id,
-            eval_run_id=f"eval-live-{run_id.removeprefix('mas_')}",
-        )
-        self._run.files.keep_log(self._case_id, packed(lines))
+        if self.exaid is not None:
+            _write_log(self._run, self._created_at, self.exaid.log)
 
 
 # Functions and not methods: observers that their own bus refers to would only be freed by the
@@ -291,6 +310,28 @@ class CaseObservers:
 
 def _note(errors: list[str], error: Exception | str) -> None:
     errors.append(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _try(errors: list[str], write: Callable[[], None]) -> None:
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+        _note(errors, error)
+
+
+def _write_log(run: RunObservers, created_at: str, log: RunLog) -> None:
+    from exaid_core.trace.files import packed
+
+    lines = log.lines(
+        created_at=created_at,
+        mas_run_id=run.mas_run_id,
+        eval_run_id=f"eval-live-{run.mas_run_id.removeprefix('mas_')}",
+    )
+    run.files.keep_log(log.case_id, packed(lines))
+
+
+def _on_summary(write: Callable[[], None], summary: AgentSummary) -> None:
+    write()
 
 
 def _note_breakage(errors: list[str], failure: Failure) -> None:

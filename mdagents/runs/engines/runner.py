@@ -201,9 +201,8 @@ class Runner:
             except BaseException:
                 await self._close(answered.case.id, answered.observers)
                 raise
-            if answered.observers.exaid is None:
-                self._ledger.close_case(answered.case.id)
-            else:
+            self._ledger.close_case(answered.case.id)
+            if answered.observers.exaid is not None:
                 self._exaid.add(answered.item.key, recorded.attempt, answered.observers)
         if recorded.too_many_errors:
             self._outcome = Outcome.TOO_MANY_ERRORS

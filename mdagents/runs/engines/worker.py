@@ -333,7 +333,7 @@ class _PartOfRun:
         self._interrupts = 0
         self._runner: Runner | None = None
         self._task: asyncio.Task[None] | None = None
-        self._given: list[tuple[ItemKey, bytes]] = []  # before there was a runner
+        self._given: list[ItemKey] = []  # decided questions, from before there was a runner
         self.files = _Parcels()
         self.policy = opening.policy
         self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (self._happened,)
@@ -352,13 +352,15 @@ class _PartOfRun:
                 self._sources[item.key] = source
         if not has_ended:
             self._work.add(item for item, _ in orders.leases)
-        for key, trace in orders.traces:
+        for key, trace, log in orders.traces:
             if has_ended:
                 self._tell(Postponed(key))
-            elif self._runner is None:
-                self._given.append((key, trace))
+                continue
+            self.files.give(make_case_id(*key), trace, log)
+            if self._runner is None:
+                self._given.append(key)
             else:
-                self._summarise(self._runner, key, trace)
+                self._runner.take_up(key, attempt=1)
         self._over, self._ends_as = orders.over, orders.ends_as
         if self._ends_as is not None or orders.interrupts:
             self._work.cut()
@@ -388,6 +390,9 @@ class _PartOfRun:
     def summarised(self, made: CaseSummaries) -> None:
         """See `Desk`."""
         self._tell(Summaries(made, self.files.logs.pop(made.case_id, None)))
+
+    def restarted(self, item: ItemKey) -> None:
+        """See `Desk`; the driver alone knows of it."""
 
     async def _take_part(self, on_open: Callable[[], None]) -> None:
         try:
@@ -423,14 +428,10 @@ class _PartOfRun:
             with ledger.subscribed(self.booked):
                 runner = self._runner = engine.answering(self)
                 spare_the_collector()
-                for key, trace in self._given:
-                    self._summarise(runner, key, trace)
+                for key in self._given:
+                    runner.take_up(key, attempt=1)
                 self._hurry(runner, self._interrupts)
                 return await runner.work_through(self._work, self._places)
-
-    def _summarise(self, runner: Runner, key: ItemKey, trace: bytes) -> None:
-        self.files.given[make_case_id(*key)] = trace
-        runner.take_up(key, attempt=1)
 
     def _hurry(self, runner: Runner, interrupts: int) -> None:
         if self._ends_as is not None:
@@ -456,8 +457,11 @@ class _Parcels:
         self.traces: dict[str, bytes] = {}
         """To the driver; likewise the next."""
         self.logs: dict[str, bytes] = {}
-        self.given: dict[str, bytes] = {}
-        """From the driver: traces of cases that were decided elsewhere."""
+        self._given: dict[str, tuple[bytes, bytes | None]] = {}
+
+    def give(self, case_id: str, trace: bytes, log: bytes | None) -> None:
+        """Keep what the driver has of a case that was decided elsewhere."""
+        self._given[case_id] = trace, log
 
     def keep_trace(self, case_id: str, content: bytes) -> None:
         """See `CaseFiles`."""
@@ -467,9 +471,13 @@ class _Parcels:
         """See `CaseFiles`."""
         self.logs[case_id] = content
 
+    def log(self, case_id: str) -> bytes | None:
+        """See `CaseFiles`."""
+        return self._given.pop(case_id)[1]
+
     def content(self, case_id: str) -> bytes:
         """See `CaseFiles`."""
-        return self.given.pop(case_id)
+        return self._given[case_id][0]
 
     def trace(self, case_id: str) -> Trace:
         """See `CaseFiles`."""

@@ -34,7 +34,7 @@ WIRES = {
     "anthropic": "anthropic/claude-haiku-4-5",
 }
 COT = ("--method", "cot")
-_OF_TIME = ("wall_seconds",)
+_OF_TIME = ("wall_seconds", "restart")
 
 
 def write_questions(count: int) -> Path:

@@ -221,7 +221,7 @@ def lines(folder: Path, output: str, name: str) -> list[dict[str, Any]]:
 
 def of_the_team(folder: Path, output: str) -> list[dict[str, Any]]:
     (array,) = (folder / output).glob("*.json")
-    not_compared = ("exaid", "watched", "wall_seconds")
+    not_compared = ("exaid", "watched", "wall_seconds", "restart")
     return [
         {name: value for name, value in record.items() if name not in not_compared}
         for record in json.loads(array.read_text())

@@ -34,7 +34,8 @@ def manifest() -> RunManifest:
 
 
 def timeless(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if key != "wall_seconds"}
+    """The record without what depends on when, and how often, the run was interrupted."""
+    return {k: v for k, v in record.items() if k not in ("wall_seconds", "restart")}
 
 
 def ledger_rows() -> list[dict[str, Any]]:

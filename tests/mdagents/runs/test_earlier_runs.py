@@ -85,8 +85,10 @@ def records(path: Path, *, without: tuple[str, ...]) -> list[dict[str, Any]]:
     for record in found:
         exaid = record["exaid"]
         exaid["summaries"] = [{**SINCE_THEN, **summary} for summary in exaid["summaries"]]
+        exaid["token_usage"].pop("cost_usd", None)  # not known of the runs that were made before
         record["token_usage"] = {"cache_write_tokens": 0} | record["token_usage"]
     found = [{"rungs": []} | record | {"schema_version": SCHEMA_VERSION} for record in found]
+    without = (*without, "restart")
     return [{k: v for k, v in record.items() if k not in without} for record in found]
 
 

@@ -72,7 +72,7 @@ def test_the_first_fields_of_a_record_are_those_of_the_seed(run: Run) -> None:
     ]  # fmt: skip
     assert list(record["token_usage"])[:3] == ["input_tokens", "output_tokens", "total_tokens"]
     assert record["response"]["final_answer"].startswith(f"{record['predicted']}) ")
-    zero = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+    zero = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "cost_usd": 0.0}
     assert record["exaid"] == {"summaries": [], "decisions": [], "token_usage": zero}
     assert record["source_label"] == record["permutation"][record["label"]]
     assert record["options"][record["label"]] == record["answer"]

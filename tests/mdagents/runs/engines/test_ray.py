@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found the Linux way"),
 ]
-NOT_COMPARED = ("exaid", "watched", "wall_seconds")
+NOT_COMPARED = ("exaid", "watched", "wall_seconds", "restart")
 
 
 class Ray:
