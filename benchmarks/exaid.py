@@ -15,6 +15,8 @@ exactly as long as it may be. Whether text deserves a summary is judged by chanc
    start and end and EXAID's last summaries included.
 4. The same with SIGKILL at a random moment, and the same command again: decided questions without a
    record, questions that EXAID did not finish, sums that are not right.
+5. A run with all defaults in which EXAID falls behind, on 16 connections: the tokens that are
+   in run.json, in the records and in the ledger.
 """
 
 from __future__ import annotations
@@ -497,6 +499,41 @@ def _sums_are_right(seen: Run) -> bool:
     )
 
 
+# -- sums -----------------------------------------------------------------------------------------
+
+
+def measure_sums(place: Workspace, questions: int) -> None:
+    """Print part 5."""
+    with Provider("--latency=0.6", "--fixed-lengths", "--seed", _SEED) as provider:
+        state = place.new_state()
+        place.run(provider, state, *_first(questions), "--max-connections", "16")
+    seen = _run_in(state)
+    run_json = json.loads((seen.folder / "run.json").read_text("utf-8"))
+    rows, different = [], 0
+    for what, in_ledger, in_records, name in (
+        ("teams", _tokens(seen.ledger) - _tokens(seen.calls), seen.team_tokens, "total_tokens"),
+        ("EXAID", _tokens(seen.calls), seen.exaid_tokens, "exaid_tokens"),
+    ):
+        sums = {
+            "ledger": in_ledger,
+            "records": in_records,
+            "run.json": run_json["totals"][name],
+        }
+        different += len(set(sums.values())) > 1
+        rows.append({"tokens of": what, **{where: f"{tokens:,}" for where, tokens in sums.items()}})
+    show_table(f"{questions} questions, all defaults, calls of 0.6 s, 16 connections", rows)
+    suspended = lines_of(state, "summaries.jsonl") - questions
+    results = [
+        judged("figures that are not the sum of the ledger's rows", different, 0, digits=0),
+        judged("questions without a summary", sum(not _has_summary(r) for r in seen.records), 0),
+    ]
+    show_results(f"{len(seen.calls)} calls of EXAID; suspended {suspended} times", results)
+
+
+def _tokens(rows: Sequence[Mapping[str, Any]]) -> int:
+    return sum(row["input_tokens"] + row["output_tokens"] for row in rows)
+
+
 def _middle_and_p95(values: Sequence[float]) -> str:
     return f"{median(values):.1f}, {p95(values):.1f}"
 
@@ -511,10 +548,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--latency", type=float, default=0.2, help="of the team's calls, seconds [%(default)s]")
     add("--retries", type=int, default=5, help="of a call that fails [%(default)s]")
     add("--rounds", type=int, default=3, help="runs of each variant in part 2 [%(default)s]")
-    add("--parts", default="1,2,3,4", help="[%(default)s]")
+    add("--parts", default="1,2,3,4,5", help="[%(default)s]")
     add("--kills", type=int, default=20, help="runs of part 4 [%(default)s]")
     add("--kill-questions", type=int, default=40, help="of such a run [%(default)s]")
     add("--default-questions", type=int, default=60, help="of a run in part 3 [%(default)s]")
+    add("--sum-questions", type=int, default=150, help="of the run of part 5 [%(default)s]")
     add("--default-connections", default="16,4,64", help="in part 3 [%(default)s]")
     quick = {
         "questions": 4,
@@ -525,6 +563,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "default_connections": "16",
         "kills": 2,
         "kill_questions": 6,
+        "sum_questions": 4,
     }
     options = parse(parser, argv, quick)
     size = Size(
@@ -546,6 +585,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             measure_defaults(place, options.default_questions, connections)
         if "4" in parts:
             measure_kills(place, options.kill_questions, options.kills)
+        if "5" in parts:
+            measure_sums(place, options.sum_questions)
     return 0
 
 

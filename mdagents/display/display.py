@@ -39,6 +39,28 @@ class Snapshot:
     in_batches: int = 0
     """Calls that wait for a provider's batch."""
 
+    def cost_forecast(self, questions: int) -> float | None:
+        """Return what the whole run will cost at the mean so far, in USD; None without a mean.
+
+        The teams' mean is over decided questions and EXAID's over those it has finished with, so
+        that neither is too low while EXAID is behind.
+
+        Args:
+            questions: Number of questions of the run, times epochs.
+        """
+        totals, spent = self.totals, self.spent
+        finished = totals.exaid.questions
+        if spent.cost_usd is None or totals.cost_usd is None or totals.exaid_cost_usd is None:
+            return None
+        if not totals.questions or (spent.exaid_calls and not finished):
+            return None
+        left = totals.cost_usd / totals.questions * (questions - totals.questions)
+        if finished:
+            left += totals.exaid_cost_usd / finished * (questions - finished)
+        # A part of what is left has been paid already, for the questions in progress.
+        in_progress = max(0.0, spent.cost_usd - totals.cost_usd - totals.exaid_cost_usd)
+        return spent.cost_usd + max(0.0, left - in_progress)
+
     @property
     def calls(self) -> str:
         """What is under way at endpoints: `12/16 calls`, or `300 calls in batches`."""
@@ -119,6 +141,12 @@ class Display:
         left = end - snapshot.now
         waiting = f"{len(self._ends)} waiting: {cause_of(wait)}"
         return waiting + (f", {left:.0f} s left" if left >= 1 else "")
+
+
+def tokens_in_words(spent: Spent) -> str:
+    """Return what a run has spent so far: `425,127 tokens, 148,364 of them EXAID's`."""
+    words = f"{spent.total_tokens:,} tokens"
+    return words + (f", {spent.exaid_tokens:,} of them EXAID's" if spent.exaid_calls else "")
 
 
 def cause_of(wait: Wait) -> str:

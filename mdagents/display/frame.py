@@ -19,7 +19,13 @@ from rich.text import Text
 from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.templates import LABELS, flags
-from mdagents.display.display import Pace, Snapshot, accuracy_so_far, left_to_summarise
+from mdagents.display.display import (
+    Pace,
+    Snapshot,
+    accuracy_so_far,
+    left_to_summarise,
+    tokens_in_words,
+)
 from mdagents.display.under_way import OpenQuestion
 from mdagents.display.words import STATUSES, by_role, by_worth, label_of, result_in_words
 from mdagents.records.sample import SampleRecord
@@ -94,9 +100,7 @@ class Frame:
         if self.snapshot.queued:
             calls += f", {self.snapshot.queued} queued"
         figures = [Text(accuracy_so_far(totals), "bold"), Text(calls)]
-        figures.append(Text(f"{spent.total_tokens:,} tokens"))
-        if totals.exaid_tokens:
-            figures.append(Text(f"EXAID {totals.exaid_tokens:,} tokens"))
+        figures.append(Text(tokens_in_words(spent)))
         if spent.cost_usd is None:
             figures.append(Text("cost unknown"))
         elif spent.cost_usd:

@@ -19,6 +19,7 @@ from mdagents.display.display import (
     accuracy_so_far,
     cause_of,
     left_to_summarise,
+    tokens_in_words,
 )
 from mdagents.display.under_way import OpenQuestion, UnderWay
 from mdagents.display.words import (
@@ -256,7 +257,7 @@ class Bar(Display):
         figures = [
             accuracy_so_far(totals),
             snapshot.calls,
-            f"{spent.total_tokens:,} tokens",
+            tokens_in_words(spent),
         ]
         if spent.cost_usd:
             figures.append(f"${spent.cost_usd:.2f}")

@@ -13,7 +13,7 @@ from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS
 from infra.clock import ms_of
 from mdagents.agents.case import make_case_id
-from mdagents.display.display import accuracy_so_far
+from mdagents.display.display import accuracy_so_far, tokens_in_words
 from mdagents.display.words import STATUSES, label_of, phase_in_words
 from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun, RunState, UnreadableRun
@@ -268,8 +268,7 @@ class RunPage:
         facts = [
             ("accuracy", line.accuracy),
             ("chance", percent(self.decided.chance) if self.decided.rows else ""),
-            ("teams", f"{line.tokens} tokens" if totals.total_tokens else ""),
-            ("EXAID", f"{totals.exaid_tokens:,} tokens" if totals.exaid_tokens else ""),
+            *self._tokens,
             ("paid", f"{line.cost} USD" if line.cost != "-" else ""),
             ("forecast", self._forecast),
             ("time left", line.left),
@@ -291,11 +290,22 @@ class RunPage:
     @property
     def _forecast(self) -> str:
         """Return what the whole run will cost if it goes on like this; empty without an idea."""
-        spent = self.run.snapshot.spent if self.run.snapshot else self.run.manifest.spent
-        done = self.run.totals.questions
-        if not done or self.run.state is not RunState.RUNNING or not spent.cost_usd:
+        snapshot = self.run.snapshot
+        if snapshot is None or self.run.state is not RunState.RUNNING:
             return ""
-        return f"about {usd(spent.cost_usd / done * self.run.questions)} USD in all"
+        cost = snapshot.cost_forecast(self.run.questions)
+        return f"about {usd(cost)} USD in all" if cost else ""
+
+    @property
+    def _tokens(self) -> list[tuple[str, str]]:
+        """Tokens spent so far while it runs; then those of its records, teams and EXAID apart."""
+        totals, snapshot = self.run.totals, self.run.snapshot
+        if snapshot is not None and self.run.state is RunState.RUNNING:
+            return [("so far", tokens_in_words(snapshot.spent))]
+        return [
+            ("teams", f"{totals.total_tokens:,} tokens" if totals.total_tokens else ""),
+            ("EXAID", f"{totals.exaid_tokens:,} tokens" if totals.exaid_tokens else ""),
+        ]
 
     def _faults(self, totals: RunTotals) -> str:
         snapshot = self.run.snapshot

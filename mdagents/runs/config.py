@@ -37,7 +37,6 @@ from mdagents.datasets.questions import OptionOrder
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.limits import Limits
 from mdagents.settings import (
-    ALONE,
     IN_ROUNDS,
     LARGEST_COUNT,
     PRESETS,
@@ -287,7 +286,7 @@ class RunConfig(BaseModel):
     def _usual_exaid(cls, value: object, info: ValidationInfo) -> object:
         if value is not None:
             return value
-        if info.data.get("method") in ALONE or info.data.get("batch"):
+        if info.data.get("method") is not Method.MDAGENTS or info.data.get("batch"):
             return EXAID_OFF
         if info.data.get("preset") is Preset.SMALL:
             return TriggerPolicy.TURN_END

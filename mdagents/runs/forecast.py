@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +29,16 @@ from infra.config import Environment, LLMRole
 from infra.endpoints import ModelSpec
 from infra.json_schema import longest_reply, reply_schema
 from infra.model_configs import load_model_configs
-from mdagents.agents.case import Case
+from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
-from mdagents.datasets.questions import present
+from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.history import Estimate, History, read_history
 from mdagents.runs.models import choose_models
 from mdagents.runs.plan import select
 from mdagents.runs.solver import Solver
-from mdagents.scoring.formatting import Table, usd, wrapped
+from mdagents.scoring.formatting import Table, wrapped
 from mdagents.settings import Difficulty, Method, TeamRole
 from mdagents.teams.methods import Embedding
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from infra.embeddings import Vectors
 
 _CHARS_PER_TOKEN = 4
-_SAMPLE = 20  # questions that are sketched
+_SAMPLE = 20  # questions, of which the one of the most usual length is sketched
 _SHARE_OF_A_LIMIT = 0.5  # assumed length of a reply, as a share of its limit, without history
 
 
@@ -74,8 +75,8 @@ class _Sketch:
         spec = self.spec
         price = load_model_configs().price(spec.provider, spec.name, in_batches=self.in_batches)
         cost = None if price is None else price.of(usage)
-        of_exaid = usage.total_tokens if self.role in EXAID_ROLES else 0
-        self.total = self.total.plus(Estimate(1, sent, received, cost, of_exaid))
+        of_exaid = self.role in EXAID_ROLES
+        self.total = self.total.plus(Estimate.of_call(usage, cost, of_exaid=of_exaid))
         parsed = request.schema.model_validate(value)
         return ChatReply(text, usage, StopReason.STOP, "sketch", parsed=parsed)
 
@@ -154,17 +155,29 @@ class Forecast:
         return low.calls * each, high.calls * each
 
     def cost_of(self, questions: int) -> str:
-        """Return the cost of so many questions of this kind, such as `0.12 – 1.41 USD`."""
+        """Return the cost of so many questions of this kind, such as `0.12 – 1.4 USD`."""
         low, high = self._range_of(questions)
         return _money(low.cost, high.cost)
+
+    def price_of(self, questions: int) -> str:
+        """Return that cost with EXAID's part told apart, and how to leave EXAID out."""
+        low, high = self._range_of(questions)
+        whole = self.cost_of(questions)
+        if not high.exaid_tokens or low.cost is None:
+            return whole
+        teams, exaid = (
+            _money(low.team_cost, high.team_cost),
+            _money(low.exaid_cost, high.exaid_cost),
+        )
+        return f"{whole}: teams {teams}, EXAID {exaid} (--exaid off leaves EXAID out)"
 
     def as_text(self) -> str:
         """Return the forecast for a terminal."""
         low, high = self.whole()
         n = self.questions
-        cost = f"cost: {self.cost_of(n)}"
+        cost = [f"cost: {self.price_of(n)}"]
         if low.cost is not None and high.cost is not None:
-            cost += f", {self.cost_of(1000)} per 1,000 questions"
+            cost.append(f"cost per 1,000 questions: {self.cost_of(1000)}")
         runs = self.history.runs
         source = "lengths: half of what is allowed (no earlier run of these models to learn from)"
         if runs:
@@ -179,7 +192,7 @@ class Forecast:
             f"{_tokens(low.input_tokens, high.input_tokens)} tokens in, "
             f"{_tokens(low.output_tokens, high.output_tokens)} out",
             f"EXAID's part: {_tokens(low.exaid_tokens, high.exaid_tokens)} tokens",
-            cost,
+            *cost,
             self._wall_time(),
             f"reply {source}",
         ]
@@ -239,7 +252,10 @@ def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
             so_far[end] += seconds / 3600
     rows.append(["all", *_columns(least, most)])
     ends = [max(of_model[end] for of_model in hours.values()) for end in (0, 1)]
-    lines = [f"EXAID's part: {_tokens(least.exaid_tokens, most.exaid_tokens)} tokens"]
+    lines = [
+        f"EXAID's part: {_tokens(least.exaid_tokens, most.exaid_tokens)} tokens, "
+        f"{_money(least.exaid_cost, most.exaid_cost)}"
+    ]
     if math.isnan(sum(each for of_model in hours.values() for each in of_model)):
         lines.append("wall time: not known before a first run with these models and methods")
     else:
@@ -280,9 +296,10 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     if config.method is Method.MDAGENTS:
         is_routed = ADAPTIVE in config.levels
         levels = [level for level in Difficulty if is_routed or level in config.levels]
+    usual = _usual(dataset, entries)
     quiet, lively = (
         {
-            level: asyncio.run(_sketch(config, dataset, entries, specs, history, level, talkative))
+            level: asyncio.run(_sketch(config, dataset, usual, specs, history, level, talkative))
             for level in levels
         }
         for talkative in (False, True)
@@ -301,45 +318,49 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     )
 
 
+def _usual(dataset: Dataset, entries: Sequence[IndexEntry]) -> SourceQuestion:
+    """Return the question whose length is nearest to the mean.
+
+    Tokens grow with the length, and the calls of a sketch do not depend on the question.
+    """
+    sample = [dataset.load(entry) for entry in entries[:: max(1, len(entries) // _SAMPLE)]]
+    lengths = [len(one.text) + sum(map(len, one.options.values())) for one in sample]
+    mean = fmean(lengths)
+    return min(zip(lengths, sample, strict=True), key=lambda pair: abs(pair[0] - mean))[1]
+
+
 async def _sketch(
     config: RunConfig,
     dataset: Dataset,
-    entries: Sequence[IndexEntry],
+    usual: SourceQuestion,
     specs: Mapping[str, ModelSpec],
     history: History,
     level: Difficulty | None,
     talkative: bool,
 ) -> Estimate:
-    """Return the mean of one question that goes to `level`, with the router's call if any has one.
+    """Return what a question that goes to `level` takes, with the router's call if any has one.
 
     A method has no level.
     """
-    step = max(1, len(entries) // _SAMPLE)
-    sample = entries[::step][:_SAMPLE]
-    total = Estimate()
+    question = present(usual, config.option_order, config.seed)
+    models = {
+        role: _Sketch(spec, role, talkative, history, config.batch) for role, spec in specs.items()
+    }
+    team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
+    bus = TraceBus()
+    case = Case(make_case_id(usual.id, 1), question, team, config.team, config.seed, bus)
+    exaid = _exaid(config, models, bus, coalesce=not talkative)
     with TemporaryDirectory() as folder:
         by = Embedding(_AllAlike(), Path(folder), say=lambda _: None)
         solver = Solver(config, dataset, lambda: by)
-        for entry in sample:
-            question = present(dataset.load(entry), config.option_order, config.seed)
-            models = {
-                role: _Sketch(spec, role, talkative, history, config.batch)
-                for role, spec in specs.items()
-            }
-            team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
-            bus = TraceBus()
-            case = Case(f"case-{entry.id}", question, team, config.team, config.seed, bus)
-            exaid = _exaid(config, models, bus, coalesce=not talkative)
-            if solver.climbs:
-                await solver.ladder(case, lambda at, _: at is level).solve()
-            else:
-                chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
-                await solver.at(replace(chosen, difficulty=level), case)
-            if exaid is not None:
-                await exaid.finalize()
-            for model in models.values():
-                total = total.plus(model.total)
-    return Estimate().plus(total, 1 / len(sample))
+        if solver.climbs:
+            await solver.ladder(case, lambda at, _: at is level).solve()
+        else:
+            chosen = await solver.route(case, None if ADAPTIVE in config.levels else level)
+            await solver.at(replace(chosen, difficulty=level), case)
+        if exaid is not None:
+            await exaid.finalize()
+    return sum((model.total for model in models.values()), Estimate())
 
 
 def _exaid(
@@ -377,10 +398,7 @@ def _routed(by_level: Mapping[Level, Estimate], history: History, bound: Any) ->
         for level, estimate in by_level.items():
             total = total.plus(estimate, history.routing.get(level or "", 0) / routed)
         return total
-    cheapest_or_dearest: Estimate = bound(
-        by_level.values(), key=lambda estimate: estimate.input_tokens + estimate.output_tokens
-    )
-    return cheapest_or_dearest
+    return Estimate.bound(by_level.values(), bound)
 
 
 def _range(low: float, high: float) -> str:
@@ -394,7 +412,13 @@ def _tokens(low: float, high: float) -> str:
 
 
 def _money(low: float | None, high: float | None) -> str:
+    """Return a range with two digits: a forecast knows no more."""
     if low is None or high is None:
         return "price not known"
-    texts = [usd(low), usd(high)]
+    texts = [_two_digits(low), _two_digits(high)]
     return f"{texts[0] if texts[0] == texts[1] else ' – '.join(texts)} USD"
+
+
+def _two_digits(amount: float) -> str:
+    digits = 0 if amount == 0 else 1 - math.floor(math.log10(abs(amount)))
+    return f"{round(amount, digits):,.{max(0, digits)}f}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from infra.chat import TokenUsage
 from infra.ledger import CallRow, add_costs
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
@@ -20,6 +22,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.settings import RoutedBy, Status
 
 _ENOUGH = 10  # questions of like runs from which on these are what is counted with
+_ENOUGH_ROWS = 20_000  # of ledgers, after which no older run is read
 _TWO_SIDED_95 = 1.96
 _OF_THE_TEAM = ("method", "difficulty", "router", "agreement", "team", "exaid")
 """What of a run's configuration decides what a question takes, beside models and prompts."""
@@ -33,19 +36,52 @@ class Estimate:
     input_tokens: float = 0.0
     output_tokens: float = 0.0
     cost: float | None = 0.0
+    """USD; None when a price is not known, like the two parts of it below."""
+    team_cost: float | None = 0.0
+    exaid_cost: float | None = 0.0
     exaid_tokens: float = 0.0
     """Those of all tokens that are EXAID's."""
 
+    @classmethod
+    def of_call(cls, usage: TokenUsage, cost: float | None, *, of_exaid: bool) -> Estimate:
+        """Return what one call takes."""
+        return cls(
+            calls=1,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost=cost,
+            team_cost=0.0 if of_exaid else cost,
+            exaid_cost=cost if of_exaid else 0.0,
+            exaid_tokens=usage.total_tokens if of_exaid else 0,
+        )
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return self.plus(other)
+
     def plus(self, other: Estimate, weight: float = 1.0) -> Estimate:
         """Return the sum with `weight` times another."""
-        cost = None if other.cost is None else weight * other.cost
-        return Estimate(
-            self.calls + weight * other.calls,
-            self.input_tokens + weight * other.input_tokens,
-            self.output_tokens + weight * other.output_tokens,
-            add_costs(self.cost, cost),
-            self.exaid_tokens + weight * other.exaid_tokens,
-        )
+        sums = Estimate()
+        for field in fields(Estimate):
+            mine, others = getattr(self, field.name), getattr(other, field.name)
+            more = None if others is None else weight * others
+            setattr(sums, field.name, add_costs(mine, more))
+        return sums
+
+    @classmethod
+    def bound(
+        cls, estimates: Iterable[Estimate], choose: Callable[[list[float]], float]
+    ) -> Estimate:
+        """Return the least or the most of several in each figure by itself.
+
+        Args:
+            estimates: At least one.
+            choose: `min` or `max`.
+        """
+        found, ends = list(estimates), cls()
+        for field in fields(cls):
+            values = [getattr(estimate, field.name) for estimate in found]
+            setattr(ends, field.name, None if None in values else choose(values))
+        return ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +136,17 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     routing: Counter[str] = Counter()
     questions: list[Estimate] = []
     runs = 0
-    for file in config.output_dir.glob("*/run.json"):
+    read = 0
+    for file in sorted(config.output_dir.glob("*/run.json"), key=_changed_at, reverse=True):
         run = json.loads(file.read_bytes())
         if run.get("models") != models or run.get("options", {}).get("method") != config.method:
             continue
+        if read >= _ENOUGH_ROWS:
+            break
         runs += 1
         cases: dict[str, Estimate] = defaultdict(Estimate)
         for _, row in read_calls(file.with_name("calls.jsonl")):
+            read += 1
             if row.outcome == "ok":
                 cases[row.case_id] = cases[row.case_id].plus(_of_call(row, in_batches=config.batch))
             if row.outcome == "ok" and not row.cached:
@@ -131,13 +171,16 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     )
 
 
+def _changed_at(file: Path) -> float:
+    return file.stat().st_mtime
+
+
 def _of_call(row: CallRow, *, in_batches: bool) -> Estimate:
     usage, cost = row.usage, row.cost_usd
-    of_exaid = usage.total_tokens if row.role in EXAID_ROLES else 0
     if row.batched is not in_batches:
         price = load_model_configs().price(row.provider, row.model_requested, in_batches=in_batches)
         cost = None if price is None else price.of(usage)
-    return Estimate(1, usage.input_tokens, usage.output_tokens, cost, of_exaid)
+    return Estimate.of_call(usage, cost, of_exaid=row.role in EXAID_ROLES)
 
 
 def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:

@@ -304,8 +304,8 @@ def _add_team_flags(group: Any) -> None:
     )
     temperature("--expert-temperature", help="all other turns")
     add("--exaid", metavar="POLICY", choices=EXAID_POLICIES,
-        help=f"live summaries: {', '.join(EXAID_POLICIES)} [full_exaid; turn_end "
-        "with --preset small; off where one agent answers alone]")  # fmt: skip
+        help=f"live summaries: {', '.join(EXAID_POLICIES)} [full_exaid for "
+        "the teams, turn_end with --preset small; off with another --method]")  # fmt: skip
     add("--exaid-wait", metavar="S", type=float,
         help="seconds that summaries may take after the last answer")  # fmt: skip
     add("--show-interaction-table", action="store_true", help="print who wrote to whom")

@@ -21,12 +21,14 @@ from infra.config import choices, parse_environment, read_variables, set_by_proc
 from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
 from infra.files.printing import print_line, print_result, reaches_any_screen
 from infra.web.address import has_screen
-from mdagents.records.manifest import read_manifest
+from mdagents.display.display import tokens_in_words
+from mdagents.records.manifest import Spent, read_manifest
 from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.session import RunResult, run
+from mdagents.scoring.formatting import usd
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
@@ -208,8 +210,14 @@ class _Program:
         if result.manifest.totals.questions:
             report = make_report(read_output(result.folder))
         if as_json:
-            exaid = result.manifest.totals.exaid.model_dump()
-            content = {"run": result.manifest.name, "outcome": result.outcome.value, "exaid": exaid}
+            manifest = result.manifest
+            content = {
+                "run": manifest.name,
+                "outcome": result.outcome.value,
+                "exaid": manifest.totals.exaid.model_dump(),
+                "totals": manifest.totals.model_dump(exclude={"exaid"}),
+                "spent": manifest.spent.model_dump(),
+            }
             # In ASCII, of which no screen replaces a character.
             return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
@@ -217,6 +225,7 @@ class _Program:
         lines = [
             render_report(report),
             *_of_exaid(result),
+            f"paid:    {_paid(result.manifest.spent)}",
             f"records: {result.array_path}",
             f"CSV:     {self._called.score} --input {result.array_path}",
             "page:    the same with --html: charts, and the transcript of each question",
@@ -277,6 +286,20 @@ def _of_exaid(result: RunResult) -> list[str]:
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {questions} questions: {why}")
     return lines
+
+
+def _paid(spent: Spent) -> str:
+    """Return what all starts of a run have paid for, the teams and EXAID apart."""
+    if not spent.calls:
+        return "nothing; every reply came from the cache" if spent.cached_calls else "nothing"
+    words = tokens_in_words(spent)
+    if spent.cost_usd is None:
+        return f"{words}; price not known"
+    words += f"; {usd(spent.cost_usd)} USD"
+    if spent.exaid_calls and spent.exaid_cost_usd is not None:
+        teams = spent.cost_usd - spent.exaid_cost_usd
+        words += f" (teams {usd(teams)}, EXAID {usd(spent.exaid_cost_usd)})"
+    return words
 
 
 def _status(result: RunResult) -> int:

@@ -38,6 +38,7 @@ from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import EngineName, Method, Router, Status
+from mdagents.teams.own_method import is_own
 
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster
@@ -166,7 +167,8 @@ async def carry_out(
             desk = RunDesk(plan, store, shown, live, show_interaction_table=show_interaction_table)
             kept = [(item, store.attempts[item]) for item in store.unsummarised if desk.policy]
             answering = engine.answering(desk, kept)
-            _show_banner(shown, store, plan, len(kept))
+            price = "" if display == "none" else await _price(plan, store, environment)
+            _show_banner(shown, store, plan, len(kept), price)
             if view is not None:
                 line = view.start(plan.manifest.name)
                 shown.say(line)
@@ -384,7 +386,19 @@ def _reason(
             return f"interrupted with {totals.done} of {planned} questions done"
 
 
-def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: int) -> None:
+async def _price(plan: Plan, store: RunStore, environment: Environment) -> str:
+    """Return what the run will cost; empty if that is nothing, not known, or being paid already."""
+    if store.done or is_own(plan.config.method):
+        return ""
+    from mdagents.runs.forecast import forecast  # not needed without a banner
+
+    found = await asyncio.to_thread(forecast, plan.config, environment)
+    return found.price_of(found.questions) if found.whole()[1].cost else ""
+
+
+def _show_banner(
+    display: Display, store: RunStore, plan: Plan, unsummarised: int, price: str
+) -> None:
     config, manifest, finished = plan.config, store.manifest, len(store.done)
     by_model: dict[str, list[str]] = {}
     at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
@@ -401,12 +415,9 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
 
     say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
     say(f"models     {models}")
-    levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
-    if config.router is Router.DISAGREEMENT:
-        levels = f"{levels} by disagreement below {config.least_agreement:g}"
-    teams = f"teams      {levels}, preset {config.preset}"
-    answers = teams if config.method is Method.MDAGENTS else f"method     {config.method_name}"
-    say(f"{answers}, EXAID {config.exaid}")
+    say(f"{_who_answers(config)}, EXAID {config.exaid}")
+    if price:
+        say(f"cost       {price}")
     if config.batch:
         say(
             "batches    a step takes minutes to a day; stop whenever you like (Ctrl-C), the same "
@@ -430,6 +441,16 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
     if not _is_one_place():  # else they are read once, with the results
         for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
             say(f"NOTE: {notice}")
+
+
+def _who_answers(config: RunConfig) -> str:
+    """Return the line of the banner that names the teams, or the method."""
+    if config.method is not Method.MDAGENTS:
+        return f"method     {config.method_name}"
+    levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
+    if config.router is Router.DISAGREEMENT:
+        levels = f"{levels} by disagreement below {config.least_agreement:g}"
+    return f"teams      {levels}, preset {config.preset}"
 
 
 def _left_in_batches(folder: Path) -> str:

@@ -14,7 +14,7 @@ import yaml
 
 from infra.errors import ConfigError
 from infra.files.did_you_mean import did_you_mean
-from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.config import ADAPTIVE, EXAID_OFF, RunConfig
 from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty, Method
 from mdagents.teams.own_method import is_own
@@ -144,7 +144,11 @@ def cells_of(
     """
     cells = []
     for dataset, model, method in product(study.datasets, study.models, study.methods):
-        settings = {**study.settings, **dataset.settings, **model.settings, **method.settings}
+        # It costs about as much as the teams do and changes no answer: off unless asked for.
+        usual = {} if "MDAGENTS_EXAID" in variables else {"exaid": EXAID_OFF}
+        settings = {
+            **usual, **study.settings, **dataset.settings, **model.settings, **method.settings,
+        }  # fmt: skip
         argv = [
             word for name, value in {**settings, **program}.items() for word in _words(name, value)
         ]
