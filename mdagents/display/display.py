@@ -8,11 +8,13 @@ from typing import Self
 
 from infra.errors import ErrorKind
 from infra.layers.retry import Wait
-from infra.proportions import wilson
+from infra.proportions import Interval, wilson
 from mdagents.agents.feed import Event
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents.scoring.formatting import interval
+from mdagents.scoring.group import accuracy_interval
 from mdagents.settings import Status
 
 _FEWEST = 10  # questions for which a share in percent is shown
@@ -171,17 +173,26 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
 
 
 def accuracy_so_far(totals: RunTotals) -> str:
-    """Return `accuracy 61.5% (52.1 – 70.0)`, with the Wilson 95 % interval.
+    """Return `accuracy 61.5% (52.1 – 70.0)`, with its 95 % interval as in the report.
 
-    Of fewer than `_FEWEST` questions, which no interval makes a measurement: `3 of 5 right`.
+    Of fewer than `_FEWEST` answers, which no interval makes a measurement: `3 of 5 right`. While
+    questions are asked several times, the interval is not known before the end of the run.
     """
-    interval = wilson(totals.correct, totals.scored)
-    if interval is None:
+    scored = totals.scored
+    if not scored:
         return "accuracy -"
     if not totals.correct and not totals.status_counts.get(Status.ANSWERED):
-        return f"none of {totals.scored} answered"
-    if totals.scored < _FEWEST:
-        return f"{totals.correct} of {totals.scored} right"
-    low, high = interval
-    share = totals.correct / totals.scored
-    return f"accuracy {share:.1%} ({low * 100:.1f} – {high * 100:.1f})"
+        return f"none of {scored} answered"
+    if scored < _FEWEST:
+        return f"{totals.correct} of {scored} right"
+    words = f"accuracy {totals.correct / scored:.1%}"
+    low, high = _interval_so_far(totals)
+    return words if low is None else f"{words} ({interval(low, high)})"
+
+
+def _interval_so_far(totals: RunTotals) -> Interval | tuple[None, None]:
+    if totals.epochs == 1:
+        return wilson(totals.correct, totals.scored) or (None, None)
+    if (pairs := totals.by_question()) is None:
+        return None, None
+    return accuracy_interval([right for right, _ in pairs], [answers for _, answers in pairs])

@@ -73,6 +73,11 @@ class RunTotals(BaseModel):
     total_tokens: int = 0
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
+    epochs: int = 1
+    """The highest epoch of a record."""
+    right: dict[str, int] = {}
+    """Number of right answers of those to a question, such as `1/2` -> questions; of a run with
+    several epochs, counted when it ends."""
     exaid_tokens: int = 0
     exaid_cost_usd: float | None = 0.0
     """None when the price of a model that EXAID used is not known."""
@@ -93,6 +98,7 @@ class RunTotals(BaseModel):
         """Count one more record."""
         usage = record.token_usage
         self.questions += 1
+        self.epochs = max(self.epochs, record.epoch)
         self.status_counts[record.status] = self.status_counts.get(record.status, 0) + 1
         self.correct += bool(record.correct)
         self.calls += record.calls
@@ -101,6 +107,21 @@ class RunTotals(BaseModel):
         self.total_tokens += usage.total_tokens
         self.cost_usd = add_costs(self.cost_usd, usage.cost_usd)
         self._add_exaid(record.exaid.token_usage)
+
+    def by_question(self) -> list[tuple[int, int]] | None:
+        """Return (right answers, answers) of each question that was scored; None if unknown.
+
+        Raises:
+            ValueError: `right` does not have its form.
+        """
+        if not 0 < sum(self.right.values()) <= self.scored:
+            return None
+        pairs = [
+            (int(right), int(answers))
+            for share, questions in self.right.items()
+            for right, answers in [share.split("/")] * questions
+        ]
+        return pairs if sum(answers for _, answers in pairs) == self.scored else None
 
     @property
     def scored(self) -> int:
@@ -282,4 +303,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
             f"{path} is of version {manifest.schema_version}, and this program reads "
             f"{SCHEMA_VERSION}; start with --fresh to keep it under another name"
         )
+    if manifest.item_ids and manifest.totals.questions > len(manifest.item_ids):
+        # Earlier versions did not note that there were several epochs.
+        manifest.totals.epochs = max(2, manifest.totals.epochs)
     return manifest

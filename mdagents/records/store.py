@@ -222,13 +222,19 @@ class RunStore:
             Error -> questions that ended in `api_error` with it.
         """
         totals, causes = RunTotals(), Counter[str]()
+        right, answers = Counter[str](), Counter[str]()
         summaries = SummariesFile(self._summaries_path)
         for item, attempt, record in self._records():
             totals.add(record)
+            right[record.question_id] += bool(record.correct)
+            answers[record.question_id] += record.status is not Status.SKIPPED
             if line := summaries.line_of(item, attempt):
                 totals.add_summaries(CaseSummaries.model_validate_json(line))
             if record.status is Status.API_ERROR:
                 causes[record.error or ""] += 1
+        if totals.epochs > 1:
+            shares = Counter(f"{right[id_]}/{count}" for id_, count in answers.items() if count)
+            totals.right = dict(sorted(shares.items()))
         self.manifest.totals = totals
         return causes
 

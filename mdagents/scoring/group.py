@@ -132,7 +132,9 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
         return wilson(mean_right, len(right)) or (None, None)
     from infra.bootstrap import clustered_bootstrap  # loads numpy: only when needed
 
-    return clustered_bootstrap(right, answers) or (None, None)
+    # Sorted, so that the order of the questions, which a resample depends on, does not matter.
+    pairs = sorted(zip(right, answers, strict=True))
+    return clustered_bootstrap([r for r, _ in pairs], [n for _, n in pairs]) or (None, None)
 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:

@@ -10,6 +10,8 @@ from infra.errors import ErrorKind, ProviderError
 from infra.layers.retry import Wait
 from mdagents.display import Bar, LogLines, Snapshot, accuracy_so_far
 from mdagents.records.manifest import RunTotals, Spent
+from mdagents.scoring.formatting import interval
+from mdagents.scoring.group import accuracy_interval
 
 
 def snapshot(now: float, cooling: float = 0.0) -> Snapshot:
@@ -30,6 +32,39 @@ def test_accuracy_has_its_uncertainty_and_leaves_skipped_questions_out() -> None
     assert accuracy_so_far(RunTotals()) == "accuracy -"
     failed = RunTotals(questions=20, status_counts={"limit": 18, "api_error": 2})
     assert accuracy_so_far(failed) == "none of 20 answered", "which is no accuracy of 0 %"
+
+
+def test_the_interval_of_several_epochs_is_that_of_the_report() -> None:
+    right = {"0/2": 9, "1/2": 4, "2/2": 7}
+    totals = RunTotals(
+        questions=40, status_counts={"answered": 40}, correct=18, epochs=2, right=right
+    )
+    rows = [0] * 9 + [2] * 7 + [1] * 4
+    low, high = accuracy_interval(rows, [2] * 20)
+    assert accuracy_so_far(totals) == f"accuracy 45.0% ({interval(low, high)})"
+    assert accuracy_so_far(replace_right(totals, {})) == "accuracy 45.0%", (
+        "not known before the end"
+    )
+    assert accuracy_so_far(replace_right(totals, {"2/2": 10**9})) == "accuracy 45.0%"
+
+
+def replace_right(totals: RunTotals, right: dict[str, int]) -> RunTotals:
+    return totals.model_copy(update={"right": right})
+
+
+def test_a_cost_forecast_counts_the_summaries_that_are_still_to_be_made() -> None:
+    totals = RunTotals(questions=10, cost_usd=1.0, exaid_cost_usd=0.4)
+    totals.exaid.questions = 4
+    # Ten of twenty are decided for 0.1 each, four are summarized for 0.1 each, and 0.2 have been
+    # paid for questions in progress.
+    spent = Spent(cost_usd=1.6, exaid_cost_usd=0.5, exaid_calls=9)
+    state = replace(snapshot(0), totals=totals, spent=spent)
+    assert state.cost_forecast(20) == pytest.approx(20 * 0.1 + 20 * 0.1)
+    assert replace(state, totals=RunTotals()).cost_forecast(20) is None
+    nothing_summarized = RunTotals(questions=10, cost_usd=1.0)
+    assert replace(state, totals=nothing_summarized).cost_forecast(20) is None
+    unknown = Spent(cost_usd=None)
+    assert replace(state, spent=unknown).cost_forecast(20) is None
 
 
 def test_the_bar_shows_figures_and_what_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:

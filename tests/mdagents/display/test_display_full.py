@@ -61,13 +61,14 @@ def _stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", sys.stderr)
 
 
-TOTALS = RunTotals(
-    questions=37, status_counts={"answered": 35, "api_error": 2}, correct=24, exaid_tokens=31_400
-)
+TOTALS = RunTotals(questions=37, status_counts={"answered": 35, "api_error": 2}, correct=24)
 
 
 def snapshot(now: float, totals: RunTotals = TOTALS) -> Snapshot:
-    spent = Spent(input_tokens=401_233, output_tokens=88_120, cost_usd=0.87, failed_attempts=3)
+    spent = Spent(
+        input_tokens=401_233, output_tokens=88_120, cost_usd=0.87, failed_attempts=3,
+        exaid_calls=9, exaid_tokens=31_400,
+    )  # fmt: skip
     return Snapshot(totals, spent, under_way=14, allowed=16, queued=2, cooling=0.0, now=now)
 
 
@@ -165,8 +166,8 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
     assert re.fullmatch(r"37/100 [━╸╺]+ 0:07:06 left", lines[0])
     assert lines[1:4] == [
         "accuracy 64.9% (48.8 – 78.2) · 14/16 calls, 2 queued · 489,353 tokens"
-        " · EXAID 31,400 tokens · $0.87",
-        "3 failed attempts · API error: 2 · 0:04:10 so far",
+        ", 31,400 of them EXAID's",
+        "$0.87 · 3 failed attempts · API error: 2 · 0:04:10 so far",
         "1 waiting: 429 from api.openai.com, 12 s left",
     ]
     assert lines[4].startswith("╭─ sample_41 · intermediate · debate, round 1, turn 2 · 15 s ─")

@@ -65,10 +65,10 @@ def program(provider: FakeProvider, *arguments: str) -> subprocess.Popen[str]:
 
 
 def records_of_runs(output: Path = Path("output")) -> dict[str, list[dict[str, Any]]]:
-    """Name of a run -> its records, without what a clock says."""
+    """Name of a run -> its records, without what a clock or an interruption changes."""
     return {
         file.stem: [
-            {key: value for key, value in record.items() if key != "wall_seconds"}
+            {k: v for k, v in record.items() if k not in ("wall_seconds", "restart")}
             for record in json.loads(file.read_text())
         ]
         for file in output.glob("*.json")
