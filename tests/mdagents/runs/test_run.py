@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from infra.proportions import wilson
+from mdagents.display import accuracy_so_far
 from mdagents.pages.card import headline
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
+from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
 from tests.conftest import REPOSITORY
@@ -646,3 +649,17 @@ def test_calls_that_were_given_up_are_no_failed_attempts(provider: FakeProvider,
     assert manifest.spent.failed_attempts == len(outcomes) - outcomes.count("aborted") > 0
     assert manifest.invocations[-1].reason in err
     assert "401" in manifest.invocations[-1].reason
+
+
+def test_the_interval_of_several_epochs_is_the_same_everywhere(run: Run) -> None:
+    status, out, err = run("--method", "zero_shot", "--num-samples", "6", "--epochs", "3", "--json")
+    assert status == 0, err
+    overall = json.loads(out)["overall"]
+    (path,) = Path("output").glob("*/run.json")
+    totals = RunManifest.model_validate_json(path.read_bytes()).totals
+    ends = interval(overall["accuracy_low"], overall["accuracy_high"])
+    assert accuracy_so_far(totals) == f"accuracy {overall['accuracy']:.1%} ({ends})"
+    assert wilson(overall["correct"], overall["n"]) != (
+        overall["accuracy_low"],
+        overall["accuracy_high"],
+    ), "answers to one question are not independent"
