@@ -54,8 +54,10 @@ class ScispacyExtractor:
             import_module("scispacy.linking")
             self._versions = version("spacy"), version("scispacy")
         except (ImportError, PackageNotFoundError) as error:
+            from infra.interpreter import install
+
             raise ConfigError(
-                f"scispaCy is not installed ({error}): pip install -r requirements-scispacy.txt"
+                f"scispaCy is not installed ({error}): {install('-r', 'requirements-scispacy.txt')}"
             ) from error
         try:
             self._pipeline: Any = spacy.load(MODEL)

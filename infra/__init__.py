@@ -2,16 +2,19 @@
 
 # No `from __future__` here: the line below is for those whose Python does not know annotations.
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if sys.version_info < (3, 11):  # noqa: UP036 - a clone is run without pip, which would refuse
-    needed = "error: Python 3.11 or newer is needed, this is {}.{}.{}"
-    print(needed.format(*sys.version_info[:3]), file=sys.stderr)
-    sys.exit(2)
+    from infra.interpreter import refuse_old
+
+    refuse_old()
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from infra.chat import (
         CallLabels,
         ChatMessage,
@@ -84,6 +87,29 @@ _MODULES = {
     "get_llm": "llm_registry",
     "status_error": "providers.http_errors",
 }
+
+
+def _uncaught(
+    kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
+) -> None:
+    """Leave it to `infra.interpreter`, which nothing else needs."""
+    from infra.interpreter import uncaught
+
+    uncaught(kind, error, trace)
+
+
+def _is_a_program() -> bool:
+    """Return whether what runs may be a program of the clone that this package is in."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    if file is None:
+        return sys.argv[:1] == ["-m"]  # so it is while the package of the module is imported
+    clone, _, _ = os.path.realpath(__file__).rpartition(f"{os.sep}infra{os.sep}")
+    folder, _, _ = os.path.realpath(file).rpartition(os.sep)
+    return folder in (clone, f"{clone}{os.sep}scripts")
+
+
+if _is_a_program():  # a library leaves the hook alone
+    sys.excepthook = _uncaught
 
 
 def __getattr__(name: str) -> object:

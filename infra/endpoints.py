@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -256,7 +257,11 @@ def _connect(provider: ProviderInfo) -> Connect:
 
             return AzureClient
         case "gemini":
-            from infra.providers.gemini_client import GeminiClient
+            with warnings.catch_warnings():
+                # Python 3.12 and newer show users what their compiler dislikes in google-genai,
+                # where an installer, as uv does, has left the compiling to the first import.
+                warnings.filterwarnings("ignore", ".*invalid escape sequence")
+                from infra.providers.gemini_client import GeminiClient
 
             return GeminiClient
         case "anthropic":

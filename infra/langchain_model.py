@@ -33,8 +33,10 @@ try:
     from langchain_core.tools import BaseTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
 except ImportError as error:
+    from infra.interpreter import install
+
     raise ImportError(
-        "ChatModelAdapter needs langchain-core: pip install 'mdagents-bench[langchain]'"
+        f"ChatModelAdapter needs langchain-core: {install('langchain-core')}"
     ) from error
 from pydantic import (
     Field,

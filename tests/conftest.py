@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,17 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @pytest.fixture(autouse=True)
 def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keep keys, .env, settings and cache folders of this machine from the tests."""
+    """Keep keys, .env, settings and cache folders of this machine from the tests.
+
+    Programs are found as in an environment that was activated, however the tests were started: by
+    an editor, `uv run`, or with the path to Python.
+    """
     prefixes = ("MDAGENTS_", "SKIP_", "SHOW_INTERACTION", "OPENAI_", "ANTHROPIC_", "GOOGLE_")
     names = {*load_model_configs().key_names(), *choices()}
     for name in list(os.environ):
         if name in names or name.startswith(prefixes):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path)
 
 

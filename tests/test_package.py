@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 import mdagents
 from tests.conftest import CACHE_DIR, REPOSITORY
 from tests.fake_provider import FakeProvider
+from tests.support.own_files import own_files
 
 PACKAGES = ("demos", "evals", "exaid_core", "infra", "mdagents")
 
@@ -59,13 +60,11 @@ def call(bin_dir: Path, *command: str, **environment: str) -> subprocess.Complet
 
 
 def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", *PACKAGES], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    own = own_files(*PACKAGES)
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert [file for file in tracked if file not in names] == []
+    assert [file for file in own if file not in names] == []
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
-    others = {name for name in names if ".dist-info/" not in name} - set(tracked)
+    others = {name for name in names if ".dist-info/" not in name} - set(own)
     assert others == set(), "and nothing else"
     for ending in (
         "sample.jsonl",

@@ -128,7 +128,9 @@ class _Program:
         try:  # imported here: neither help nor wrong use needs LangGraph
             from demos.cdss_example.cdss import CDSS
         except ImportError as error:
-            raise ConfigError(f"{error}: pip install -r requirements-demos.txt") from error
+            from infra.interpreter import install
+
+            raise ConfigError(f"{error}: {install('-r', 'requirements-demos.txt')}") from error
         from demos.cdss_example.console import Console
         from demos.cdss_example.events import Event
 

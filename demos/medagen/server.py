@@ -58,7 +58,9 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
 
             open_assistant = assistant.open_assistant
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{error}: pip install -r requirements-demos.txt") from error
+        from infra.interpreter import install
+
+        raise ConfigError(f"{error}: {install('-r', 'requirements-demos.txt')}") from error
     rate, turns = _positive("--rate", options.rate), _positive("--turns", options.turns)
     limits = Limits(per_minute=rate, burst=max(Limits.burst, rate // 3), turns=turns)
     place = listen(options.view_host, options.view_port)

@@ -17,9 +17,9 @@ try:
 
     from exaid_core.integrations.langchain_text import Step, content, results, update
 except ModuleNotFoundError as error:
-    raise ImportError(
-        "ExaidCallback needs langchain-core: pip install 'mdagents-bench[langchain]'"
-    ) from error
+    from infra.interpreter import install
+
+    raise ImportError(f"ExaidCallback needs langchain-core: {install('langchain-core')}") from error
 
 __all__ = ["ExaidCallback"]
 

@@ -13,9 +13,9 @@ try:
     from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, StreamEvent, Tool
     from agents.items import ModelResponse
 except ModuleNotFoundError as error:
-    raise ImportError(
-        "ExaidHooks needs openai-agents: pip install 'mdagents-bench[agents]'"
-    ) from error
+    from infra.interpreter import install
+
+    raise ImportError(f"ExaidHooks needs openai-agents: {install('openai-agents')}") from error
 
 __all__ = ["ExaidHooks"]
 

@@ -16,8 +16,10 @@ try:
     from opentelemetry import context as otel_context
     from opentelemetry import trace
 except ModuleNotFoundError as error:
+    from infra.interpreter import install
+
     raise ImportError(
-        "ExaidSpans needs opentelemetry-api: pip install 'mdagents-bench[opentelemetry]'"
+        f"ExaidSpans needs opentelemetry-api: {install('opentelemetry-api')}"
     ) from error
 
 if TYPE_CHECKING:

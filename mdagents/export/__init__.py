@@ -25,10 +25,9 @@ def export_run(path: Path, output: Path | None = None) -> Path:
     try:
         import inspect_ai  # noqa: F401  # an extra, and it takes seconds to load
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"an export needs {error.name}: pip install inspect_ai "
-            '(or, with the package: pip install "mdagents-bench[inspect]")'
-        ) from error
+        from infra.interpreter import install
+
+        raise ConfigError(f"an export needs {error.name}: {install('inspect_ai')}") from error
     from mdagents.export.log import write_log
 
     return write_log(path, output)

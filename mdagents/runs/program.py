@@ -68,7 +68,8 @@ def _from_a_clone(program: str) -> Called:
 def _python() -> str:
     """Return how this Python is called from here: `python` may be none, or one without packages."""
     found, own, here = shutil.which("python"), Path(sys.executable), Path.cwd()
-    if found is not None and Path(found).absolute() == own:
+    # In an environment `python3` and `python` are one; elsewhere `python` may be an old one.
+    if found and Path(found).absolute().parent == own.parent and own.samefile(found):
         return "python"
     return str(own.relative_to(here)) if own.is_relative_to(here) else str(own)
 

@@ -34,7 +34,9 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
         from infra.web.serve import open_browser
         from mdagents.view.serve import make_server
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{error}: pip install -r requirements.txt") from error
+        from infra.interpreter import install
+
+        raise ConfigError(f"{error}: {install('-r', 'requirements.txt')}") from error
     is_seen = not options.no_open and has_screen(read_variables(), sys.platform)
     place = listen(options.view_host, options.view_port)
     with place.socket:

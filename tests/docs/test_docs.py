@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,6 +17,7 @@ from mdagents.settings import Status
 from scripts import draw_architecture
 from scripts.update_docs import PAGE, with_help
 from tests.conftest import REPOSITORY
+from tests.support.own_files import own_files
 
 CONTAINER = {
     "--add-host",
@@ -44,6 +46,7 @@ CLUSTER = {
     "--working-dir",
 }
 """Flags of Ray and Slurm, which docs/scale.md needs."""
+PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "infra", "mdagents", "scripts")
 PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
 
 
@@ -75,6 +78,20 @@ def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing
+
+
+def test_pip_is_given_only_what_it_finds() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    named = re.compile(rf"pip install\s[^`]*?{project['name']}")  # it is on no index
+    extra = re.compile(r"(?:PATH_OF_THE_CLONE|pip install ['\"]?\.)\[([\w,]+)\]")
+    found = set()
+    for name in own_files("README.md", "CONTRIBUTING.md", "docs", "data", *PACKAGES):
+        if Path(name).suffix in {".md", ".py", ".txt", ".html"}:
+            text = (REPOSITORY / name).read_text(encoding="utf-8")
+            assert named.search(text) is None, name
+            found |= {one for match in extra.findall(text) for one in match.split(",")}
+    assert found <= set(project["optional-dependencies"])
+    assert {"langchain", "agents", "inspect", "ray"} <= found
 
 
 def test_the_fields_on_disk_are_described() -> None:

@@ -889,5 +889,5 @@ def test_without_langchain_one_sentence_says_what_is_missing() -> None:
     )
     assert run_program(program).stderr.splitlines()[-1] == (
         "ImportError: ChatModelAdapter needs langchain-core: "
-        "pip install 'mdagents-bench[langchain]'"
+        f"{sys.executable} -m pip install langchain-core"
     )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INSTALL = "python -m pip install -r requirements-ray.txt (without a clone: pip install ray)"
 _LOCAL_WORKERS = 2
 _OBJECT_STORE = 80 * 1024 * 1024  # bytes; the least that Ray accepts is 75 MiB
 _SECONDS_TO_CONNECT = 5.0
@@ -159,7 +158,12 @@ def load_ray(address: str) -> ModuleType:
         import ray
         import ray.exceptions
     except ImportError:
-        raise ConfigError(f"--engine ray needs Ray: {INSTALL}") from None
+        from infra.interpreter import install
+
+        way = install("-r", "requirements-ray.txt")
+        raise ConfigError(
+            f"--engine ray needs Ray: {way} (without a clone: {install('ray')})"
+        ) from None
     return ray
 
 

@@ -557,7 +557,7 @@ def test_without_inspect_one_line_says_how_to_get_it(run: Run) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
-    assert 'pip install "mdagents-bench[inspect]"' in line
+    assert line.endswith(f"{sys.executable} -m pip install inspect_ai")
     assert set(Path().rglob("*")) == there
     subprocess.run([*program, "score", "--input", str(folder())], capture_output=True, check=True)
     subprocess.run([*program, "export", "--help"], capture_output=True, check=True)

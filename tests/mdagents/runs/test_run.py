@@ -388,7 +388,6 @@ def test_a_model_that_the_endpoint_does_not_know_is_compared_with_known_ones(
 def test_the_command_that_goes_on_sets_the_same_variables(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("SKIP_ADVANCED", "1")
     monkeypatch.setenv("MDAGENTS_FRESH", "1")
     monkeypatch.setenv("MDAGENTS_NUM_SAMPLES", "2")

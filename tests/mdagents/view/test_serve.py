@@ -193,7 +193,8 @@ def test_a_library_that_is_missing_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('No module uvicorn')")
     status, out, err = end(start(PYTHONPATH=str(tmp_path)))
     assert (status, out) == (2, "")
-    assert err == "error: No module uvicorn: pip install -r requirements.txt\n"
+    way_on = f"{sys.executable} -m pip install -r requirements.txt"
+    assert err == f"error: No module uvicorn: {way_on}\n"
 
 
 def test_a_run_that_is_named_is_the_page(followed: Path) -> None:
