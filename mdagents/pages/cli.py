@@ -120,7 +120,10 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     names = Counter(run.name for run in runs)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
-        raise ConfigError(f"two inputs are called {twice[0]} and would share one CSV")
+        raise ConfigError(
+            f"two inputs are called {twice[0]} and would share one CSV; score each "
+            "alone, with --output"
+        )
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
         _score(run, path, html=options.html)

@@ -22,6 +22,7 @@ from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
 
 _NAMES_SHOWN = 8  # fields in a message
+_ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class RunOutput:
         path = self.path.resolve()  # of `.` and `samples.jsonl` too
         if path.name == "samples.jsonl":
             return path.parent.name
-        return path.name if path.is_dir() else path.stem
+        return path.name if path.is_dir() else _without_ending(path).name
 
 
 def newest_output(output_dir: Path) -> Path:
@@ -153,7 +154,12 @@ def run_folder(path: Path) -> Path:
     """Return the folder of the run that a result file belongs to, which may be missing."""
     if path.is_dir():
         return path
-    return path.parent if path.name == "samples.jsonl" else path.with_suffix("")
+    return path.parent if path.name == "samples.jsonl" else _without_ending(path)
+
+
+def _without_ending(path: Path) -> Path:
+    """Return the path of a result file without its ending; `Qwen2.5-72B` has none."""
+    return path.with_suffix("") if path.suffix in _ENDINGS else path
 
 
 def _summaries_of(file: ResultFile) -> SummariesFile | None:

@@ -12,7 +12,6 @@ import pytest
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from mdagents.pages.cli import main
-from mdagents.scoring.run_names import distinct
 from tests.mdagents.scoring.result_records import ours, write
 
 
@@ -215,34 +214,6 @@ def test_runs_go_by_their_names_on_the_page(capsys: pytest.CaptureFixture[str]) 
     assert '<th><button type="button">plain</button></th>' in html
     assert '<button type="button" data-run="1">team</button>' in html
     assert "team: 100.0% of 10 right" in html, "in the charts"
-
-
-@pytest.mark.parametrize(
-    ("names", "called"),
-    [
-        (["one", "two"], ["one", "two"]),
-        (
-            ["gpt-4o-mini_medqa_adaptive_500samples", "gpt-4o-mini_medqa_zero_shot_500samples"],
-            ["adaptive", "zero_shot"],
-        ),
-        (
-            ["gpt-4o-mini_medqa_basic_500samples", "gpt-4o-mini_medqa_basic_500samples_cdf30e3c"],
-            ["500samples", "500samples_cdf30e3c"],
-        ),
-        (
-            ["gpt-4o-mini_medqa_cot_30samples_e872c4dd", "gpt-4o-mini_medqa_basic_30samples"],
-            ["cot", "basic"],
-        ),
-        (
-            ["experiment-2026-11-temperature-0.0", "experiment-2026-11-temperature-0.7"],
-            ["0.0", "0.7"],
-        ),
-        (["same", "same"], ["same (1)", "same (2)"]),
-        (["a_" * 20 + "b"] * 2, ["a_" * 20 + "b (1)", "a_" * 20 + "b (2)"]),
-    ],
-)
-def test_long_names_are_what_tells_them_apart(names: list[str], called: list[str]) -> None:
-    assert distinct(names) == called
 
 
 def summary(**changes: Any) -> dict[str, Any]:
