@@ -51,20 +51,22 @@ def manifest(name: str, **content: Any) -> None:
     [
         (
             letters("A" * 306 + "B" * 194),
-            "61.2 % of 500 medqa questions right (95 % interval 56.9 – 65.4; chance 25 %)",
+            "61.2 % of 500 of the 1,273 medqa questions right "
+            "(95 % interval 56.9 – 65.4; chance 25 %)",
         ),
-        (letters("AAAB"), "3 of 4 medqa questions right: too few for a percentage"),
+        (letters("AAAB"), "3 of 4 of the 1,273 medqa questions right: too few for a percentage"),
         (
             [*letters("A" * 5 + "-" * 5), ours("x", "A", None, status="skipped")],
-            "50.0 % of 10 medqa questions right (95 % interval 23.7 – 76.3; chance 25 %)",
+            "50.0 % of 10 of the 1,273 medqa questions right "
+            "(95 % interval 23.7 – 76.3; chance 25 %)",
         ),
         (
             [r | {"epoch": epoch} for epoch in (1, 2) for r in letters("AB")],
-            "2 of 4 answers to 2 medqa questions right: too few for a percentage",
+            "2 of 4 answers to 2 of the 1,273 medqa questions right: too few for a percentage",
         ),
         (
             letters("-", status="skipped"),
-            "none of 1 medqa questions was to be answered: all were skipped",
+            "none of 1 of the 1,273 medqa questions was to be answered: all were skipped",
         ),
     ],
 )
