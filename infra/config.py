@@ -128,8 +128,14 @@ def set_by_process(names: Iterable[str]) -> dict[str, str]:
 
 def origin_of(name: str) -> str:
     """Return where a variable is set, for a message: "in the environment", or in which file."""
-    path = "" if os.environ.get(name) else find_dotenv(usecwd=True)
-    return f"in {os.path.relpath(path)}" if path else "in the environment"
+    path = "" if os.environ.get(name) else env_file()
+    return f"in {path}" if path else "in the environment"
+
+
+def env_file() -> str:
+    """Return the path of the `.env` that is read, from here; empty without one."""
+    path = find_dotenv(usecwd=True)
+    return os.path.relpath(path) if path else ""
 
 
 def check_base_url(url: str, name: str) -> None:

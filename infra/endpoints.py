@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from infra.chat import ChatModel
 from infra.clock import Clock
-from infra.config import Environment, origin_of
+from infra.config import Environment, env_file, origin_of
 from infra.errors import ConfigError
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.batch import Batching
@@ -277,6 +278,18 @@ def _connect(provider: ProviderInfo) -> Connect:
             return connect
 
 
+_PLACEHOLDER = re.compile(
+    r"(?:sk|gsk|AIza)?[-_]?(?:"
+    r"[x*.…]{3,}|<.*>|\{.*\}|\[.*\]|(?:my[-_ ])?api[-_ ]?key|change-?me|replace-?me"
+    r"|(?:.*[-_ ])?your[-_ ]?(?:.*(?:key|token|secret).*|own)?"
+    r"|.*(?:key|token)[-_ ](?:goes[-_ ])?here"
+    r"|(?:insert|paste|put|replace|enter)[-_ ].*"
+    r")",
+    re.IGNORECASE,
+)
+"""What examples have in the place of a key: `sk-your-key-here`, `sk-...`, `<API key>`, `xxx`."""
+
+
 def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelConfigs) -> None:
     """Check whether a model can be reached from here, without calling it.
 
@@ -285,7 +298,9 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     """
     if spec.is_local:
         if not is_embedded(spec, configs) and not Path(spec.name).is_file():
-            raise ConfigError(f"there is no GGUF file {spec.name}; check the path in local/PATH")
+            path = Path(spec.name).expanduser()  # a shell does so at the start of a word alone
+            meant = f"local/{path}" if path.is_file() else "check the path in local/PATH"
+            raise ConfigError(f"there is no GGUF file {spec.name}; {meant}")
         return
     provider = configs.provider(spec.provider)
     if provider is None:
@@ -301,9 +316,17 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
             for name, other in configs.providers.items()
             if environment.key_name(other)
         )
+        read = env_file()
+        found = f"{read} was read and has none" if read else "there is none here or above"
         raise ConfigError(
-            f"no key for {spec.provider}: put {provider.keys[0]}=… into .env or the "
+            f"no key for {spec.provider}: put {provider.keys[0]}=… into .env ({found}) or the "
             f"environment, or choose {others}the model 'local', which needs none"
+        )
+    if key is not None and provider.needs_key and _PLACEHOLDER.fullmatch(key):
+        name = environment.key_name(provider)
+        raise ConfigError(
+            f"{name} {origin_of(name)} holds '{key}', which stands for a key; put your own there, "
+            "or take the line out where an endpoint needs none"
         )
     if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
         name = environment.key_name(provider)

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
@@ -71,13 +72,20 @@ class ModelChooser:
             return ModelSpec(OPENAI, text, self._base_url)
         text = self._configs.aliases.get(text, text)
         start, slash, rest = text.partition("/")
+        if text.lower().endswith(".gguf") and self._configs.provider(start) is None:
+            raise ConfigError(
+                f"'{text}' is a file: write local/ and its path, local/{Path(text).expanduser()}"
+            )
         if slash and not rest:
             raise ConfigError(f"the model '{text}' has no name after its provider")
         provider = self._configs.provider_of(text)
         if start in self._configs.providers or (
             (slash or provider is None) and self._configs.provider(start) is not None
         ):
+            self._refuse_other_spelling(start, rest, text)
             return self.of_provider(start, rest)
+        if provider is not None:
+            self._refuse_other_spelling(provider, text, text)
         if provider is None:
             raise ConfigError(
                 f"unknown model '{text}': write provider/name with one of the providers "
@@ -85,6 +93,24 @@ class ModelChooser:
                 f"own (--model-base-url){did_you_mean(text, self._known_models())}"
             )
         return self.of_provider(provider, text)
+
+    def _refuse_other_spelling(self, provider: str, name: str, text: str) -> None:
+        """Refuse a name that differs from a known one in case and punctuation alone.
+
+        Raises:
+            ConfigError: It is one of these; names the one that is meant.
+        """
+        if f"{provider}/{name}" in self._configs.models:
+            return
+        names = [known.partition("/")[::2] for known in self._configs.models]
+        known = [known for of, known in names if of == provider] + [*self._configs.aliases]
+        meant = next((each for each in known if _letters(each) == _letters(name)), "")
+        if meant:
+            prefix = f"{provider}/" if text != name and meant not in self._configs.aliases else ""
+            raise ConfigError(
+                f"{provider} has no model '{name}'; did you mean '{prefix}{meant}'? (for an "
+                "endpoint with names of its own give --model-base-url)"
+            )
 
     def _known_models(self) -> set[str]:
         full = {name for name in self._configs.models if not name.endswith("*")}
@@ -157,6 +183,11 @@ class ModelChooser:
         return self.of_provider(choice.provider, choice.model)
 
 
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
 class ModelRegistry:
     """Builds models out of their layers, and closes what it opened.
 
@@ -224,6 +255,7 @@ class ModelRegistry:
             price=info.price,
             batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
             clock=runtime.clock,
+            log_prompts=runtime.log_prompts,
         )
         if runtime.replay is not None:
             return structured(Replay(runtime.replay, hits))

@@ -32,6 +32,9 @@ class Method(StrEnum):
     MEDAGENTS = "medagents"
 
 
+ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC, Method.MEDPROMPT})
+"""Methods in which agents do not communicate: one turn, or a vote over several such."""
+
 IN_ROUNDS = frozenset({Method.DEBATE, Method.RECONCILE})
 """Methods in which all answer in rounds, each in view of the last one's answers."""
 

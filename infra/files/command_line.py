@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from infra.errors import ConfigError
@@ -12,6 +12,11 @@ from infra.files.did_you_mean import did_you_mean
 
 _NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
 _KINDS = {int: "a whole number", float: "a number"}
+
+
+def flags_in(argv: Iterable[str]) -> frozenset[str]:
+    """Return the flags of a command line, without their values."""
+    return frozenset(word.partition("=")[0] for word in argv if word.startswith("--"))
 
 
 class Parser(argparse.ArgumentParser):

@@ -266,6 +266,7 @@ class Hits:
         price: Of the model, for the cost of a reply.
         clock: For the row.
         batch_price: Likewise, of a reply that was had in a batch.
+        log_prompts: Whether a row holds prompt and reply.
     """
 
     def __init__(
@@ -278,10 +279,16 @@ class Hits:
         price: Price | None,
         clock: Clock,
         batch_price: Price | None = None,
+        log_prompts: bool = False,
     ) -> None:
         self._ledger = ledger
         self._row = partial(
-            CallRow.of, provider=provider, model=name, price=price, batch_price=batch_price
+            CallRow.of,
+            provider=provider,
+            model=name,
+            price=price,
+            batch_price=batch_price,
+            log_prompts=log_prompts,
         )
         self._model = model
         self._clock = clock

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.errors import ConfigError
-from infra.files.command_line import Parser
+from infra.files.command_line import Parser, flags_in
 from infra.files.did_you_mean import did_you_mean
 from infra.files.printing import fails_in_one_line, print_result
 from mdagents.data_tools.conversion import rows_by_hand
@@ -385,6 +385,8 @@ def main(
         The exit status: 0, 2 (`ConfigError`) or 130.
     """
     options = _parser(program, catalogue).parse_args(argv)
+    if "--split" in flags_in(argv) and not options.by_hand:
+        raise ConfigError("--split says what the file of --from is; give both, or leave it out")
     download(
         options.name,
         options.data_dir,

@@ -120,16 +120,19 @@ def _check_room(file: PinnedFile, size: int | None, folder: Path) -> None:
         )
 
 
+_BY_HAND = "give a file that you have with --from FILE"
+
+
 def _refusal(endpoint: str, status: int, url: str, variable: str) -> ConfigError:
     return ConfigError(
-        f"{endpoint} answered {status} for {url}: try again later, or check {variable}"
+        f"{endpoint} answered {status} for {url}: try again later, check {variable}, or {_BY_HAND}"
     )
 
 
 def _out_of_reach(endpoint: str, error: Exception, variable: str) -> ConfigError:
     return ConfigError(
-        f"cannot download from {endpoint} ({_one_line(error)}): check the network, "
-        f"or set {variable} to a mirror that you can reach"
+        f"cannot download from {endpoint} ({_one_line(error)}): check the network, set {variable} "
+        f"to a mirror that you can reach, or {_BY_HAND}"
     )
 
 

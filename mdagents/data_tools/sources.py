@@ -13,7 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mdagents.data_tools import conversion
+from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.medmcqa import Counting
+from mdagents.datasets.source_note import origin_of
 
 
 class Host(StrEnum):
@@ -248,6 +250,40 @@ SOURCES: Mapping[str, tuple[Source, ...]] = MappingProxyType(
     }
 )
 """Name -> its files, those to be scored first."""
+
+
+def published_size(name: str) -> int | None:
+    """Return how many questions a data set has as published; None where that is not pinned.
+
+    Args:
+        name: As runs call it: `medqa`, or `medqa-train` for the other split.
+    """
+    sizes = {
+        known if source.target == "test.jsonl" else f"{known}-{Path(source.target).stem}": (
+            source.records
+        )
+        for known, sources in SOURCES.items()
+        for source in sources
+    }
+    return sizes.get(name)
+
+
+def part_note(dataset: Dataset) -> str:
+    """Return a notice that a file holds a part of a published data set alone; empty if it is whole.
+
+    Args:
+        dataset: A file that is called as a published data set.
+    """
+    published = published_size(dataset.name)
+    origin = origin_of(dataset.path, dataset.sha256)
+    held = len(dataset.index) + (origin.left_out if origin else 0)
+    if published is None or held >= published:
+        return ""
+    return (
+        f"this file of {dataset.name} holds {len(dataset.index):,} of the {published:,} published "
+        f"questions: a score is one of this part, not of {dataset.name}."
+    )
+
 
 _MEDAGENTSBENCH = {
     "afrimedqa": "AfrimedQA",

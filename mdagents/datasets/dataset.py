@@ -14,7 +14,7 @@ from infra.errors import ConfigError
 from infra.files.did_you_mean import did_you_mean
 from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import Counting, counting_of
-from mdagents.datasets.question_records import parse_question
+from mdagents.datasets.question_records import is_missing, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
 
@@ -234,6 +234,7 @@ def _index(name: str, path: Path) -> Dataset:
     notices = [f"{counting}."] if counting else []
     whole = hashlib.sha256()
     records: list[bytes] = []
+    without_value: list[int] = []
     keeps = not has_lines(path)
     for offset, number, line in read_lines(path):
         whole.update(line)
@@ -248,9 +249,16 @@ def _index(name: str, path: Path) -> Dataset:
         notice = _notice(record)
         if notice and notice not in notices:
             notices.append(notice)
+        if any(map(is_missing, question.hidden.values())):
+            without_value.append(number)
         entries.append(IndexEntry(question.id, offset, number, _digest(line)))
     if not entries:
         raise ConfigError(f"{path} has no questions in it")
+    if without_value:
+        notices.append(
+            f"{len(without_value)} questions of {path.name} have an option 'nan', a cell that "
+            f"pandas found empty (first in line {without_value[0]}); it is not shown."
+        )
     twice = [id_ for id_, count in Counter(entry.id for entry in entries).items() if count > 1]
     if twice:
         lines = [str(entry.line) for entry in entries if entry.id == twice[0]]

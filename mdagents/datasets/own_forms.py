@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infra.errors import ConfigError
+from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
 from mdagents.datasets.questions import LETTERS
 
 Record = Mapping[str, Any]
@@ -34,7 +35,6 @@ OTHER_ANSWERS = (
 """Fields with the right option where none of `ANSWERS` is there; the first one counts."""
 
 _COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
-_MARKED = re.compile(r"\(?([A-Za-z])[).:]?")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
 
 
@@ -85,8 +85,8 @@ def _options(record: Record, where: str) -> object:
     for name, options in record.items():
         if plain(name) in ("options", "choices"):
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):
-                return by_name(options, "key", "value")
-            return lettered(options)
+                options = by_name(options, "key", "value")
+            return with_letters(options) if isinstance(options, dict) else lettered(options)
     columns: dict[str, object] = {}
     for name, text in record.items():
         if column := _COLUMN.fullmatch(plain(name)):
@@ -116,7 +116,7 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
         meant = _meant(given[name], options)
         if name in firm or not meant.isdisjoint(letters.values()):
             read |= {"answer": None} if plain(name) == "answer" else {}
-        elif _MARKED.fullmatch(str(given[name]).strip()):
+        elif letter_marked(str(given[name])):
             letters[name] = _letter(name, given[name], options, where)
     if len({*letters.values()}) > 1:
         said = " and ".join(f"field '{name}' is option {of}" for name, of in letters.items())
@@ -143,9 +143,8 @@ def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> st
         raise ConfigError(
             f"{field} but must be {'a letter' if first is None else 'a whole number'}"
         )
-    mark = _MARKED.fullmatch(text)
-    if plain(name) == "answeridx" and mark and mark[1].upper() in options:
-        return mark[1].upper()
+    if plain(name) == "answeridx" and (letter := letter_marked(text)) in options:
+        return letter
     meant = _meant(value, options)
     if len(meant) > 1:
         letters = " or ".join(sorted(meant))
@@ -158,14 +157,4 @@ def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> st
 
 def _meant(value: object, options: Mapping[str, Any]) -> set[str]:
     """Return the letters of the options that a letter or a text may mean."""
-    if not isinstance(value, str):
-        return set()
-    text = " ".join(value.split())
-    meant = {letter for letter, option in options.items() if _same(option, text)}
-    if (mark := _MARKED.fullmatch(text)) and mark[1].upper() in options:
-        meant.add(mark[1].upper())
-    return meant
-
-
-def _same(option: object, text: str) -> bool:
-    return isinstance(option, str) and " ".join(option.split()).casefold() == text.casefold()
+    return letters_meant(value, options) if isinstance(value, str) else set()

@@ -58,6 +58,7 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
     if record.keys() >= _MEDQA and isinstance(record["options"], dict):
         letter = record["answer_idx"]
         is_read = letter is None or (isinstance(letter, str) and letter in record["options"])
+        is_read = is_read and set(record["options"]) <= set(LETTERS)
         if is_read and record.keys().isdisjoint(("answer_index", "answer_number")):
             return record
     if record.keys() >= _MEDMCQA:

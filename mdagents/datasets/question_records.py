@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import reprlib
 from collections.abc import Mapping
 
 from infra.errors import ConfigError
 from mdagents.datasets.near_duplicates import fingerprint
+from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
 from mdagents.datasets.published_forms import in_medqa_form
 from mdagents.datasets.questions import LETTERS, SourceQuestion
@@ -23,6 +25,9 @@ LONGEST_ID = 200
 """Characters of an id, which names files."""
 
 _NOT_APPLICABLE = re.compile(r"n\s*[/\\.:]\s*a\.?", re.IGNORECASE)
+_MISSING = ("nan", "NaN", "<NA>")
+"""What pandas writes for a cell without a value: in a table of questions with different numbers of
+options the last ones. Before others it may be a real option, as `None` is anywhere."""
 
 
 def parse_question(
@@ -37,7 +42,8 @@ def parse_question(
 
     Args:
         record: The parsed JSON of the line: an object with `question`, `options` (letter -> text,
-            letters consecutive from A, of which 2 to 10 are neither empty nor `n/a`), `answer_idx`
+            letters consecutive from A, of which 2 to 10 are neither empty nor `n/a`, nor
+            `nan` behind all others), `answer_idx`
             (a letter), and optionally an id; or one of the forms that `published_forms` knows.
         where: File and line, for the error.
         number: Line number from 1, which names a record without an id.
@@ -53,8 +59,12 @@ def parse_question(
     record = in_medqa_form(record, where, cop_from)
     text = record.get("question")
     if not isinstance(text, str) or not text.strip():
-        found = "" if "question" in record else f"; there are {names}"
-        raise ConfigError(f"{where}: field 'question' must be a text that is not empty{found}")
+        if "question" not in record:
+            raise ConfigError(
+                f"{where}: there is no field 'question', but {names}; needed are question, options "
+                "(or A, B, C, …) and answer_idx"
+            )
+        raise ConfigError(f"{where}: field 'question' must be a text that is not empty")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
     gold = record.get("answer_idx")
@@ -75,7 +85,7 @@ def parse_question(
             f"but must be one of {', '.join(options)}"
         )
     answer = record.get("answer")
-    if isinstance(answer, str) and answer.strip():
+    if isinstance(answer, str) and answer.strip() and gold not in letters_meant(answer, options):
         _check_answer(answer, options[gold], f"{where}: field 'answer'", gold)
     return SourceQuestion(_id(record, where, number), text.strip(), options, gold, hidden)
 
@@ -111,11 +121,15 @@ def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str
     shown: dict[str, str] = {}
     hidden: dict[str, str] = {}
     for letter, text in options.items():
+        if isinstance(text, float) and math.isnan(text):
+            text = ""
         if not isinstance(text, str | None):
             raise ConfigError(f"{where}: option {letter} must be a text")
         text = text or ""
         _check_length(text, f"{where}: option {letter}")
         (hidden if _is_not_shown(text) else shown)[letter] = text
+    while len(shown) > 2 and is_missing(shown[last := max(shown)]):
+        hidden[last] = shown.pop(last)
     if len(shown) < 2:
         raise ConfigError(
             f"{where}: field 'options' must have 2 to {len(LETTERS)} that are not empty"
@@ -131,6 +145,11 @@ def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str
 
 def _is_not_shown(text: str) -> bool:
     return not text.strip() or bool(_NOT_APPLICABLE.fullmatch(text.strip()))
+
+
+def is_missing(text: str) -> bool:
+    """Return whether the text of an option is what pandas writes for one without a value."""
+    return text.strip() in _MISSING
 
 
 def _id(record: Mapping[str, object], where: str, number: int) -> str:

@@ -36,7 +36,7 @@ class SourceQuestion:
     gold: str
     """Source letter of the right option; empty when it is not known."""
     hidden: Mapping[str, str] = field(default_factory=dict)
-    """Source letter -> text of those that are not shown, being empty or `n/a`."""
+    """Source letter -> text of those that are not shown, being empty, `n/a` or a last `nan`."""
 
 
 @dataclass(frozen=True, slots=True)

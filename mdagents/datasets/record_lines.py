@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from infra.errors import ConfigError
@@ -16,6 +19,8 @@ ENDINGS = (".jsonl", ".json", ".csv")
 """Of files of questions."""
 
 _DELIMITERS = ",;\t"
+_NAMED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\s*', re.IGNORECASE)
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -73,40 +78,51 @@ def _elements(path: Path) -> Iterator[tuple[int, object]]:
 def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, column -> text) of a table with a header; columns without a name go.
 
-    Cells are separated by what is most frequent in the header: a comma, a semicolon or a tab.
+    Cells are separated by what a first line `sep=;` names, as Excel writes it, or else by what is
+    most frequent in the header: a comma, a semicolon or a tab. Rows without a text are left out.
 
     Raises:
         ConfigError: It is not such a file.
     """
     with table(path) as file:
-        header = file.readline()
-        file.seek(0)
-        rows = csv.DictReader(file, delimiter=max(_DELIMITERS, key=header.count))
+        lines = iter(file)
+        header, before, named = next(lines, ""), 0, None
+        while header.isspace() or _NAMED_SEPARATOR.fullmatch(header):
+            named = _NAMED_SEPARATOR.fullmatch(header) or named
+            header, before = next(lines, ""), before + 1
+        delimiter = named[1] if named else max(_DELIMITERS, key=header.count)
+        rows = csv.DictReader(chain([header], lines), delimiter=delimiter)
         names = [name for name in rows.fieldnames or () if name]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ConfigError(f"{path} has two columns '{twice}'; leave one of them out")
-        number = rows.line_num + 1
+        number = before + rows.line_num + 1
         for row in rows:
             if any(row.pop(None, ())):
                 raise ConfigError(
                     f"{path} line {number} has more cells than there are columns; put a text with "
                     "the separator in it between quotation marks"
                 )
-            yield number, {name: text for name, text in row.items() if name and text is not None}
-            number = rows.line_num + 1
+            if any(row.values()):
+                yield (
+                    number,
+                    {name: text for name, text in row.items() if name and text is not None},
+                )
+            number = before + rows.line_num + 1
 
 
 @contextmanager
 def table(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a table.
+    """Open a table, in UTF-8 or, as Excel saves "Unicode text", in UTF-16.
 
     Raises:
         ConfigError: It cannot be read as one.
     """
-    with _reading(path), path.open(encoding="utf-8-sig", newline="") as file:
+    with _reading(path), path.open("rb") as start:
+        encoding = "utf-16" if start.read(2) in _UTF_16 else "utf-8-sig"
+    with _reading(path), path.open(encoding=encoding, newline="") as file:
         try:
             yield file
-        except UnicodeDecodeError:
+        except UnicodeError:
             raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
         except csv.Error as error:
             raise ConfigError(f"{path} cannot be read as a table: {error}") from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from mdagents.data_tools.sources import published_size
 from mdagents.scoring.fields import entries_of, number_of, object_of, text_of
 from mdagents.scoring.formatting import counts, points, usd
 from mdagents.scoring.group import Group
@@ -35,7 +36,11 @@ def headline(group: Group, manifest: Mapping[str, Any]) -> str:
         group: All questions of the run.
         manifest: Its `run.json`, or empty.
     """
-    of_what = " ".join(filter(None, [text_of(manifest, "dataset"), "questions"]))
+    name = text_of(manifest, "dataset")
+    of_what = f"{name} questions".strip()
+    published = published_size(name)
+    if published is not None and group.questions < published:
+        of_what = f"of the {published:,} {name} questions"
     if not group.n:
         return f"none of {group.skipped} {of_what} was to be answered: all were skipped"
     if not group.answered:
@@ -57,7 +62,7 @@ def make_card(run: RunOutput) -> Card:
     options = object_of(manifest, "options")
     lines = [
         *_models(object_of(manifest, "models")),
-        ("data set", text_of(manifest, "dataset")),
+        ("data set", _dataset(manifest)),
         ("method", text_of(options, "method")),
         ("difficulty", _difficulty(options)),
         ("EXAID", text_of(options, "exaid")),
@@ -82,6 +87,15 @@ def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
     if len(roles) == 1:
         return [("model", model) for model in roles]
     return [(f"model of {', '.join(of)}", model) for model, of in roles.items()]
+
+
+def _dataset(manifest: Mapping[str, Any]) -> str:
+    """Return the data set, and how many of its published questions the run has."""
+    name, asked = text_of(manifest, "dataset"), manifest.get("item_ids")
+    published = published_size(name)
+    if published is None or not isinstance(asked, list) or len(asked) >= published:
+        return name
+    return f"{name} ({len(asked):,} of {published:,} questions)"
 
 
 def _difficulty(options: Mapping[str, Any]) -> str:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.errors import ConfigError
-from infra.files.command_line import Parser
+from infra.files.command_line import Parser, flags_in
 from infra.files.printing import fails_in_one_line, print_result
 from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.report import make_report, render_report
-from mdagents.scoring.rows import RunOutput, newest_output, read_output
+from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 
 if TYPE_CHECKING:
     from mdagents.pages.head import Head
@@ -51,6 +51,14 @@ def main(
             f"--output {options.output} names the CSV, or the JSON of --compare or --what-if; the "
             "page of --html goes beside it"
         )
+    typed = flags_in(argv)
+    if "--output-dir" in typed and (options.input or options.compare or options.what_if):
+        raise ConfigError(
+            "--output-dir is where the newest run is looked for, and these runs are named; leave "
+            "it out (--evaluation-dir says where the scores go)"
+        )
+    if "--evaluation-dir" in typed and options.output:
+        raise ConfigError("--output names the file itself; leave --evaluation-dir out")
     if options.compare is not None and options.what_if is not None:
         raise ConfigError("--compare and --what-if are two questions; give one of them")
     if options.compare is not None:
@@ -89,6 +97,12 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         help="with --compare or --what-if: take the questions that all runs hold",
     )
     parser.add_argument(
+        "--repeated-ids",
+        choices=[way.value for way in Repeated],
+        help="where another program's file holds a question more than once: score the first record "
+        "of each, or take them as epochs [refuse]",
+    )
+    parser.add_argument(
         "--html",
         action="store_true",
         help="also write the report, with the transcript of each question, as one HTML file",
@@ -116,11 +130,14 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     output = options.output or output_filename
     if output and len(inputs) > 1:
         raise ConfigError("--output names one file; leave it out to score several runs")
-    runs = [_read(path) for path in inputs]
+    runs = [_read(path, options) for path in inputs]
     names = Counter(run.name for run in runs)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
-        raise ConfigError(f"two inputs are called {twice[0]} and would share one CSV")
+        raise ConfigError(
+            f"two inputs are called {twice[0]} and would share one CSV; score each "
+            "alone, with --output"
+        )
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
         _score(run, path, html=options.html)
@@ -128,8 +145,8 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
         print_result(_HOW_TO_GET_A_PAGE)
 
 
-def _read(path: Path) -> RunOutput:
-    run = read_output(path)
+def _read(path: Path, options: argparse.Namespace) -> RunOutput:
+    run = read_output(path, Repeated(options.repeated_ids) if options.repeated_ids else None)
     if not run.rows:
         raise ConfigError(f"{run.path} holds no finished question")
     return run
@@ -181,7 +198,7 @@ def _runs_of(flag: str, names: Sequence[str], options: argparse.Namespace) -> li
         raise ConfigError(f"{flag} names the runs itself; leave --input out")
     if len(names) < 2:
         raise ConfigError(f"{flag} needs two runs or more")
-    runs = [_read(Path(name)) for name in names]
+    runs = [_read(Path(name), options) for name in names]
     if len({run.folder.resolve() for run in runs}) < len(runs):
         raise ConfigError(f"{flag} names the same run twice")
     return runs

@@ -252,6 +252,12 @@ class RunConfig(BaseModel):
             )
         return value
 
+    @field_validator("model")
+    @classmethod
+    def _one_model(cls, name: str) -> str:
+        _refuse_several(name, "--model")
+        return name
+
     @field_validator("model_role", mode="before")
     @classmethod
     def _roles(cls, value: object) -> object:
@@ -264,6 +270,7 @@ class RunConfig(BaseModel):
                     f"--model-role {entry}: write ROLE=MODEL with a role of "
                     f"{', '.join(MODEL_ROLES)}{_meant(role, MODEL_ROLES)}"
                 )
+            _refuse_several(model, f"--model-role {role}")
             chosen[role] = model
         return chosen
 
@@ -284,6 +291,11 @@ class RunConfig(BaseModel):
     @field_validator("exaid", mode="before")
     @classmethod
     def _usual_exaid(cls, value: object, info: ValidationInfo) -> object:
+        if str(value).lower() in ("yes", "true", "on", "1"):
+            raise ConfigError(
+                f"--exaid is {value!r} but must be one of {', '.join(TriggerPolicy)}, {EXAID_OFF}; "
+                f"did you mean '{TriggerPolicy.FULL_EXAID}'?"
+            )
         if value is not None:
             return value
         if info.data.get("method") is not Method.MDAGENTS or info.data.get("batch"):
@@ -630,6 +642,16 @@ def _bounds(name: str) -> str:
         case {"exclusiveMinimum": low}:
             return f"more than {low:g}"
     raise AssertionError("only these bounds are used")
+
+
+def _refuse_several(model: str, flag: str) -> None:
+    """Refuse names with commas between them; a file may have one in its own name."""
+    names = [name for name in model.split(",") if name.strip()]
+    if len(names) > 1 and not Path(model.removeprefix("local/")).is_file():
+        raise ConfigError(
+            f"{flag} names {len(names)} models, {model}; give one, or compare several in a study "
+            "(docs/studies.md)"
+        )
 
 
 def _meant(name: str, known: Collection[str]) -> str:

@@ -30,13 +30,14 @@ from infra.endpoints import ModelSpec
 from infra.json_schema import longest_reply, reply_schema
 from infra.model_configs import load_model_configs
 from mdagents.agents.case import Case, make_case_id
+from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.history import Estimate, History, read_history
 from mdagents.runs.models import choose_models
-from mdagents.runs.plan import select
+from mdagents.runs.plan import select, selection_note
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Table, wrapped
 from mdagents.settings import Difficulty, Method, TeamRole
@@ -141,6 +142,8 @@ class Forecast:
     calls_at_once: int
     in_batches: bool = False
     """Whether calls wait for the provider's batches."""
+    notices: Sequence[str] = ()
+    """What to know of the questions."""
 
     def whole(self) -> tuple[Estimate, Estimate]:
         """Return what all questions take at least and at most."""
@@ -195,6 +198,7 @@ class Forecast:
             *cost,
             self._wall_time(),
             f"reply {source}",
+            *(f"NOTE: {notice}" for notice in self.notices),
         ]
         title = f"{self.dataset}: {n} questions to answer with {self.model}"
         return "\n".join([title, self._table(), *map(wrapped, lines)])
@@ -315,6 +319,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
         history=history,
         calls_at_once=config.max_connections or 16,
         in_batches=config.batch,
+        notices=list(filter(None, [selection_note(dataset, config), part_note(dataset)])),
     )
 
 

@@ -9,8 +9,9 @@ from exaid_core.policy import TriggerPolicy
 from infra.chat import ChatModel
 from infra.clock import Clock
 from infra.config import Environment, LLMRole
-from infra.endpoints import ModelSpec, Runtime, check_reachable
+from infra.endpoints import CONNECTIONS, ModelSpec, Runtime, check_reachable
 from infra.errors import ConfigError
+from infra.files.open_files import most_open_files
 from infra.layers.batch import Batching
 from infra.layers.cache import CacheMode, Replies, ReplyStore
 from infra.layers.retry import OnWait
@@ -19,7 +20,7 @@ from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import load_model_configs
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import Method, TeamRole
+from mdagents.settings import EngineName, Method, TeamRole
 from mdagents.teams.methods import Embedding
 
 
@@ -88,6 +89,32 @@ def check_models(
             raise ConfigError(
                 f"--cost-limit needs the price of {spec}, which is not known; use --token-limit"
             )
+    if config.cache is not CacheMode.ONLY and config.engine is EngineName.LOCAL:
+        _check_open_files(config, specs)
+
+
+_OTHER_FILES = 64
+"""Files and connections that a run has open beside its calls: records, traces, cache, live view."""
+
+
+def _check_open_files(config: RunConfig, specs: Mapping[str, ModelSpec]) -> None:
+    """Check that this process may have as many connections as the run asks for.
+
+    Raises:
+        ConfigError: The limit of open files is too low and cannot be raised.
+    """
+    endpoints = len({(spec.provider, spec.base_url) for spec in specs.values()})
+    attempts = 1 if config.hedge_after is None else 2  # at once, of a call
+    each = config.max_connections or CONNECTIONS
+    needed = each * endpoints * attempts + _OTHER_FILES
+    most = most_open_files(needed)
+    if most < needed:
+        fitting = (most - _OTHER_FILES) // (endpoints * attempts)
+        advice = f"give --max-connections {fitting} or fewer, or " if fitting > 0 else ""
+        raise ConfigError(
+            f"--max-connections is {each}, which takes {needed} open files, and this process may "
+            f"have {most}; {advice}raise the limit with ulimit -n"
+        )
 
 
 def local_embedding(environment: Environment) -> Embedding:

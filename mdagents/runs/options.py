@@ -7,12 +7,13 @@ only lists the settings; `config` interprets and validates them.
 from __future__ import annotations
 
 import argparse
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import configargparse
 
@@ -20,9 +21,10 @@ import mdagents
 from exaid_core.policy import TriggerPolicy
 from infra.config import origin_of, read_variables
 from infra.errors import ConfigError
-from infra.files.command_line import Parser
+from infra.files.command_line import Parser, flags_in
 from infra.files.did_you_mean import did_you_mean
 from infra.files.printing import print_line
+from infra.files.yaml_text import read_yaml
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.web.address import add_address_flags
@@ -62,21 +64,23 @@ class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
         return flag
 
 
+class _NamedFile(io.StringIO):
+    """Stands for a file until `_RunConfigFile` reads it, so that both fail in the same words."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
     """YAML in which every value is text: `off` is a word, not a truth value."""
 
-    def parse(self, stream: TextIO) -> dict[str, str | list[str]]:
-        import yaml
-
-        try:
-            content = yaml.load(stream, Loader=yaml.BaseLoader)  # BaseLoader makes text only
-        except yaml.YAMLError as error:
-            raise configargparse.ConfigFileParserException(
-                f"{stream.name} is not YAML: {error}"
-            ) from error
+    def parse(self, stream: _NamedFile) -> dict[str, str | list[str]]:
+        content = read_yaml(Path(stream.name), f"--run-config {stream.name}")
         if not isinstance(content, dict):
-            raise configargparse.ConfigFileParserException(
-                f"{stream.name} is not a list of `flag: value`"
+            raise ConfigError(
+                f"--run-config {stream.name} holds no flags; write one a line, such as "
+                "num-samples: 20"
             )
         return {str(name).replace("_", "-"): _text(value) for name, value in content.items()}
 
@@ -151,6 +155,7 @@ def read_options(
     options = parser.parse_args(arguments, env_vars=dict(variables))
     _check_names(variables, options)
     flags = [f"--{name.replace('_', '-')}" for name in vars(options)]
+    options.typed = flags_in(map(_with_dashes, argv))
     options.places = {flag: parser.place_of(flag) for flag in flags}
     return options
 
@@ -227,6 +232,7 @@ def make_parser(program: str = "python main.py") -> _Parser:
         add_env_var_help=False,
         auto_env_var_prefix=_ENV_PREFIX,
         config_file_parser_class=_RunConfigFile,
+        config_file_open_func=_NamedFile,
         args_for_setting_config_path=["--run-config"],
         config_arg_help_message="YAML file with any of these flags (num-samples: 20)",
         usage="%(prog)s [--dataset NAME] [--model NAME] [flags]",
@@ -303,7 +309,7 @@ def _add_team_flags(group: Any) -> None:
         "--decision-temperature", help="router, recruiter, arbitrator, moderator, coordinator"
     )
     temperature("--expert-temperature", help="all other turns")
-    add("--exaid", metavar="POLICY", choices=EXAID_POLICIES,
+    add("--exaid", metavar="POLICY",
         help=f"live summaries: {', '.join(EXAID_POLICIES)} [full_exaid for "
         "the teams, turn_end with --preset small; off with another --method]")  # fmt: skip
     add("--exaid-wait", metavar="S", type=float,

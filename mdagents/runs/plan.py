@@ -17,6 +17,7 @@ from infra.endpoints import ModelSpec
 from infra.errors import ConfigError
 from infra.model_configs import LOCAL, OPENAI, load_model_configs
 from mdagents.agents.prompts import prompt_hashes
+from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.records.folder import earlier_run, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
@@ -153,6 +154,17 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     return chosen
 
 
+def selection_note(dataset: Dataset, config: RunConfig) -> str:
+    """Return that fewer questions are there than were asked for; empty if they are all there."""
+    selection = config.selection
+    held = len(set(selection.ids)) or len(dataset.index)
+    if selection.stop is None or selection.stop <= held:
+        return ""
+    flag = f"--limit {config.limit}" if config.limit else f"--num-samples {config.num_samples}"
+    there = "--sample-id names" if selection.ids else f"{dataset.name} holds"
+    return f"{flag} asks for more than there is: {there} {held:,} questions"
+
+
 def make_manifest(
     config: RunConfig,
     dataset: Dataset,
@@ -195,7 +207,7 @@ def make_manifest(
         dataset=dataset.name,
         dataset_path=_without_machine_path(dataset.path),
         dataset_sha256=dataset.sha256,
-        dataset_notice=dataset.notice,
+        dataset_notice=" ".join(filter(None, [dataset.notice, part_note(dataset)])),
         model_notice=EMBEDDED_NOTICE if _is_embedded(specs) else "",
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,

@@ -26,6 +26,7 @@ from mdagents.records.manifest import Spent, read_manifest
 from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
+from mdagents.runs.idle_flags import refuse_idle_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.session import RunResult, run
 from mdagents.scoring.formatting import usd
@@ -130,6 +131,7 @@ class _Program:
         """Do what the command line says; see `main`."""
         options = self._options()
         config = read_config(options, skip)
+        refuse_idle_flags(config, options)
         environment = parse_environment(self._variables)
         if options.dry_run:
             from mdagents.runs.forecast import forecast  # not needed for runs

@@ -34,7 +34,7 @@ from mdagents.runs.desk import RunDesk
 from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
-from mdagents.runs.plan import Plan, make_plan
+from mdagents.runs.plan import Plan, make_plan, selection_note
 from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import EngineName, Method, Router, Status
@@ -400,12 +400,6 @@ def _show_banner(
     display: Display, store: RunStore, plan: Plan, unsummarised: int, price: str
 ) -> None:
     config, manifest, finished = plan.config, store.manifest, len(store.done)
-    by_model: dict[str, list[str]] = {}
-    at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
-    for role, model in manifest.models.items():
-        if role in at_work:
-            by_model.setdefault(model, []).append(role)
-    models = "; ".join(f"{model} ({', '.join(roles)})" for model, roles in by_model.items())
     epochs = f", {config.epochs} times each" if config.epochs > 1 else ""
 
     def say(line: str) -> None:
@@ -414,7 +408,9 @@ def _show_banner(
         display.say(wrapper.fill(line))
 
     say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
-    say(f"models     {models}")
+    if note := selection_note(plan.dataset, config):
+        say(f"NOTE: {note}")
+    say(f"models     {_models_at_work(plan)}")
     say(f"{_who_answers(config)}, EXAID {config.exaid}")
     if price:
         say(f"cost       {price}")
@@ -451,6 +447,17 @@ def _who_answers(config: RunConfig) -> str:
     if config.router is Router.DISAGREEMENT:
         levels = f"{levels} by disagreement below {config.least_agreement:g}"
     return f"teams      {levels}, preset {config.preset}"
+
+
+def _models_at_work(plan: Plan) -> str:
+    """Return each model that can be asked, with its roles."""
+    config = plan.config
+    by_model: dict[str, list[str]] = {}
+    at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
+    for role, model in plan.manifest.models.items():
+        if role in at_work:
+            by_model.setdefault(model, []).append(role)
+    return "; ".join(f"{model} ({', '.join(roles)})" for model, roles in by_model.items())
 
 
 def _left_in_batches(folder: Path) -> str:

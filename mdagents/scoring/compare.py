@@ -14,6 +14,7 @@ from mdagents.scoring.items import other_ids, shared_rows
 from mdagents.scoring.pairs import Pair, make_pair
 from mdagents.scoring.routing import RouterReport, make_router_report
 from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.run_names import names_of
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm
 
@@ -25,6 +26,8 @@ class ComparedRun:
     number: int
     """From 1, in the order given; pairs refer to it."""
     name: str
+    label: str
+    """What it is called beside the others."""
     path: str
     left_out: int
     """Scored questions of the run that are not compared."""
@@ -115,6 +118,7 @@ def _compared_runs(
         ComparedRun(
             number=number,
             name=run.name,
+            label=label,
             path=str(run.path),
             left_out=len(scored(run.rows)) - len(rows),
             status_counts=dict(Counter(row.status for row in rows).most_common()),
@@ -122,7 +126,9 @@ def _compared_runs(
             summaries=exaid_figures(row.summarised for row in rows),
             pareto=is_on_front(group, groups),
         )
-        for number, (run, rows, group) in enumerate(zip(runs, shared, groups, strict=True), 1)
+        for number, (run, label, rows, group) in enumerate(
+            zip(runs, names_of(runs), shared, groups, strict=True), 1
+        )
     ]
 
 

@@ -23,7 +23,6 @@ from mdagents.scoring.formatting import (
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells, group_tables
 from mdagents.scoring.routing import Policy
-from mdagents.scoring.run_names import distinct
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 Names = Mapping[int, str]
@@ -52,9 +51,8 @@ def render_comparison(comparison: Comparison) -> str:
 
 
 def run_names(comparison: Comparison) -> Names:
-    """Return what runs are called where there is room: their names, or what tells these apart."""
-    names = distinct([run.name for run in comparison.runs])
-    return {run.number: name for run, name in zip(comparison.runs, names, strict=True)}
+    """Return what runs are called where there is room."""
+    return {run.number: run.label for run in comparison.runs}
 
 
 def verdicts(comparison: Comparison) -> list[str]:

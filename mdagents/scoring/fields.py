@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from infra.files.text import well_formed
+from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
 from mdagents.datasets.questions import LETTERS
 
 _LETTERS = frozenset(LETTERS)
@@ -38,7 +39,8 @@ def options_of(value: Any) -> dict[str, str] | None:
     if isinstance(value, str):
         value = [f"({letter}) {text}" for letter, text in _IN_ONE_TEXT.findall(value)] or None
     if isinstance(value, dict):
-        options = {letter: str(text) for letter, text in value.items() if text is not None}
+        named = with_letters(value)
+        options = {letter: str(text) for letter, text in named.items() if text is not None}
         return options if options.keys() <= _LETTERS else None
     if not isinstance(value, list) or len(value) > len(LETTERS):
         return None
@@ -53,15 +55,19 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
     """Return the letter of the right option; None when `label` names none.
 
     Args:
-        label: A letter, or the text of one option and no other, in any case.
+        label: A letter (`C`, `c`, `(C)`, `Option C`), the text of one option and no other, in any
+            case, or both (`C) text`).
         options: Empty when the record has none: then any letter may be the right one.
     """
     if not isinstance(label, str):
         return None
     if label in (options or _LETTERS):
         return label
-    same = [a for a, text in options.items() if text.strip().lower() == label.strip().lower()]
-    return same[0] if len(same) == 1 else None
+    if not options:
+        letter = letter_marked(label)
+        return letter if letter in _LETTERS else None
+    meant = letters_meant(label, options)
+    return meant.pop() if len(meant) == 1 else None
 
 
 def id_of(record: Mapping[str, Any]) -> str:

@@ -22,8 +22,10 @@ from typing import Any, BinaryIO
 from pydantic_core import from_json
 
 from infra.errors import ConfigError
+from mdagents.scoring.other_files import missing, refusal_of_text, runs_below
 
 CHUNK = 1 << 20  # bytes read at once
+_START = 200  # bytes that show what a file is
 _SPACE = re.compile(r"[ \t\r\n]*")
 _AFTER_VALUE = ",] \t\r\n"
 _DIGITS = re.compile(r"(\d+)")
@@ -68,7 +70,11 @@ def open_result(path: Path) -> ResultFile:
     with reading(path):
         if path.is_dir():
             own = path / "samples.jsonl"
-            return LinesFile(own) if own.is_file() else RecordFolder(path)
+            if own.is_file():
+                return LinesFile(own)
+            if why := runs_below(path):
+                raise ConfigError(f"{path} {why}")
+            return RecordFolder(path)
         with path.open("rb") as file:
             head = file.read(4)
             if head.startswith(b"PK"):
@@ -88,6 +94,10 @@ def open_result(path: Path) -> ResultFile:
                 return LinesFile(path)
             if not opening:
                 raise ConfigError(f"{path} is empty")
+            if opening != "{":
+                file.seek(0)
+                text = file.read(_START).decode(encoding, errors="replace")
+                raise ConfigError(f"{path} {refusal_of_text(text)}")
     return ObjectFile(path)
 
 
@@ -109,7 +119,8 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+        meant = missing(path) if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}{meant}") from None
 
 
 class ArrayFile(ResultFile):

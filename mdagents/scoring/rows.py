@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,23 @@ from mdagents.scoring.formatting import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
 from mdagents.scoring.forms.table import form_of
+from mdagents.scoring.other_files import kind_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
 from mdagents.scoring.scored_row import Item, ScoredRow, make_row
 from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
 
 _NAMES_SHOWN = 8  # fields in a message
+_ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
+
+
+class Repeated(StrEnum):
+    """What becomes of records with the id, the epoch and the question of an earlier one."""
+
+    FIRST = "first"
+    """The first one counts."""
+    EPOCHS = "epochs"
+    """Each is a further epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class RunOutput:
             form = form_of(record)
             assert form is not None, "it was read before"
             elements = form.elements(record)
-            element = elements[row.epoch - 1] if len(elements) > 1 else elements[0]
+            element = elements[(row.epoch - 1) % len(elements)]
             yield row, summaries.put_into(element, row.attempt) if summaries else element
 
     @property
@@ -101,7 +113,7 @@ class RunOutput:
         path = self.path.resolve()  # of `.` and `samples.jsonl` too
         if path.name == "samples.jsonl":
             return path.parent.name
-        return path.name if path.is_dir() else path.stem
+        return path.name if path.is_dir() else _without_ending(path).name
 
 
 def newest_output(output_dir: Path) -> Path:
@@ -125,11 +137,13 @@ def newest_output(output_dir: Path) -> Path:
     return max(times, key=lambda path: times[path])
 
 
-def read_output(path: Path) -> RunOutput:
+def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
     """Read the results of a run, each record once.
 
     Args:
         path: What `open_result` takes.
+        repeated: How records that repeat an id are read in another program's file; None: they are
+            refused.
 
     Raises:
         ConfigError: The file is missing or of another form; names a record that is not valid.
@@ -137,7 +151,8 @@ def read_output(path: Path) -> RunOutput:
     file = open_result(path)
     is_lines = isinstance(file, LinesFile)
     manifest = _manifest(run_folder(file.path) / "run.json")
-    reader = _Reader(file.path, (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ())
+    appended = (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ()
+    reader = _Reader(file.path, appended, repeated)
     summaries = _summaries_of(file)
     for number, (place, record) in enumerate(file, start=1):
         attempt = 1
@@ -153,7 +168,12 @@ def run_folder(path: Path) -> Path:
     """Return the folder of the run that a result file belongs to, which may be missing."""
     if path.is_dir():
         return path
-    return path.parent if path.name == "samples.jsonl" else path.with_suffix("")
+    return path.parent if path.name == "samples.jsonl" else _without_ending(path)
+
+
+def _without_ending(path: Path) -> Path:
+    """Return the path of a result file without its ending; `Qwen2.5-72B` has none."""
+    return path.with_suffix("") if path.suffix in _ENDINGS else path
 
 
 def _summaries_of(file: ResultFile) -> SummariesFile | None:
@@ -178,9 +198,10 @@ class _Reader:
     Args:
         path: For messages.
         appended: Forms in which a later record of a question replaces an earlier one.
+        repeated: What becomes of repeated records in other forms; None: they are refused.
     """
 
-    def __init__(self, path: Path, appended: Sequence[Form]) -> None:
+    def __init__(self, path: Path, appended: Sequence[Form], repeated: Repeated | None) -> None:
         self.rows: list[ScoredRow] = []
         self.read_as = Counter[str]()
         """Name of a form -> rows."""
@@ -190,7 +211,9 @@ class _Reader:
         self._number = 0
         self._readings: dict[str, Any] = {}  # by form, the one that counts
         self._verdicts = Counter[tuple[str, Status]]()
+        self._repeated = repeated
         self._unnamed = self._renamed = self._replaced = self._left_out = 0
+        self._passed_over = self._in_epochs = 0
 
     def attempts(self, question_id: Any, epoch: Any) -> int:
         """Return how many records of a question and epoch came so far, in a run of this program."""
@@ -211,7 +234,8 @@ class _Reader:
             raise ConfigError(f"{where} is not a JSON object")
         form = form_of(record)
         if form is None:
-            raise ConfigError(f"{where} {_unknown(record)}")
+            kind = kind_of(record, Path(self._path)) if number == 1 else ""
+            raise ConfigError(f"{self._path} is {kind}" if kind else f"{where} {_unknown(record)}")
         if form.reading:
             reading = record.get(form.reading)
             if reading != self._readings.setdefault(form.name, reading):
@@ -250,6 +274,11 @@ class _Reader:
         return name
 
     def _keep(self, row: ScoredRow, form: Form, where: str) -> None:
+        if self._repeated is Repeated.EPOCHS and form not in self._appended:
+            stated = row.epoch
+            while row.item in self._indices:
+                row.epoch += 1
+            self._in_epochs += row.epoch > stated
         index = self._indices.setdefault(row.item, len(self.rows))
         if index == len(self.rows):
             self.rows.append(row)
@@ -257,11 +286,13 @@ class _Reader:
         elif form in self._appended:
             self.rows[index] = row
             self._replaced += 1
+        elif self._repeated is Repeated.FIRST:
+            self._passed_over += 1
         else:
             epoch = f" in epoch {row.epoch}" if row.epoch > 1 else ""
             raise ConfigError(
-                f"{where} is question {row.question_id}{epoch} once more; leave one of both out, "
-                "or tell repeats apart by a number in 'epoch'"
+                f"{where} is question {row.question_id}{epoch} once more; --repeated-ids first "
+                "scores the first record of each question, --repeated-ids epochs all as epochs"
             )
 
     def notices(self) -> Iterator[str]:
@@ -272,6 +303,8 @@ class _Reader:
             (self._unnamed, "records without an id, called sample_N by their place in the file"),
             (self._renamed, "records with the id of another question, now with a number (ID#2)"),
             (self._replaced, "records that a later one of the same question replaced"),
+            (self._passed_over, "records of a question that an earlier one answers, left out"),
+            (self._in_epochs, "records of a question that an earlier one answers, as epochs"),
             (self._left_out, f"other readings of the same replies, left out ({readings} counts)"),
             (without, "records without options, where any letter from A to J was read"),
         ):

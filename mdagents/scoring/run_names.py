@@ -1,28 +1,85 @@
-"""What runs are called where their whole names would repeat what all share."""
+"""The names by which runs are told apart: in comparisons, what-if tables, pages and charts.
+
+A run of this program is named after what its `run.json` says; another program's file after whole
+words of its name. A model's name is never shortened.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-_LONG_NAME = 16  # characters
-_HASH = re.compile(r"_[0-9a-f]{8}$")  # of a configuration, see docs/files.md
+from infra.model_configs import load_model_configs
+from mdagents.datasets.dataset import KNOWN, SAMPLE_NAME, TRIAGE_NAME
+from mdagents.scoring.fields import object_of, text_of
+from mdagents.scoring.rows import RunOutput
+from mdagents.settings import Difficulty, Method, Router, TeamRole
+from mdagents.teams import own_method
+
+_BETWEEN = " · "
+_IN_THE_NAME = ("dataset", "split", "model", "difficulty", "method", "router", "batch")
+"""Options of a run that its name shows by itself, or that change no result."""
+
+_FAMILIES = ("deepseek", "gemma", "mistral", "mixtral", "phi", "medgemma", "meditron")
+"""Starts of model names beside those of `model_configs.yaml`."""
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Return names as they are, or of long ones what tells them apart.
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    """What a run can be called by; what is not known is empty."""
 
-    Words that all begin or end with are not repeated, nor the hash of a configuration where names
-    differ without it. Equal names have their number behind them.
+    model: str
+    """With its provider, where that is known."""
+    method: str
+    """A method, or the levels of the teams and the router, if it is not the usual one."""
+    dataset: str
+    settings: tuple[str, ...] | None
+    """Options with their values: `seed 7`; None where they are not known."""
+    others: tuple[str, ...]
+    """Further words of the name."""
+    folders: tuple[str, ...]
+    """Folders that hold the run, the nearest last."""
+    name: str
+    """Name of the run or file."""
+
+    @property
+    def bare_model(self) -> str:
+        """The model without provider and organization."""
+        return self.model.rpartition("/")[2]
+
+
+def names_of(runs: Sequence[RunOutput]) -> list[str]:
+    """Return a short name for each run, all different, whatever the order of the runs.
+
+    Model, method, router and data set are in a name where they differ between the runs; further
+    settings, words of the file's name and folders where the names would otherwise be the same.
+
+    Args:
+        runs: At least one.
     """
-    hashless = [_HASH.sub("", name) for name in names]
-    if max(map(len, names)) > _LONG_NAME and len(set(hashless)) == len(names):
-        names = hashless
-    for separator in ("_", "-"):
-        if max(map(len, names)) > _LONG_NAME and len(set(names)) == len(names):
-            names = _without_shared(names, separator)
+    traits = [_traits(run) for run in runs]
+    shown = _shown_models(traits)
+    columns = [
+        [shown[each.model] for each in traits],
+        [each.method for each in traits],
+        [each.dataset for each in traits] if len({t.dataset for t in traits} - {""}) > 1 else [],
+    ]
+    if len(runs) == 1:
+        parts: Iterable[Sequence[str]] = zip(*columns[:2], strict=True)
+    else:
+        differing = [column for column in columns if len(set(column)) > 1]
+        parts = zip(*differing, strict=True) if differing else [()] * len(runs)
+    names = [
+        _BETWEEN.join(filter(None, of_run)) or each.method or shown[each.model] or each.name
+        for of_run, each in zip(parts, traits, strict=True)
+    ]
+    names = _extended(names, [each.settings for each in traits])
+    names = _extended(names, [each.others for each in traits])
+    for depth in range(max(len(each.folders) for each in traits)):
+        names = _extended(names, [("/".join(each.folders[-depth - 1 :]),) for each in traits])
     is_double = {name for name, count in Counter(names).items() if count > 1}
     return [
         f"{name} ({number})" if name in is_double else name
@@ -30,17 +87,145 @@ def distinct(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _without_shared(names: Sequence[str], separator: str) -> list[str]:
-    words = [name.split(separator) for name in names]
-    shortest = min(map(len, words))
-    head = _shared_words(words)
-    tail = min(_shared_words([of_one[::-1] for of_one in words]), shortest - head)
-    if head + tail == shortest:  # one would have no name at all
-        head, tail = (head - 1, tail) if head else (head, tail - 1)
-    return [separator.join(of_one[head : len(of_one) - tail]) for of_one in words]
+def _shown_models(traits: Sequence[_Traits]) -> dict[str, str]:
+    """Return model -> how it is shown: with its provider only if two have the same bare name."""
+    models = {each.model: each.bare_model for each in traits}
+    full = Counter(bare for model, bare in models.items() if model != bare)
+    return {model: model if full[bare] > 1 else bare for model, bare in models.items()}
 
 
-def _shared_words(words: Sequence[Sequence[str]]) -> int:
-    """Return with how many words all begin."""
-    columns = zip(*words, strict=False)  # as many as the shortest has
-    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+def _extended(names: Sequence[str], more: Sequence[Sequence[str] | None]) -> list[str]:
+    """Return the names; equal ones with those texts that not all of these runs have.
+
+    Args:
+        names: Of the runs.
+        more: Of each run texts that may tell it apart; None: they are not known.
+    """
+    extended = list(names)
+    for name in [name for name, count in Counter(names).items() if count > 1]:
+        texts = {
+            place: texts
+            for place, texts in enumerate(more)
+            if names[place] == name and texts is not None
+        }
+        having = Counter(text for of_run in texts.values() for text in set(of_run))
+        for place, of_run in texts.items():
+            own = [text for text in of_run if having[text] < len(texts)]
+            extended[place] = _BETWEEN.join([name, *own])
+    return extended
+
+
+def _traits(run: RunOutput) -> _Traits:
+    words = _of_name(run.name)
+    options = object_of(run.manifest, "options")
+    return _Traits(
+        model=_model(run.manifest) or words.model,
+        method=_method(options) or words.method,
+        dataset=text_of(run.manifest, "dataset") or words.dataset,
+        settings=tuple(_settings(options)) if options else None,
+        others=words.others,
+        folders=run.folder.resolve().parts[1:-1],
+        name=run.name,
+    )
+
+
+def _model(manifest: Mapping[str, Any]) -> str:
+    """Return the model that decides; of a GGUF file its name without the ending."""
+    models = object_of(manifest, "models")
+    roles = (TeamRole.DECISION, TeamRole.EXPERT)
+    name = next((text_of(models, role) for role in roles if role in models), "")
+    return name.removesuffix(".gguf")
+
+
+def _method(options: Mapping[str, Any]) -> str:
+    method = text_of(options, "method")
+    if method == Method.MDAGENTS:
+        levels, router = text_of(options, "difficulty"), text_of(options, "router")
+        routed = [f"router {router}"] if router not in ("", Router.LLM) else []
+        return _BETWEEN.join([levels.replace(",", "-"), *routed])
+    return own_method.name_of(method) if own_method.is_own(method) else method
+
+
+def _settings(options: Mapping[str, Any]) -> Iterable[str]:
+    for name, value in options.items():
+        if name not in _IN_THE_NAME and value not in (None, "", []):
+            text = ", ".join(map(str, value)) if isinstance(value, list) else value
+            yield f"{name.replace('_', '-')} {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What the words of a file's name mean; empty where that is not recognized."""
+
+    model: str = ""
+    method: str = ""
+    dataset: str = ""
+    others: tuple[str, ...] = ()
+
+
+def _phrases(names: Iterable[str], ending: str = "") -> re.Pattern[str]:
+    """Return a pattern of whole words: `zero_shot`, `zero-shot` and `zeroshot` are the same."""
+    longest_first = sorted(names, key=len, reverse=True)
+    alternatives = (re.sub(r"[_/-]", "[_-]?", name) for name in longest_first)
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)}){ending}(?![^\W_])", re.IGNORECASE)
+
+
+_METHODS = _phrases([*Method, *Difficulty, "adaptive"], r"(?:-\d{1,2})?")
+_DATASETS = _phrases([*KNOWN, SAMPLE_NAME, TRIAGE_NAME])
+_SPLITS = _phrases(["test", "test_hard", "dev", "val", "validation", "train"])
+_SAMPLES = re.compile(r"(?<![^\W_])\d+samples?(?![^\W_])")
+
+
+def _of_name(name: str) -> _Words:
+    """Read the name of a file, such as `gpt-4o-mini-medqa-test_hard-cot_sc-5`."""
+    dataset, samples = _found(_DATASETS, name), _found(_SAMPLES, name)
+    method = _found(_METHODS, name, beside=dataset)
+    if dataset is None and method is None and samples is None:
+        return _Words()
+    split = _found(_SPLITS, name, beside=dataset)
+    known = sorted((m for m in (dataset, method, split, samples) if m), key=lambda m: m.start())
+    ends = [0, *(m.end() for m in known)]
+    starts = [*(m.start() for m in known), len(name)]
+    between = [name[end:start].strip("-_ ") for end, start in zip(ends, starts, strict=True)]
+    chunks = list(filter(None, between))
+    model = next((c for c in chunks if _family_at(c) is not None), chunks[0] if chunks else "")
+    others = [word for c in chunks if c != model for word in c.split("_")]
+    model = model[_family_at(model) or 0 :]
+    read = [m[0] if m else "" for m in (method, dataset)]
+    # As this program names its runs: {model}_{dataset}_{method}_{n}samples.
+    for place in (0, 1) if samples else ():
+        if not read[place] and "_" in model:
+            model, _, read[place] = model.rpartition("_")
+    if not read[0] and len(chunks) > 1 and others:  # {model}-{dataset}-{method}
+        read[0] = others.pop()
+    others += [split[0]] if split else []
+    return _Words(model, read[0], read[1], (*others, *([samples[0]] if samples else [])))
+
+
+def _found(
+    pattern: re.Pattern[str], name: str, beside: re.Match[str] | None = None
+) -> re.Match[str] | None:
+    """Return what a pattern finds: preferably between underscores, else the last one.
+
+    A model may be called after a data set: `llama-medqa-7b_medqa_cot`.
+    """
+    found = [
+        m
+        for m in pattern.finditer(name)
+        if beside is None or m.end() <= beside.start() or m.start() >= beside.end()
+    ]
+    alone = [m for m in found if name[: m.start()][-1:] in ("", "_") and
+             name[m.end() :][:1] in ("", "_")]  # fmt: skip
+    candidates = alone or found
+    return candidates[-1] if candidates else None
+
+
+def _family_at(chunk: str) -> int | None:
+    """Return where the name of a known model begins in a part of a name; None without one."""
+    starts = (*load_model_configs().patterns, *_FAMILIES)
+    at = 0
+    for word in chunk.split("_"):
+        if word.lower().startswith(starts):
+            return at
+        at += len(word) + 1
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from infra.errors import ConfigError
+from infra.files.command_line import flags_in
 from infra.files.printing import fails_in_one_line
 from mdagents.data_tools.subset import data_parser, open_named, write_questions
 from mdagents.datasets.dataset import is_shipped
@@ -29,13 +30,20 @@ def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     parser.add_argument("--output-dir", metavar="DIR", default="output", help="where runs are")
     parser.add_argument("--to", metavar="DIR", help="where the parts go [beside the data set]")
     options = parser.parse_args(argv)
+    if options.input and "--output-dir" in flags_in(argv):
+        raise ConfigError(
+            "--output-dir is where the newest run is looked for; with --input leave it out "
+            "(--to says where the parts go)"
+        )
 
     run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
     dataset = open_named(options)
     rated = [row for row in read_output(run).rows if row.routed_by != RoutedBy.FORCED]
     if not rated:
-        raise ConfigError(f"no router rated a question of {run}")
-    level_of = {row.question_id: row.difficulty for row in rated}
+        raise ConfigError(f"no router rated a question of {run}; give an adaptive run")
+    level_of = {row.question_id: row.difficulty for row in rated if row.difficulty}
+    if not level_of:
+        raise ConfigError(f"no question of {run} has a level; give an adaptive run")
     known = {entry.id for entry in dataset.index}
     missing = [id_ for id_ in level_of if id_ not in known]
     if missing:
@@ -47,7 +55,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
         Path(options.data_dir) / options.dataset if is_shipped(dataset) else dataset.path.parent
     )
     folder = Path(options.to) if options.to else beside
-    for level in sorted(set(level_of.values()) - {""}):
+    for level in sorted(set(level_of.values())):
         entries = [entry for entry in dataset.index if level_of.get(entry.id) == level]
         write_questions(dataset, entries, folder / f"{dataset.path.stem}_{level}.jsonl")
     return 0

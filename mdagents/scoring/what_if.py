@@ -18,7 +18,7 @@ from mdagents.scoring.items import shared_rows
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
 from mdagents.scoring.rows import RunOutput
-from mdagents.scoring.run_names import distinct
+from mdagents.scoring.run_names import names_of
 from mdagents.scoring.statistics import mcnemar_exact
 
 HOW = (
@@ -172,7 +172,7 @@ def what_if(runs: Sequence[RunOutput], *, common: bool = False) -> WhatIf:
         ConfigError: The runs hold different questions, or the tokens of one are not known.
     """
     shared = shared_rows(runs, common=common)
-    names = distinct([run.name for run in runs])
+    names = names_of(runs)
     scoring = _Scoring(Answers.of(runs, names, shared))
     outcomes = scoring.outcomes()
     best = names[scoring.best_run]

@@ -10,10 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from infra.errors import ConfigError
 from infra.files.did_you_mean import did_you_mean
+from infra.files.yaml_text import read_yaml
 from mdagents.runs.config import ADAPTIVE, EXAID_OFF, RunConfig
 from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty, Method
@@ -162,16 +161,7 @@ def cells_of(
 
 
 def _parsed(path: Path) -> dict[object, Any]:
-    try:
-        # BaseLoader makes text only, so that `off` is a word and `0010` an id.
-        content = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)
-    except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"{path} cannot be read: {why}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    except RecursionError:
-        raise ConfigError(f"{path} is nested too deeply to be a study") from None
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is no study: it needs at least 'methods', a list")
     return content

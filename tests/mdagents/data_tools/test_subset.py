@@ -55,6 +55,17 @@ def test_split_leaves_out_what_no_router_rated(capsys: pytest.CaptureFixture[str
     assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == ["one"]
 
 
+def test_a_run_without_levels_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    write_run({"one": "", "sample_2": ""}, routed_by="method")
+    assert split_main(["--dataset", "mine", "--to", "parts"]) == 2
+    assert capsys.readouterr().err == (
+        "error: no question of output/run.json has a level; give an adaptive run\n"
+    )
+    assert not Path("parts").exists()
+    assert split_main(["--input", "output/run.json", "--output-dir", "parts"]) == 2
+    assert "(--to says where the parts go)" in capsys.readouterr().err
+
+
 def test_a_run_of_another_data_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"elsewhere": "basic"})
     assert split_main(["--dataset", "mine"]) == 2

@@ -182,7 +182,11 @@ def test_a_json_list_is_a_file_of_questions() -> None:
     [
         ("m.csv", "question,A,B,answer\nWhich?,x,y,1\n", "m.csv line 2: field 'answer' is '1', w"),
         ("m.csv", "question,A,B\nWhich?,x,y\n", "m.csv line 2: no field says which option"),
-        ("m.csv", "stem,A,B,answer\nW?,x,y,A\n", "a text that is not empty; there are 'stem', 'A'"),
+        (
+            "m.csv",
+            "stem,A,B,answer\nW?,x,y,A\n",
+            "no field 'question', but 'stem', 'A', 'B', 'answer'",
+        ),
         ("m.csv", "question,A,B,answer\nW?,x,y,z,A\n", "m.csv line 2 has more cells than there"),
         ("m.csv", "question,A,A,answer\nW?,x,y,A\n", "m.csv has two columns 'A'"),
         ("m.csv", "", "m.csv has no questions in it"),
@@ -212,3 +216,64 @@ def test_a_file_that_cannot_be_used_is_one_line(name: str, content: str, message
 def test_a_file_of_another_encoding_is_one_line() -> None:
     with pytest.raises(ConfigError, match=r"mine\.csv is not UTF-8 text; save it as UTF-8"):
         table("question,A,B,answer\nWhich?,é,y,B\n", encoding="latin-1")
+
+
+def test_letters_may_be_written_in_many_ways() -> None:
+    texts = {"a": "Retinol", "b": "Thiamine", "c": "Ascorbic acid", "d": "Calciferol"}
+    keys = ("{}", "({})", "{})", "option_{}", "Option {}")
+    ways = ("c", "C", "(c)", "C)", "Option C", "option_c", "Ascorbic acid", "C. Ascorbic acid")
+    for key in keys:
+        options = {key.format(letter): text for letter, text in texts.items()}
+        for answer in ways:
+            assert gold(options=options, answer=answer) == "C", (key, answer)
+            assert gold(options=options, answer_idx=answer) == "C", (key, answer)
+        assert gold(options=options, answer_index=2) == "C"
+    assert gold(options={k.upper(): t for k, t in texts.items()}, answer_idx="C",
+                answer="C) Ascorbic acid") == "C"  # fmt: skip
+    with pytest.raises(ConfigError, match=r"'C\. Thiamine' but must be one of"):
+        gold(options=texts, answer="C. Thiamine")
+
+
+TABLES = {
+    "Excel": b"sep=;\r\nquestion;A;B;answer\r\nWhich?;x;y;B\r\n;;;\r\n;;;\r\n",
+    "Excel, quoted": b'\xef\xbb\xbf"sep=,"\r\nquestion,A,B,answer\r\nWhich?,x,y,(b)\r\n',
+    "bars": b"sep=|\nquestion|A|B|answer\nWhich?|x|y|Option B\n",
+    "Unicode text": "question\tA\tB\tanswer\r\nWhich?\tx\ty\tb\r\n".encode("utf-16"),
+    "big-endian": b"\xfe\xff" + "question,A,B,answer\nWhich?,x,y,y\n".encode("utf-16-be"),
+    "blank lines": b"\n \nquestion,A,B,answer\n\nWhich?,x,y,B. y\n,,,\n\n",
+    "an empty column": b"question,A,B,answer,,\nWhich?,x,y,B,,\n,,,,,\n",
+}
+
+
+def test_a_table_may_come_from_a_spreadsheet() -> None:
+    for name, content in TABLES.items():
+        Path("m.csv").write_bytes(content)
+        dataset = open_dataset("m.csv", Path())
+        (entry,) = dataset.index
+        question = dataset.load(entry)
+        assert (question.text, question.gold) == ("Which?", "B"), name
+        assert dict(question.options) == {"A": "x", "B": "y"}, name
+    Path("m.csv").write_text("sep=;\n;;\nfrage;antwort a;l\u00f6sung\nWas?;x;A\n")
+    with pytest.raises(ConfigError, match="line 3: there is no field 'question'"):
+        open_dataset("m.csv", Path())
+
+
+def test_a_last_option_that_pandas_found_empty_is_not_shown() -> None:
+    def written(*options: object, answer: str = "A") -> tuple[list[str], str]:
+        record = {"question": "Which?", "options": dict(zip("ABCDE", options, strict=False)),
+                  "answer_idx": answer}  # fmt: skip
+        Path("m.jsonl").write_text(json.dumps(record) + "\n")
+        dataset = open_dataset("m.jsonl", Path())
+        return [*dataset.load(dataset.index[0]).options.values()], dataset.notice
+
+    for empty in ("nan", "NaN", "<NA>", float("nan"), None, "", "N/A"):
+        shown, notice = written("x", "y", "z", "w", empty)
+        assert shown == ["x", "y", "z", "w"], empty
+        assert ("1 questions of m.jsonl have an option 'nan'" in notice) == (
+            empty in ("nan", "NaN", "<NA>")
+        )
+    for real in (["Two", "One", "Three", "None"], ["x", "nan", "y", "None of the above"],
+                 ["nan", "y"]):  # fmt: skip
+        assert written(*real) == (real, "")
+    with pytest.raises(ConfigError, match="is 'E', and that option is empty or n/a"):
+        written("x", "y", "z", "w", "nan", answer="E")

@@ -118,7 +118,7 @@ def test_options_that_repeat_are_kept() -> None:
         (MEDXPERTQA | {"label": ["A", "B"]}, "line 4: field 'label' is ['A', 'B']"),
         (HLE | {"answer": "E"}, "line 4: field 'answer_idx' is 'E' but must be one of A, B, C, D"),
         (PUBMEDQA | {"final_decision": "perhaps"}, "line 4: field 'answer_idx' is None"),
-        (PUBMEDQA | {"CONTEXTS": "text"}, "line 4: field 'question' must be a text"),
+        (PUBMEDQA | {"CONTEXTS": "text"}, "line 4: there is no field 'question', but "),
         (MMLU | {"answer": 4}, "line 4: field 'answer_idx' is 4 but must be one of A, B, C, D"),
         (MMLU | {"answer": True}, "line 4: field 'answer_idx' is True"),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),

@@ -12,7 +12,6 @@ import pytest
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from mdagents.pages.cli import main
-from mdagents.scoring.run_names import distinct
 from tests.mdagents.scoring.result_records import ours, write
 
 
@@ -52,20 +51,22 @@ def manifest(name: str, **content: Any) -> None:
     [
         (
             letters("A" * 306 + "B" * 194),
-            "61.2 % of 500 medqa questions right (95 % interval 56.9 – 65.4; chance 25 %)",
+            "61.2 % of 500 of the 1,273 medqa questions right "
+            "(95 % interval 56.9 – 65.4; chance 25 %)",
         ),
-        (letters("AAAB"), "3 of 4 medqa questions right: too few for a percentage"),
+        (letters("AAAB"), "3 of 4 of the 1,273 medqa questions right: too few for a percentage"),
         (
             [*letters("A" * 5 + "-" * 5), ours("x", "A", None, status="skipped")],
-            "50.0 % of 10 medqa questions right (95 % interval 23.7 – 76.3; chance 25 %)",
+            "50.0 % of 10 of the 1,273 medqa questions right "
+            "(95 % interval 23.7 – 76.3; chance 25 %)",
         ),
         (
             [r | {"epoch": epoch} for epoch in (1, 2) for r in letters("AB")],
-            "2 of 4 answers to 2 medqa questions right: too few for a percentage",
+            "2 of 4 answers to 2 of the 1,273 medqa questions right: too few for a percentage",
         ),
         (
             letters("-", status="skipped"),
-            "none of 1 medqa questions was to be answered: all were skipped",
+            "none of 1 of the 1,273 medqa questions was to be answered: all were skipped",
         ),
     ],
 )
@@ -215,34 +216,6 @@ def test_runs_go_by_their_names_on_the_page(capsys: pytest.CaptureFixture[str]) 
     assert '<th><button type="button">plain</button></th>' in html
     assert '<button type="button" data-run="1">team</button>' in html
     assert "team: 100.0% of 10 right" in html, "in the charts"
-
-
-@pytest.mark.parametrize(
-    ("names", "called"),
-    [
-        (["one", "two"], ["one", "two"]),
-        (
-            ["gpt-4o-mini_medqa_adaptive_500samples", "gpt-4o-mini_medqa_zero_shot_500samples"],
-            ["adaptive", "zero_shot"],
-        ),
-        (
-            ["gpt-4o-mini_medqa_basic_500samples", "gpt-4o-mini_medqa_basic_500samples_cdf30e3c"],
-            ["500samples", "500samples_cdf30e3c"],
-        ),
-        (
-            ["gpt-4o-mini_medqa_cot_30samples_e872c4dd", "gpt-4o-mini_medqa_basic_30samples"],
-            ["cot", "basic"],
-        ),
-        (
-            ["experiment-2026-11-temperature-0.0", "experiment-2026-11-temperature-0.7"],
-            ["0.0", "0.7"],
-        ),
-        (["same", "same"], ["same (1)", "same (2)"]),
-        (["a_" * 20 + "b"] * 2, ["a_" * 20 + "b (1)", "a_" * 20 + "b (2)"]),
-    ],
-)
-def test_long_names_are_what_tells_them_apart(names: list[str], called: list[str]) -> None:
-    assert distinct(names) == called
 
 
 def summary(**changes: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
 import signal
 import subprocess
@@ -39,7 +40,7 @@ def tokens(rows: Iterable[Row]) -> int:
 
 
 def cost(rows: Iterable[Row]) -> float:
-    return sum(row["cost_usd"] for row in rows)
+    return math.fsum(row["cost_usd"] for row in rows)
 
 
 def of_exaid(rows: Iterable[Row]) -> list[Row]:

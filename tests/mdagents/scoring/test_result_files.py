@@ -94,7 +94,7 @@ def test_the_same_question_twice_is_refused(capsys: pytest.CaptureFixture[str]) 
     Path("twice.json").write_text(json.dumps([result("1"), result("2"), result("1", "B")]))
     line = refused("twice.json", capsys)
     assert "twice.json record 3 is question 1 once more" in line
-    assert "'epoch'" in line
+    assert "--repeated-ids first" in line
 
 
 def test_a_retry_in_a_run_of_ours_replaces_the_record_and_is_counted() -> None:
@@ -197,6 +197,77 @@ def test_a_gold_that_names_no_option_is_refused(
 ) -> None:
     Path("bad.json").write_text(json.dumps([result("1"), result("2", label=label)]))
     assert f"bad.json record 2: 'label' is {label!r}" in refused("bad.json", capsys)
+
+
+def test_a_gold_may_be_written_in_many_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    options = {"A": "Aspirin", "B": "Heparin", "C": "Vitamin C", "D": "c"}
+    of_lower_case = {letter.lower(): text for letter, text in options.items()}
+    ways = ("C", "(C)", "(c)", "C.", "C)", "C) Vitamin C", "C. vitamin  c", "(C) Vitamin C",
+            "Option C", "option_c", "answer: C", "Vitamin C")  # fmt: skip
+    for label in ways:
+        for shown in (options, of_lower_case):
+            (row,) = read([result("1", label=label, options=shown)]).rows
+            assert row.label == "C", label
+    (row,) = read([result("1", label="b.", options=None)]).rows
+    assert row.label == "B"
+    # `c` is a letter and the text of D; a letter with the text of another option is neither.
+    for label in ("c", "A) Heparin", "K", "C D"):
+        Path("bad.json").write_text(json.dumps([result("1", label=label, options=options)]))
+        assert f"'label' is {label!r}" in refused("bad.json", capsys)
+
+
+def test_repeated_ids_are_refused_or_read_as_the_user_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    records = [result("1"), result("2"), result("1", "B"), result("1"), result("2", "B")]
+    Path("repeated.json").write_text(json.dumps(records))
+    assert refused("repeated.json", capsys) == (
+        "error: repeated.json record 3 is question 1 once more; --repeated-ids first scores the "
+        "first record of each question, --repeated-ids epochs all as epochs"
+    )
+    for way, score, notice in (
+        ("first", "2 of 2 right", "that an earlier one answers, left out: 3"),
+        ("epochs", "3 of 5 right", "that an earlier one answers, as epochs: 3"),
+    ):
+        command = ["--input", "repeated.json", "--repeated-ids", way, "--html"]
+        assert main(command, input_filename="", output_filename="") == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert score in printed
+        assert notice in printed
+    compared = ["--compare", "repeated.json", "other.json", "--repeated-ids", "epochs"]
+    Path("other.json").write_text(json.dumps(records))
+    assert main(compared, input_filename="", output_filename="") == 0
+
+
+def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    files = {
+        "README.md": "# A project\n\nIt is.\n",
+        "report.html": "<!doctype html>\n<html></html>",
+        "scores.csv": "question_id,label\n1,A\n",
+        "output/run/run.json": json.dumps({"config_hash": "0", "item_ids": []}),
+        "output/run/calls.jsonl": '{"provider": "openai", "outcome": "ok", "attempt": 1}\n' * 2,
+        "run.summary.json": json.dumps({"overall": {}, "by_difficulty": {}}),
+        "questions.jsonl": '{"question": "Q?", "options": {"A": "x"}, "answer_idx": "A"}\n' * 2,
+    }
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    for name, message in {
+        "README.md": "is not JSON (it begins with '# A project'); give the folder of a run",
+        "report.html": "is an HTML page and no run; give the folder of a run",
+        "scores.csv": "is not JSON (it begins with 'question_id,label')",
+        "output/run/run.json": "is the manifest of a run; give its folder, output/run",
+        "output/run/calls.jsonl": "is the ledger of a run; give its folder, output/run",
+        "output/run": "is a run without a finished question",
+        "run.summary.json": "is the score of a run; give the folder of a run",
+        "questions.jsonl": "is a file of questions, without the answers of a model",
+        "READMEE.md": "cannot be read: No such file or directory; did you mean 'README.md'?",
+    }.items():
+        assert message in refused(name, capsys)
+    Path("output/run/samples.jsonl").write_text(json.dumps(result("1")) + "\n")
+    assert "output holds runs and is none itself; give one of them, such as output/run" in refused(
+        "output", capsys
+    )
 
 
 # -- odd input ------------------------------------------------------------------------------------

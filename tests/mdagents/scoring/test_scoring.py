@@ -291,6 +291,8 @@ def test_without_any_run(capsys: pytest.CaptureFixture[str]) -> None:
         (["--compare", "output/run.json", "./output/run.json"], "names the same run twice"),
         (["--compare", "a", "b", "--input", "c"], "leave --input out"),
         (["--input", "output/run.json", "b.json", "--output", "c.csv"], "--output names one file"),
+        (["--input", "output/run.json", "--output-dir", "x"], "--evaluation-dir says where the sc"),
+        (["--output", "c.csv", "--evaluation-dir", "x"], "leave --evaluation-dir out"),
     ],
 )
 def test_wrong_use_is_one_line(

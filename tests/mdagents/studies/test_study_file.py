@@ -97,7 +97,7 @@ def test_what_cannot_be_is_one_line_that_says_what_to_write(
     [
         (None, "cannot be read: No such file"),
         (b"a: [", "is not YAML"),
-        (b"\xff\xfe", "it is not UTF-8"),
+        (b"\xff\xfe", "is not UTF-8 text; save it as UTF-8"),
         (b"- a", "is no study: it needs at least 'methods'"),
         (b"", "is no study"),
         (b"[" * 5000, "is nested too deeply"),

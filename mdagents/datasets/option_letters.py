@@ -1,0 +1,51 @@
+"""Which option is meant by a text: a letter such as `c` or `(C)`, `C) text`, or the text alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_MARKED = re.compile(r"(?:(?:option|answer|choice)\s*:?\s*)?\(?([A-Za-z])[).:]?", re.IGNORECASE)
+_MARKED_TEXT = re.compile(
+    r"(?:option\s+)?(?:\(([A-Za-z])\)|([A-Za-z])\s*[).:])\s*(\S.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+def letter_marked(text: str) -> str:
+    """Return the letter, in upper case, of a text that is a letter alone; else an empty text.
+
+    Args:
+        text: Such as `c`, `(C)`, `C.` or `Option C`.
+    """
+    found = _MARKED.fullmatch(re.sub(r"[\s_-]+", " ", text).strip())
+    return found[1].upper() if found else ""
+
+
+def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
+    """Return the letters of the options that a text may mean.
+
+    Args:
+        text: A letter in one of many forms, the text of an option, or both: `C) text`. A letter
+            before the text of another option means neither.
+        options: Letter -> text.
+    """
+    meant = {letter for letter, option in options.items() if _plain(option) == _plain(text)}
+    if (letter := letter_marked(text)) in options:
+        meant.add(letter)
+    if both := _MARKED_TEXT.fullmatch(text.strip()):
+        letter = (both[1] or both[2]).upper()
+        if letter in options and _plain(options[letter]) == _plain(both[3]):
+            meant.add(letter)
+    return meant
+
+
+def with_letters(options: Mapping[str, object]) -> dict[str, object]:
+    """Return options by upper-case letters, where each key is a letter: `a`, `(A)`, `option_a`."""
+    letters = {key: letter_marked(key) for key in options}
+    if "" in letters.values() or len(set(letters.values())) < len(letters):
+        return dict(options)
+    return {letters[key]: text for key, text in options.items()}
+
+
+def _plain(text: object) -> str | None:
+    return " ".join(text.split()).casefold() if isinstance(text, str) else None

@@ -1,0 +1,109 @@
+"""Flags that change nothing beside others: a user who types one expects something of it.
+
+Only flags of the command line are refused. What stands in the environment, in a file or in a study
+is often meant for several runs, of which some have no use for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from infra.errors import ConfigError
+from mdagents.datasets.record_lines import ENDINGS
+from mdagents.runs.config import ADAPTIVE, WORD_LIMITS, RunConfig
+from mdagents.runs.models import exaid_roles
+from mdagents.runs.solver import roles_at_work
+from mdagents.settings import ALONE, Difficulty, Method
+
+_COUNTS = ("num_experts", "num_rounds", "num_turns", "num_teams", "team_size")
+
+_USED: Mapping[str, frozenset[str]] = {
+    Difficulty.BASIC: frozenset({"num_experts", "opinion", "verdict"}),
+    Difficulty.INTERMEDIATE: frozenset(
+        {"num_experts", "num_rounds", "num_turns", "debate_opinion", "message", "verdict"}
+    ),
+    Difficulty.ADVANCED: frozenset(
+        {"num_teams", "team_size", "delegate", "investigate", "synthesise", "verdict"}
+    ),
+    Method.ZERO_SHOT: frozenset(),
+    Method.FEW_SHOT: frozenset(),
+    Method.COT: frozenset({"cot"}),
+    Method.COT_SC: frozenset({"cot"}),
+    Method.MEDPROMPT: frozenset({"cot"}),
+    Method.SELF_REFINE: frozenset({"cot", "message"}),
+    Method.MULTI_PERSONA: frozenset({"cot", "opinion", "verdict"}),
+    Method.MAJORITY_VOTE: frozenset({"num_experts", "opinion"}),
+    Method.DEBATE: frozenset({"num_experts", "num_rounds", "opinion"}),
+    Method.RECONCILE: frozenset({"num_rounds", "opinion"}),
+    Method.MEDAGENTS: frozenset({"num_experts", "num_rounds", "opinion", "investigate", "verdict"}),
+}
+"""Level or method -> numbers of the teams and word limits that it reads."""
+
+
+def refuse_idle_flags(config: RunConfig, options: argparse.Namespace) -> None:
+    """Refuse the first flag of the command line that changes nothing.
+
+    Args:
+        config: What the flags ask for together.
+        options: From `read_options`.
+
+    Raises:
+        ConfigError: Names the flag, and beside what it changes nothing.
+    """
+    for flag, why in _idle(config, options):
+        if flag in options.typed:
+            raise ConfigError(f"{why}; leave {flag} out")
+
+
+def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Yield (flag, why it changes nothing)."""
+    yield from _idle_of_the_method(config)
+    if config.exaid_policy is None:
+        yield "--exaid-wait", "EXAID is off"
+    if not options.view:
+        for flag in ("--view-port", "--view-host", "--no-open"):
+            yield flag, "without --view there is no live view"
+    if Path(config.dataset).suffix in ENDINGS:
+        yield "--split", f"--dataset {config.dataset} is one file"
+    if config.fresh:
+        yield "--retry-errors", "--fresh answers all questions anew"
+    if options.dry_run:
+        yield "--json", "--dry-run has no results to print"
+
+
+def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
+    """Yield the same for what the method, or the levels of the teams, have no use for."""
+    is_team = config.method is Method.MDAGENTS
+    is_routed = is_team and ADAPTIVE in config.levels
+    which = f"--difficulty {','.join(config.levels)}"
+    if not is_team:
+        which = f"--method {config.method_name}"
+        yield "--difficulty", f"{which} does not route its questions"
+    if not is_routed:
+        yield "--router", f"{which} does not route its questions"
+    if is_team and not is_routed and set(config.skip).isdisjoint(config.levels):
+        yield "--skip", f"{which} sends no question to {', '.join(config.skip)}"
+    used = _used(config)
+    for name in _COUNTS:
+        if name not in used:
+            yield f"--{name.replace('_', '-')}", f"{which} has no such number"
+    if config.method in ALONE:
+        yield "--preset", f"{which} has none of a preset's numbers"
+        yield "--show-interaction-table", f"in {which} nobody writes to anybody"
+    for name in config.words:
+        if name not in used:
+            yield "--words", f"{which} has no limit '{name}'"
+    at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
+    for role in config.model_role:
+        if role not in at_work:
+            yield "--model-role", f"{which}, --exaid {config.exaid}: nobody is {role}"
+
+
+def _used(config: RunConfig) -> frozenset[str]:
+    """Return the numbers and word limits that a run can read; all of a method of the user's own."""
+    if config.method is not Method.MDAGENTS:
+        return _USED.get(config.method, frozenset({*_COUNTS, *WORD_LIMITS}))
+    levels = Difficulty if ADAPTIVE in config.levels else config.levels
+    return frozenset().union(*(_USED[level] for level in levels))

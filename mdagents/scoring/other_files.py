@@ -1,0 +1,79 @@
+"""What a file is that was given as a run and is none, and what to give instead."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infra.files.did_you_mean import did_you_mean
+
+_QUESTIONS = "a file of questions, without the answers of a model"
+_KINDS: Sequence[tuple[frozenset[str], str, bool]] = (
+    (frozenset({"config_hash", "item_ids"}), "the manifest of a run", True),
+    (frozenset({"provider", "outcome", "attempt"}), "the ledger of a run", True),
+    (frozenset({"question_id", "exaid", "watched"}), "what EXAID made of a run", True),
+    (frozenset({"tag", "submitted_at", "keys"}), "the batches of a run", True),
+    (frozenset({"overall", "by_difficulty"}), "the score of a run", False),
+    (frozenset({"pairs", "bootstrap_seed"}), "a comparison of runs", False),
+    (frozenset({"families", "best_run"}), "a table of policies over runs", False),
+    (frozenset({"runs", "baseline"}), "the list of a study's runs", False),
+    (frozenset({"question", "options", "answer_idx"}), _QUESTIONS, False),
+    (frozenset({"question", "options", "answer"}), _QUESTIONS, False),
+)
+"""Fields of a record -> what such a file is, and whether it is in the folder of its run."""
+
+_SHOWN = 30  # characters of a text
+
+
+def kind_of(record: Mapping[str, Any], path: Path) -> str:
+    """Return what a file holds by one of its records, as the end of a sentence; empty if unknown.
+
+    Args:
+        record: Of the file.
+        path: The file.
+    """
+    for fields, kind, is_inside in _KINDS:
+        if fields <= record.keys():
+            instead = f"its folder, {path.parent}" if is_inside else _A_RUN
+            return f"{kind}; give {instead}"
+    return ""
+
+
+_A_RUN = "the folder of a run, or the JSON array beside it"
+
+
+def refusal_of_text(start: str) -> str:
+    """Return the end of an error for a file that is not JSON.
+
+    Args:
+        start: The first characters of the file.
+    """
+    if start.lstrip().startswith("<"):
+        return f"is an HTML page and no run; give {_A_RUN}"
+    line = next(iter(start.strip().splitlines()), "")
+    return f"is not JSON (it begins with {reprlib.repr(line[:_SHOWN])}); give {_A_RUN}"
+
+
+def runs_below(folder: Path) -> str:
+    """Return the end of an error for a folder that holds runs, or is a run without a record.
+
+    Args:
+        folder: The folder; a result for it is empty where it is neither.
+    """
+    if (folder / "run.json").is_file() and (folder / "calls.jsonl").is_file():
+        return "is a run without a finished question"
+    runs = sorted(file.parent for file in folder.glob("*/samples.jsonl"))
+    if not runs:
+        return ""
+    return f"holds runs and is none itself; give one of them, such as {runs[-1]}"
+
+
+def missing(path: Path) -> str:
+    """Return which file or folder beside a missing one may be meant, for the end of an error."""
+    try:
+        there = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, there)
