@@ -21,6 +21,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import forecast
 from mdagents.runs.program import Called
 from mdagents.runs.program import main as run
+from mdagents.scoring.formatting import wrapped
 
 # Not `python`: that of the system has none of the packages.
 CALLED = Called(
@@ -74,7 +75,7 @@ def _show(options: argparse.Namespace, until: ExitStack) -> int:
 def what_next() -> str:
     """Return the commands for a model worth measuring, with what they cost."""
     config = RunConfig(dataset="medqa-sample", model=NEXT_MODEL)
-    cost = forecast(config, parse_environment({})).cost_of(QUESTIONS)
+    price = forecast(config, parse_environment({})).price_of(QUESTIONS)
     return f"""
 Open the page above in a browser: each question, who said what, and EXAID's
 summaries.
@@ -83,7 +84,7 @@ Next, with a model whose score means something (its key in .env: .env.example):
   .venv/bin/mdagents data download medqa
   .venv/bin/python main.py --model {NEXT_MODEL} --num-samples {QUESTIONS}
   .venv/bin/python evaluate_text_output.py --html
-{QUESTIONS} questions cost {cost}, depending on how much the experts debate."""
+{wrapped(f"{QUESTIONS} questions cost {price}, depending on how much the experts debate.")}"""
 
 
 if __name__ == "__main__":
