@@ -15,6 +15,7 @@ from exaid_core.run_log import RunLog, summary_of
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segments import Segment, alerts_in, in_parts, size, windows
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent, Written
+from exaid_core.trace.run_records import SummaryEvent
 from infra.config import LLMRole
 
 _MOST_DOUBLINGS = 20
@@ -105,15 +106,15 @@ class Decisions:
             The segments on which nothing has been decided.
         """
         self.log.restore(progress.decisions, progress.summaries)
+        covered = set[int]()
+        due: list[Segment] = []
         for event in progress.summaries:
-            if (summary := summary_of(event, segments)) is not None:
-                self.history.add(summary, event.event_id)
-        covered = {
-            seq
-            for event in progress.summaries
-            if event.schema_ok
-            for seq in event.source_seqs or ()
-        }
+            if not event.part:
+                due = _due_with(event, segments)
+            if event.schema_ok:
+                covered.update(event.source_seqs or ())
+                rest = [one for one in due if not covered.issuperset(one.seqs)]
+                self.history.add(summary_of(event, segments, rest), event.event_id)
         decided = {index for decision in progress.decisions for index in decision.covered or ()}
         left = [segment for segment in segments if not covered.issuperset(segment.seqs)]
         self.buffer_agent.hold([one for one in left if one.flush_index in decided])
@@ -227,3 +228,11 @@ class Decisions:
             budget = min(fits, budget or fits)
         held = list(segments)
         return deque(windows(held, size(held) if budget is None else budget))
+
+
+def _due_with(event: SummaryEvent, segments: Sequence[Segment]) -> list[Segment]:
+    """Return the text that was due when the first of one or more calls about it was made."""
+    if event.covered is not None:
+        return [one for one in segments if one.flush_index in event.covered]
+    seqs = set(event.source_seqs or ())
+    return [one for one in segments if seqs.issuperset(one.seqs)]

@@ -14,7 +14,7 @@ from exaid_core.buffer_agent.buffer_agent import Judgement
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.policy import TriggerPolicy
-from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
+from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
 from exaid_core.token_gate.token_gate import FlushReason
@@ -292,25 +292,26 @@ def _shown(summary: AgentSummary | None) -> dict[str, Any]:
     }
 
 
-def summary_of(event: SummaryEvent, segments: Sequence[Segment]) -> AgentSummary | None:
-    """Return the summary that a record tells of; None if the attempt at it failed.
+def summary_of(
+    event: SummaryEvent, segments: Sequence[Segment], rest: Sequence[Segment]
+) -> AgentSummary:
+    """Return the summary that a record tells of.
 
     Args:
-        event: The record.
+        event: The record of an attempt that succeeded.
         segments: The text of the case, in the order of the log.
+        rest: Text that was due with it and is in no summary so far; of a clipped summary, whose
+            text has no sequence numbers yet, the first of them is a part.
     """
-    if not event.schema_ok or event.summary_content is None:
-        return None
-    seqs, due = set(event.source_seqs or ()), set(event.covered or ())
-    agents = (
-        one.agent_id
-        for one in segments
-        if (seqs.issuperset(one.seqs) if seqs else one.flush_index in due)
-    )
+    seqs = set(event.source_seqs or ())
+    said = [one for one in segments if one.seqs and seqs.issuperset(one.seqs)]
+    if event.clipped:
+        said += rest[:1]
     told = {name: value for name in _TOLD if (value := getattr(event, name)) is not None}
+    content = event.summary_content or SummaryContent(**dict.fromkeys(LIMITS, PLACEHOLDER))
     return AgentSummary(
-        **event.summary_content.model_dump(),
-        agents=tuple(dict.fromkeys(agents)),
+        **content.model_dump(),
+        agents=tuple(dict.fromkeys(one.agent_id for one in said)),
         source_seqs=seq_ranges(seqs),
         **told,
     )

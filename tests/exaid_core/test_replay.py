@@ -6,7 +6,7 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from exaid_core.exaid import EXAID
 from exaid_core.policy import TriggerPolicy
-from exaid_core.recording import Recording, read_recording
+from exaid_core.recording import Recording, read_progress, read_recording
 from exaid_core.token_gate.token_gate import GateProfile
 from exaid_core.trace.events import TraceEvent
-from exaid_core.trace.files import write_gz
-from exaid_core.trace.traces import write_trace
+from exaid_core.trace.files import RecordError, write_gz
+from exaid_core.trace.traces import read_trace, write_trace
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from tests.exaid_core.models import (
     DOWN,
@@ -72,14 +72,21 @@ def moody(seed: int, failures: float, room: int, *outcomes: Outcome) -> ChatMode
     return Moody(draw(), room)
 
 
-def recorded(exaid: EXAID, heard: Sequence[TraceEvent]) -> Recording:
-    """The run of an EXAID by way of its files."""
+@contextmanager
+def files(exaid: EXAID, heard: Sequence[TraceEvent]) -> Iterator[tuple[Path, Path]]:
+    """The trace and the log of an EXAID."""
     run: dict[str, Any] = {"created_at": "2025-12-24T22:26:50Z", "mas_run_id": "mas_1"}
     with tempfile.TemporaryDirectory() as folder:
         trace_path, log_path = Path(folder) / "trace.gz", Path(folder) / "log.gz"
         write_trace(trace_path, heard, case_id="case-live", mac_commit="abc", model="m", **run)
         write_gz(log_path, exaid.log.lines(eval_run_id="eval-1", **run))
-        return read_recording(trace_path, log_path)
+        yield trace_path, log_path
+
+
+def recorded(exaid: EXAID, heard: Sequence[TraceEvent]) -> Recording:
+    """The run of an EXAID by way of its files."""
+    with files(exaid, heard) as paths:
+        return read_recording(*paths)
 
 
 @pytest.mark.parametrize("policy", TriggerPolicy)
@@ -122,3 +129,61 @@ async def test_a_run_is_repeated_as_it_was(
     assert [d.trigger for d in again.log.decisions] == [d.trigger for d in live.log.decisions]
     assert [s.schema_ok for s in again.log.summaries] == [s.schema_ok for s in live.log.summaries]
     assert abs(again.tail_loss() - live.tail_loss()) < 0.01
+
+
+@pytest.mark.parametrize("policy", TriggerPolicy)
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    failures=st.sampled_from([0.0, 0.3, 1.0]),
+    room=st.sampled_from([2_500, 100_000]),
+    pauses=st.lists(st.sampled_from([0.0, 0.5, 3.0]), min_size=1, max_size=12),
+    after_decision=st.booleans(),
+)
+@virtual_time
+async def test_a_case_is_resumed_without_a_call_that_was_paid_for(
+    policy: TriggerPolicy,
+    seed: int,
+    failures: float,
+    room: int,
+    pauses: list[float],
+    after_decision: bool,
+) -> None:
+    heard: list[TraceEvent] = []
+    common: dict[str, Any] = {"gate": GATE, "policy": policy, "max_buffer_ctu": 60, "chunk_ctu": 9}
+    judge = moody(seed, failures, 100_000, WAIT, SHIFT)
+    live = make_exaid(judge, moody(seed + 1, failures, room, STABLE), **common, linger=0.5)
+    bus = watched_bus(live)
+    bus.subscribe(heard.append)
+    for number, pause in enumerate(pauses):
+        turn = bus.start_turn(f"expert-{number % 3}")
+        turn.say(f"It is fever of 39.{number} degrees. " * (1 + 7 * number))
+        turn.end()
+        await asyncio.sleep(pause)
+    await live.stop(after_decision=after_decision)
+
+    with files(live, heard) as (trace_path, log_path):
+        trace = read_trace(trace_path)
+        progress = read_progress(trace, log_path)
+    shouted = [event._replace(text=event.text.upper()) for event in heard]
+    with files(live, shouted) as (trace_path, log_path):
+        another = read_trace(trace_path)
+        with pytest.raises(RecordError, match="not of the text"):
+            read_progress(another, log_path)
+    reliable = moody(seed + 2, 0.0, 100_000, STABLE)
+    again = make_exaid(moody(seed, 0.0, 100_000, WAIT), reliable, **common)
+    await again.take_trace(trace.events, progress)
+
+    kept = len(live.summaries)
+    assert again.summaries[:kept] == live.summaries
+    assert again.tail_loss() == 0
+    assert again.alerts == live.alerts
+    said = {
+        seq for event in again.log.summaries if event.schema_ok for seq in event.source_seqs or ()
+    }
+    assert said == {event.seq for event in heard if event.text}
+    whole = recorded(again, heard)
+    repeated = make_exaid(moody(seed, 0.0, 100_000, WAIT), reliable, **common)
+    if all(event.schema_ok for event in again.log.summaries):
+        await repeated.replay(whole)
+        assert len(repeated.summaries) == len(again.summaries)
