@@ -102,7 +102,7 @@ class ModelChooser:
         """
         if f"{provider}/{name}" in self._configs.models:
             return
-        names = [known.partition("/")[::2] for known in self._configs.models]
+        names = [known.partition("/")[::2] for known in self._configs.models if known[-1] != "*"]
         known = [known for of, known in names if of == provider] + [*self._configs.aliases]
         meant = next((each for each in known if _letters(each) == _letters(name)), "")
         if meant:

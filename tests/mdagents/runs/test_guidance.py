@@ -42,6 +42,7 @@ def told(run: Run, *arguments: str) -> str:
 def test_a_near_miss_of_a_model_is_told(run: Run, provider: FakeProvider) -> None:
     for name, message in MODELS.items():
         assert message in told(run, "--model", name)
+    assert run("--model", "openai", "--dry-run")[0] == 0, "the provider's default is no near miss"
     assert "--model-role router names 2 models" in told(run, "--model-role", "router=gpt-4o,o3")
     Path("home").mkdir()
     Path("home/x.gguf").touch()
