@@ -12,12 +12,13 @@ import errno
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 
 import filelock
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from infra.errors import ConfigError, StorageError
@@ -25,15 +26,18 @@ from infra.files.whole_file import whole_file
 from infra.ledger import CallRow
 from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
-from mdagents.records.jsonl import LineLog, lines_at, whole_lines
-from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
+from mdagents.records.jsonl import MALFORMED, LineLog, damaged, lines_at, number_of, whole_lines
+from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NO_FILE = frozenset({errno.EISDIR, errno.EINVAL})
+"""A folder or a pipe has the name of a file of the run."""
 _WITH_EXAIDS_PART = "1.0.0"
 """Version of records that hold EXAID's part themselves."""
+_ASKED_AGAIN = "its question is answered again"
 
 
 @contextmanager
@@ -50,6 +54,9 @@ def writable(output_dir: Path) -> Iterator[None]:
         what = f"cannot write to {output_dir}: {error.strerror}"
         if error.errno in _NO_ROOM:
             raise StorageError(what) from error
+        if error.errno in _NO_FILE:
+            what = f"cannot write to {error.filename}: {error.strerror}"
+            raise ConfigError(f"{what}; move it away") from error
         raise ConfigError(f"{what}; choose another --output-dir") from error
 
 
@@ -89,9 +96,10 @@ class RunStore:
         """Name under which `fresh` kept an earlier run; empty for none."""
         self.error: StorageError | None = None
         """Why something could not be written, whoever met that."""
-        with writable(output_dir):
+        with writable(output_dir), ExitStack() as opened:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
+            opened.callback(lambda: self._lock.release())
             if fresh or self._is_of_other_settings_and_empty(manifest):
                 self._keep_earlier_run(manifest.name, now)
             earlier = earlier_run(output_dir, manifest)
@@ -99,11 +107,14 @@ class RunStore:
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
             self._samples = LineLog(self.folder / "samples.jsonl", sync=True)
+            opened.callback(self._samples.close)
             self._calls = LineLog(self.folder / "calls.jsonl", sync=False)
+            opened.callback(self._calls.close)
             self._summaries_path = self.folder / "summaries.jsonl"
             self._summaries = None
-            if with_exaid or self._summaries_path.is_file():
+            if with_exaid or self._summaries_path.exists():
                 self._summaries = LineLog(self._summaries_path, sync=False)
+                opened.callback(self._summaries.close)
             self.done: set[ItemKey] = set()
             """Questions that were finished already."""
             self.unsummarised: list[ItemKey] = []
@@ -112,14 +123,11 @@ class RunStore:
             """How many records each question has had, the one that counts included."""
             self._read_back(again, with_exaid=with_exaid)
             self.write_manifest()
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """Close the files and release the lock."""
-        self._samples.close()
-        self._calls.close()
-        if self._summaries is not None:
-            self._summaries.close()
-        self._lock.release()
+        self._opened.close()
 
     def append(self, record: SampleRecord) -> None:
         """Write a record; it is on the disk when this returns.
@@ -128,6 +136,7 @@ class RunStore:
             StorageError: It cannot be written, and no part of it is.
         """
         self._append(self._samples, record)
+        self._check_place()
         self.attempts[record.question_id, record.epoch] += 1
         self._count(record)
         self.manifest.invocations[-1].new_records += 1
@@ -154,6 +163,19 @@ class RunStore:
             )
             raise self.error from error
 
+    def _check_place(self) -> None:
+        """Check that the folder is where it was: somebody may have renamed or removed it.
+
+        Raises:
+            StorageError: It is not. What was written went into the folder, wherever it is now.
+        """
+        if not self._samples.is_in_place():
+            self.error = StorageError(
+                f"{self.folder} was moved or removed while the run was at work; what is finished "
+                "is in it, wherever it is now: put it back"
+            )
+            raise self.error
+
     def book(self, row: CallRow) -> None:
         """Write a row of the ledger.
 
@@ -175,6 +197,7 @@ class RunStore:
         Raises:
             StorageError: The disk is full; the records are kept all the same.
         """
+        self._check_place()
         self.manifest.finished = finished
         self.manifest.invocations[-1].ended_at = ended_at
         self.manifest.invocations[-1].reason = reason
@@ -193,13 +216,17 @@ class RunStore:
 
         Returns:
             Error -> questions that ended in `api_error` with it.
+
+        Raises:
+            StorageError: The folder was moved or removed.
         """
+        self._check_place()
         totals, causes = RunTotals(), Counter[str]()
         summaries = SummariesFile(self._summaries_path)
         for item, attempt, record in self._records():
             totals.add(record)
-            if line := summaries.line_of(item, attempt):
-                totals.add_summaries(CaseSummaries.model_validate_json(line))
+            if made := _made(summaries, item, attempt):
+                totals.add_summaries(made)
             if record.status is Status.API_ERROR:
                 causes[record.error or ""] += 1
         self.manifest.totals = totals
@@ -219,8 +246,8 @@ class RunStore:
                 continue
             self.done.add(item)
             self._count(record)
-            if line := summaries.line_of(item, attempt):
-                self.manifest.totals.add_summaries(CaseSummaries.model_validate_json(line))
+            if made := _made(summaries, item, attempt):
+                self.manifest.totals.add_summaries(made)
             elif with_exaid and record.schema_version != _WITH_EXAIDS_PART:
                 self.unsummarised.append(item)
         for _, row in read_calls(self._calls.path):
@@ -228,22 +255,32 @@ class RunStore:
 
     def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
         """Yield (question, which answer, record) of those that count, in the order written."""
+        path = self._samples.path
         places = sorted(self._places().items(), key=lambda entry: entry[1])
-        lines = lines_at(self._samples.path, (offset for _, (offset, _) in places))
-        for (item, (_, attempt)), line in zip(places, lines, strict=True):
-            yield item, attempt, SampleRecord.model_validate_json(line)
+        lines = lines_at(path, (offset for _, (offset, _) in places))
+        for (item, (offset, attempt)), line in zip(places, lines, strict=True):
+            try:
+                record = SampleRecord.model_validate_json(line)
+            except ValidationError as error:
+                what = f"is not a record ({problem_of(error)})"
+                raise damaged(path, number_of(path, offset), what, _ASKED_AGAIN) from error
+            yield item, attempt, record
 
     def _places(self) -> dict[ItemKey, tuple[int, int]]:
-        """Return where the last record of each question begins, and which answer it is."""
+        """Return where the last record of each question begins, and which answer it is.
+
+        A record of another run, of a question or an epoch that this one does not have, is left out.
+        """
+        questions, epochs = frozenset(self.manifest.item_ids), self.manifest.epochs
         places: dict[ItemKey, tuple[int, int]] = {}
-        for number, (offset, line) in enumerate(whole_lines(self._samples.path), start=1):
+        for number, offset, line in whole_lines(self._samples.path):
             try:
-                record = json.loads(line)
-                item = record["question_id"], record["epoch"]
-                places[item] = offset, places.get(item, (0, 0))[1] + 1
-            except (ValueError, KeyError, TypeError) as error:
-                raise ConfigError(
-                    f"{self._samples.path} line {number} is damaged; start with --fresh"
+                id_, epoch = item = itemgetter("question_id", "epoch")(json.loads(line))
+                if id_ in questions and 1 <= epoch <= epochs:
+                    places[item] = offset, places.get(item, (0, 0))[1] + 1
+            except MALFORMED as error:
+                raise damaged(
+                    self._samples.path, number, "is not a record", _ASKED_AGAIN
                 ) from error
         return places
 
@@ -275,7 +312,8 @@ class RunStore:
         )
 
     def _keep_earlier_run(self, name: str, now: datetime) -> None:
-        if not (self.folder / "run.json").exists() and not self.array_path.exists():
+        lock = self.folder / ".lock"
+        if not self.array_path.exists() and all(path == lock for path in self.folder.iterdir()):
             return
         self.kept_as = f"{name}.{now:%Y%m%dT%H%M%S.%f}"
         self._lock.release()
@@ -284,6 +322,15 @@ class RunStore:
             self.array_path.rename(self.array_path.with_name(f"{self.kept_as}.json"))
         self.folder.mkdir()
         self._lock = _locked(self.folder)
+
+
+def _made(summaries: SummariesFile, item: ItemKey, attempt: int) -> CaseSummaries | None:
+    """Return what EXAID made of an answer; None while it has not finished with it."""
+    line = summaries.line_of(item, attempt)
+    try:
+        return None if line is None else CaseSummaries.model_validate_json(line)
+    except ValidationError as error:
+        raise summaries.damaged(item, attempt) from error
 
 
 def _locked(folder: Path) -> filelock.BaseFileLock:

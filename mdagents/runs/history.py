@@ -6,15 +6,18 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from statistics import fmean, stdev
 from typing import Any
 
+from infra.errors import ConfigError
+from infra.files.regular_file import read_regular
 from infra.ledger import CallRow, add_costs
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.records.calls import read_calls
-from mdagents.records.jsonl import whole_lines
+from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.settings import RoutedBy, Status
@@ -101,27 +104,30 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     questions: list[Estimate] = []
     runs = 0
     for file in config.output_dir.glob("*/run.json"):
-        run = json.loads(file.read_bytes())
-        if run.get("models") != models or run.get("options", {}).get("method") != config.method:
-            continue
-        runs += 1
-        cases: dict[str, Estimate] = defaultdict(Estimate)
-        for _, row in read_calls(file.with_name("calls.jsonl")):
-            if row.outcome == "ok":
-                cases[row.case_id] = cases[row.case_id].plus(_of_call(row, in_batches=config.batch))
-            if row.outcome == "ok" and not row.cached:
-                tokens[row.role].append(row.usage.output_tokens)
-                if not row.batched:
-                    latencies.append(row.latency)
-        decided = set()
-        for _, line in whole_lines(file.with_name("samples.jsonl")):
-            record = json.loads(line)
-            if record["status"] == Status.ANSWERED:
-                decided.add(record.get("case_id"))
-            if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
-                routing[record["difficulty"]] += 1
-        if run.get("dataset") == dataset and _is_alike(run, config):
-            questions += [cases[case] for case in decided & cases.keys()]
+        with suppress(OSError, ConfigError, *MALFORMED):  # of a damaged run, what is before that
+            run = json.loads(read_regular(file))
+            method = run.get("options", {}).get("method")
+            if run.get("models") != models or method != config.method:
+                continue
+            cases: dict[str, Estimate] = defaultdict(Estimate)
+            for _, row in read_calls(file.with_name("calls.jsonl")):
+                if row.outcome == "ok":
+                    of_call = _of_call(row, in_batches=config.batch)
+                    cases[row.case_id] = cases[row.case_id].plus(of_call)
+                if row.outcome == "ok" and not row.cached:
+                    tokens[row.role].append(row.usage.output_tokens)
+                    if not row.batched:
+                        latencies.append(row.latency)
+            decided = set()
+            for _, _, line in whole_lines(file.with_name("samples.jsonl")):
+                record = json.loads(line)
+                if record["status"] == Status.ANSWERED:
+                    decided.add(record.get("case_id"))
+                if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
+                    routing[record["difficulty"]] += 1
+            runs += 1
+            if run.get("dataset") == dataset and _is_alike(run, config):
+                questions += [cases[case] for case in decided & cases.keys()]
     return History(
         output_tokens={role: sum(counts) / len(counts) for role, counts in tokens.items()},
         latency=sum(latencies) / len(latencies) if latencies else None,

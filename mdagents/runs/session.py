@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     asynccontextmanager,
@@ -283,7 +284,6 @@ def kept_replies(mode: CacheMode, output_dir: Path) -> Iterator[ReplyStore | Non
     """Open the kept replies of all runs below a folder; None without a cache.
 
     Raises:
-        ConfigError: The file cannot be opened.
         NothingRecorded: There is nothing to replay.
     """
     if mode is CacheMode.OFF:
@@ -330,7 +330,11 @@ async def _execute(
         error = stopped
     finally:
         error = error or store.error
-        causes = store.recount()
+        causes = Counter[str]()
+        try:
+            causes = store.recount()
+        except BenchError as unread:
+            error = error or unread
         if outcome is Outcome.FINISHED and store.manifest.totals.could_not_work:
             outcome = Outcome.COULD_NOT_WORK
         finished = outcome is Outcome.FINISHED and error is None

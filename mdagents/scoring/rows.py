@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
+from infra.files.regular_file import read_regular
 from mdagents.records.summaries import SummariesFile
-from mdagents.scoring.fields import count_of, object_of
+from mdagents.scoring.fields import count_of, object_of, plain, text_of
 from mdagents.scoring.formatting import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
@@ -61,8 +62,9 @@ class RunOutput:
     @property
     def notices(self) -> list[str]:
         """What a reader must know before reading a score."""
-        notices = [self.manifest.get("dataset_notice", ""), self.manifest.get("model_notice", "")]
-        planned = len(self.manifest.get("item_ids", [])) * self._epochs
+        names = ("dataset_notice", "model_notice")
+        notices = [plain(text_of(self.manifest, name)) for name in names]
+        planned = len(_questions(self.manifest)) * _epochs(self.manifest)
         if self.manifest and len(self.rows) < planned:
             notices.append(f"unfinished: {len(self.rows)} of {planned} questions have a record")
         stopped = sum(row.status == Status.LIMIT for row in self.rows)
@@ -92,10 +94,6 @@ class RunOutput:
         return f"{whose} calls came in batches, which cost less than calls made at once"
 
     @property
-    def _epochs(self) -> int:
-        return int(self.manifest.get("options", {}).get("epochs", 1))
-
-    @property
     def name(self) -> str:
         """The run's name, or the file's."""
         path = self.path.resolve()  # of `.` and `samples.jsonl` too
@@ -112,8 +110,8 @@ def newest_output(output_dir: Path) -> Path:
     Raises:
         ConfigError: The folder holds no run with a finished question.
     """
-    times = {file: file.stat().st_mtime for file in output_dir.glob("*.json")}
-    for file in output_dir.glob("*/samples.jsonl"):
+    times = {file: file.stat().st_mtime for file in output_dir.glob("*.json") if file.is_file()}
+    for file in filter(Path.is_file, output_dir.glob("*/samples.jsonl")):
         status = file.stat()
         # One that has just begun has nothing to score.
         if status.st_size and file.parent.with_name(f"{file.parent.name}.json") not in times:
@@ -137,7 +135,8 @@ def read_output(path: Path) -> RunOutput:
     file = open_result(path)
     is_lines = isinstance(file, LinesFile)
     manifest = _manifest(run_folder(file.path) / "run.json")
-    reader = _Reader(file.path, (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ())
+    appended = (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ()
+    reader = _Reader(file.path, appended, _planned(manifest))
     summaries = _summaries_of(file)
     for number, (place, record) in enumerate(file, start=1):
         attempt = 1
@@ -166,10 +165,32 @@ def _summaries_of(file: ResultFile) -> SummariesFile | None:
 
 def _manifest(path: Path) -> Mapping[str, Any]:
     with reading(path):
-        content = load_json(path.read_bytes(), str(path)) if path.is_file() else {}
+        try:
+            content = load_json(read_regular(path), str(path))
+        except (FileNotFoundError, NotADirectoryError):
+            content = {}
     if not isinstance(content, dict):
         raise ConfigError(f"{path} must hold a JSON object")
     return content
+
+
+def _questions(manifest: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the ids of the questions of a run."""
+    ids = manifest.get("item_ids")
+    return ids if isinstance(ids, list) else []
+
+
+def _epochs(manifest: Mapping[str, Any]) -> int:
+    epochs = object_of(manifest, "options").get("epochs")
+    return epochs if type(epochs) is int else 1
+
+
+def _planned(manifest: Mapping[str, Any]) -> Callable[[Item], bool]:
+    """Return a function that tells whether a run asks a question in an epoch; without one, all."""
+    if not _questions(manifest):
+        return lambda _: True
+    ids, epochs = set(map(str, _questions(manifest))), _epochs(manifest)
+    return lambda item: item[0] in ids and 1 <= item[1] <= epochs
 
 
 class _Reader:
@@ -178,19 +199,23 @@ class _Reader:
     Args:
         path: For messages.
         appended: Forms in which a later record of a question replaces an earlier one.
+        planned: Returns whether a run asks a question in an epoch; others do not count.
     """
 
-    def __init__(self, path: Path, appended: Sequence[Form]) -> None:
+    def __init__(
+        self, path: Path, appended: Sequence[Form], planned: Callable[[Item], bool]
+    ) -> None:
         self.rows: list[ScoredRow] = []
         self.read_as = Counter[str]()
         """Name of a form -> rows."""
         self._path, self._appended = str(path), appended  # as a Path it is slow to format
+        self._planned = planned
         self._indices: dict[Item, int] = {}
         self._contents: dict[str, int] = {}  # id -> the question that it stands for
         self._number = 0
         self._readings: dict[str, Any] = {}  # by form, the one that counts
         self._verdicts = Counter[tuple[str, Status]]()
-        self._unnamed = self._renamed = self._replaced = self._left_out = 0
+        self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
 
     def attempts(self, question_id: Any, epoch: Any) -> int:
         """Return how many records of a question and epoch came so far, in a run of this program."""
@@ -250,6 +275,9 @@ class _Reader:
         return name
 
     def _keep(self, row: ScoredRow, form: Form, where: str) -> None:
+        if not self._planned(row.item):
+            self._foreign += 1
+            return
         index = self._indices.setdefault(row.item, len(self.rows))
         if index == len(self.rows):
             self.rows.append(row)
@@ -273,6 +301,10 @@ class _Reader:
             (self._renamed, "records with the id of another question, now with a number (ID#2)"),
             (self._replaced, "records that a later one of the same question replaced"),
             (self._left_out, f"other readings of the same replies, left out ({readings} counts)"),
+            (
+                self._foreign,
+                "records of a question or an epoch that this run does not have, left out",
+            ),
             (without, "records without options, where any letter from A to J was read"),
         ):
             if count:
