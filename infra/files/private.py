@@ -16,7 +16,7 @@ from infra.files.regular_file import open_regular
 _FILE, _FOLDER = 0o600, 0o700
 
 
-def open_private(path: str, flags: int) -> int:
+def open_private(path: str | Path, flags: int) -> int:
     """Open a regular file that only its owner can read: an `opener` of `open`.
 
     One that others can read is closed to them.

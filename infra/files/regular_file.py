@@ -8,7 +8,6 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-_NOT_A_FILE = "not a regular file"
 # A pipe without a writer would block the process, and a terminal could become its own.
 _WITHOUT_WAITING = (
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
@@ -29,16 +28,20 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int
     try:
         opened = os.open(path, flags | _WITHOUT_WAITING, mode)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket, or a pipe that nobody reads
-            raise OSError(errno.EINVAL, _NOT_A_FILE, str(path)) from error
+        if error.errno in (errno.ENXIO, errno.EISDIR):  # ENXIO: a socket, a pipe nobody reads
+            raise _no_file(path, is_folder=error.errno == errno.EISDIR) from error
         raise
     kind = os.fstat(opened).st_mode
     if stat.S_ISREG(kind):
         return opened
     os.close(opened)
-    if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
-    raise OSError(errno.EINVAL, _NOT_A_FILE, str(path))
+    raise _no_file(path, is_folder=stat.S_ISDIR(kind))
+
+
+def _no_file(path: Path, *, is_folder: bool) -> OSError:
+    if is_folder:
+        return IsADirectoryError(errno.EISDIR, "a folder, not a file", str(path))
+    return OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def regular_file(path: Path) -> BinaryIO:

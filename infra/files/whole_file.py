@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from infra.files.private import open_private
+from infra.files.private import make_private_folder, open_private
 
 
 @contextmanager
@@ -21,13 +21,16 @@ def whole_file(
         path: The file; its folder is made if it is not there.
         sync: Whether it is on the disk, not only with the operating system, by then.
         parents: Whether the folders above its folder are made as well.
-        private: Whether only its owner can read it.
+        private: Whether only its owner can read it; so it is with its folder, if that is made.
 
     Raises:
         OSError: The file cannot be written. After any error an earlier file is kept and no part of
             a new one is left.
     """
-    path.parent.mkdir(parents=parents, exist_ok=True)
+    if private:
+        make_private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=parents, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with open(temporary, "wb", opener=open_private if private else None) as file:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from infra.errors import ConfigError
+from infra.files.private import open_private
 from infra.files.regular_file import open_regular, regular_file
 
 _BLOCK = 65_536  # bytes
@@ -39,15 +40,17 @@ class LineLog:
         path: The file; made if it is not there.
         sync: Whether a line is on disk, not only with the operating system, when `append`
             returns: a kill loses nothing either way, a power cut only with True.
+        private: Whether only its owner can read it.
 
     Raises:
         OSError: It cannot be opened.
     """
 
-    def __init__(self, path: Path, *, sync: bool) -> None:
+    def __init__(self, path: Path, *, sync: bool, private: bool = False) -> None:
         self.path = path
         self._sync = sync
-        self._file = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        opener = open_private if private else open_regular
+        self._file = opener(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self._size = _end_of_last_line(self._file)
         os.ftruncate(self._file, self._size)
 

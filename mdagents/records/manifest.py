@@ -249,7 +249,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
     """
     path = folder / "run.json"
     try:
-        manifest = RunManifest.model_validate_json(read_regular(path))
+        manifest = RunManifest.model_validate_json(read_regular(path).removeprefix(b"\xef\xbb\xbf"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValidationError) as error:

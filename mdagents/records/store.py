@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from infra.errors import ConfigError, StorageError
+from infra.files.private import make_private_folder, tighten
 from infra.files.whole_file import whole_file
 from infra.ledger import CallRow
 from mdagents.records.calls import read_calls
@@ -73,6 +74,7 @@ class RunStore:
         fresh: Keep an earlier run under a dated name and start anew.
         again: Statuses of records that do not count as finished.
         with_exaid: Whether EXAID is on.
+        private: Whether only its owner can read its files.
 
     Raises:
         ConfigError: The folder cannot be written, another process holds it, or it holds a run with
@@ -89,7 +91,9 @@ class RunStore:
         fresh: bool = False,
         again: Collection[Status] = (),
         with_exaid: bool = False,
+        private: bool = False,
     ) -> None:
+        self._private = private
         self.folder = output_dir / manifest.name
         self.array_path = output_dir / f"{manifest.name}.json"
         self.kept_as = ""
@@ -97,7 +101,7 @@ class RunStore:
         self.error: StorageError | None = None
         """Why something could not be written, whoever met that."""
         with writable(output_dir), ExitStack() as opened:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._make_folder()
             self._lock = _locked(self.folder)
             opened.callback(lambda: self._lock.release())
             if fresh or self._is_of_other_settings_and_empty(manifest):
@@ -106,14 +110,14 @@ class RunStore:
             if earlier is not None:
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
-            self._samples = LineLog(self.folder / "samples.jsonl", sync=True)
+            self._samples = LineLog(self.folder / "samples.jsonl", sync=True, private=private)
             opened.callback(self._samples.close)
-            self._calls = LineLog(self.folder / "calls.jsonl", sync=False)
+            self._calls = LineLog(self.folder / "calls.jsonl", sync=False, private=private)
             opened.callback(self._calls.close)
             self._summaries_path = self.folder / "summaries.jsonl"
             self._summaries = None
             if with_exaid or self._summaries_path.exists():
-                self._summaries = LineLog(self._summaries_path, sync=False)
+                self._summaries = LineLog(self._summaries_path, sync=False, private=private)
                 opened.callback(self._summaries.close)
             self.done: set[ItemKey] = set()
             """Questions that were finished already."""
@@ -202,7 +206,7 @@ class RunStore:
         self.manifest.invocations[-1].ended_at = ended_at
         self.manifest.invocations[-1].reason = reason
         try:
-            with whole_file(self.array_path, sync=True) as file:
+            with whole_file(self.array_path, sync=True, private=self._private) as file:
                 file.writelines(self._array())
             self.write_manifest()  # last: a run is not finished without its array
         except OSError as error:
@@ -320,8 +324,15 @@ class RunStore:
         self.folder.rename(self.folder.with_name(self.kept_as))
         if self.array_path.exists():
             self.array_path.rename(self.array_path.with_name(f"{self.kept_as}.json"))
-        self.folder.mkdir()
+        self._make_folder()
         self._lock = _locked(self.folder)
+
+    def _make_folder(self) -> None:
+        if self._private:
+            make_private_folder(self.folder)
+            tighten(self.folder)  # if it was there
+        else:
+            self.folder.mkdir(parents=True, exist_ok=True)
 
 
 def _made(summaries: SummariesFile, item: ItemKey, attempt: int) -> CaseSummaries | None:

@@ -305,6 +305,7 @@ def _store(plan: Plan, clock: Clock) -> Iterator[RunStore]:
         fresh=plan.config.fresh,
         again=plan.again,
         with_exaid=plan.config.exaid_policy is not None,
+        private=plan.config.log_prompts,
     )
     with closing(store):
         yield store
@@ -438,7 +439,10 @@ def _show_banner(display: Display, store: RunStore, plan: Plan, unsummarised: in
 
 def _left_in_batches(folder: Path) -> str:
     """Return the ids of the batches of a run that have not been collected."""
-    batches = read_batches(folder / BATCHES_FILE)
+    try:
+        batches = read_batches(folder / BATCHES_FILE)
+    except ConfigError:
+        return f"those in {folder / BATCHES_FILE}, which is damaged"
     return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
 
 

@@ -185,12 +185,15 @@ def _epochs(manifest: Mapping[str, Any]) -> int:
     return epochs if type(epochs) is int else 1
 
 
-def _planned(manifest: Mapping[str, Any]) -> Callable[[Item], bool]:
-    """Return a function that tells whether a run asks a question in an epoch; without one, all."""
+def _planned(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function that tells whether a record is of a question and an epoch of a run."""
     if not _questions(manifest):
         return lambda _: True
     ids, epochs = set(map(str, _questions(manifest))), _epochs(manifest)
-    return lambda item: item[0] in ids and 1 <= item[1] <= epochs
+    return lambda record: (
+        text_of(record, "question_id") in ids
+        and 1 <= (count_of(record.get("epoch", 1)) or 0) <= epochs
+    )
 
 
 class _Reader:
@@ -199,11 +202,11 @@ class _Reader:
     Args:
         path: For messages.
         appended: Forms in which a later record of a question replaces an earlier one.
-        planned: Returns whether a run asks a question in an epoch; others do not count.
+        planned: Returns whether a record of ours is of its run; others do not count.
     """
 
     def __init__(
-        self, path: Path, appended: Sequence[Form], planned: Callable[[Item], bool]
+        self, path: Path, appended: Sequence[Form], planned: Callable[[Mapping[str, Any]], bool]
     ) -> None:
         self.rows: list[ScoredRow] = []
         self.read_as = Counter[str]()
@@ -237,6 +240,9 @@ class _Reader:
         form = form_of(record)
         if form is None:
             raise ConfigError(f"{where} {_unknown(record)}")
+        if form is OURS and not self._planned(record):
+            self._foreign += 1
+            return
         if form.reading:
             reading = record.get(form.reading)
             if reading != self._readings.setdefault(form.name, reading):
@@ -275,9 +281,6 @@ class _Reader:
         return name
 
     def _keep(self, row: ScoredRow, form: Form, where: str) -> None:
-        if not self._planned(row.item):
-            self._foreign += 1
-            return
         index = self._indices.setdefault(row.item, len(self.rows))
         if index == len(self.rows):
             self.rows.append(row)
