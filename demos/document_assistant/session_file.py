@@ -55,7 +55,7 @@ def write_session(
         "messages": list(messages),
     }
     try:
-        with whole_file(path) as file:
+        with whole_file(path, private=True) as file:
             file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror}") from error

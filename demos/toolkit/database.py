@@ -7,7 +7,7 @@ import hashlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import filelock
@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from infra.errors import ConfigError, StorageError
+from infra.files.private import make_private_file, make_private_folder, tighten
 
 SETTING = "DATABASE_URL"
 
@@ -36,7 +37,8 @@ class Database:
     """A SQLite file in WAL mode, or a PostgreSQL.
 
     Args:
-        address: `postgresql://…`, or the path of a SQLite file; its folder is made.
+        address: `postgresql://…`, or the path of a SQLite file, which is made, with its folder.
+            Only its owner can read it.
 
     Raises:
         ConfigError: The address is none, or the file cannot be written.
@@ -170,7 +172,7 @@ class Database:
         async def attempt() -> AsyncIterator[bool]:
             lock = filelock.FileLock(file, blocking=False, thread_local=False)
             try:
-                file.parent.mkdir(exist_ok=True)
+                make_private_folder(file.parent)
                 lock.acquire()
             except filelock.Timeout:
                 yield False
@@ -224,9 +226,13 @@ def _url_of(address: str | Path) -> URL:
         return url.set(drivername="postgresql+psycopg")
     path = Path(address).absolute()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
+        make_private_file(path)  # whose mode SQLite gives the files that it puts beside it
+        for beside in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                tighten(path.with_name(path.name + beside))
     except OSError as error:
-        raise ConfigError(f"cannot make {path.parent}: {error.strerror}") from error
+        raise ConfigError(f"cannot make {path}: {error.strerror}") from error
     return URL.create("sqlite+aiosqlite", database=str(path))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import filelock
 
 from infra.errors import StorageError
+from infra.files.private import make_private_folder, open_private, tighten
 
 _MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}T)")
 
@@ -24,7 +25,7 @@ class MonthlyLog:
     already, after a clock was set back, the next is `NAME.YYYY-MM.2.log`.
 
     Args:
-        file: The file; its folder is made.
+        file: The file; its folder is made. Only its owner can read it.
         now: The clock, UTC.
     """
 
@@ -40,7 +41,7 @@ class MonthlyLog:
             StorageError: It cannot be written: what an audit does not hold must not happen.
         """
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._file.parent)
             with self._lock:
                 at = self._now()  # not before: another one may have begun a month while we waited
                 self._begin_month(f"{at:%Y-%m}")
@@ -63,9 +64,10 @@ class MonthlyLog:
             number += 1
             kept = kept.with_name(f"{self._file.stem}.{earlier[0]}.{number}{self._file.suffix}")
         self._file.rename(kept)
+        tighten(kept)
 
     def _append(self, line: bytes) -> None:
-        with self._file.open("ab+", buffering=0) as log:
+        with open(self._file, "ab+", buffering=0, opener=open_private) as log:
             end = log.seek(0, os.SEEK_END)
             if end:
                 log.seek(end - 1)

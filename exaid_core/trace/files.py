@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.trace.run_records import Determinism
 from infra.errors import BenchError, StorageError
+from infra.files.regular_file import regular_file
 from infra.files.text import printable, well_formed
 from infra.files.whole_file import whole_file
 
@@ -100,14 +101,19 @@ def packed(lines: Iterable[bytes]) -> bytes:
     return file.getvalue()
 
 
-def write_packed(path: Path, content: bytes) -> None:
+def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:
     """Write what `packed` has returned; see `write_gz`.
+
+    Args:
+        path: The file; its folder is made if it is not there.
+        content: What is written.
+        parents: Whether the folders above its folder are made as well.
 
     Raises:
         StorageError: The file cannot be written; an earlier one is kept.
     """
     try:
-        with whole_file(path) as file:
+        with whole_file(path, parents=parents) as file:
             file.write(content)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
@@ -136,7 +142,7 @@ def read_records(
         size = path.stat().st_size if content is None else len(content)
         if is_packed and size == 0:
             raise EOFError  # which gzip takes for a file without lines
-        source = path.open("rb") if content is None else io.BytesIO(content)
+        source = regular_file(path) if content is None else io.BytesIO(content)
         with source, gzip.open(source, "rb") if is_packed else source as file:
             read = file.read if path.suffix == ".json" else file.readline
             while line := read(max_line_bytes + 1):

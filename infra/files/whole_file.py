@@ -8,23 +8,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from infra.files.private import make_private_folder, open_private
+
 
 @contextmanager
-def whole_file(path: Path, *, sync: bool = False) -> Iterator[BinaryIO]:
+def whole_file(
+    path: Path, *, sync: bool = False, parents: bool = True, private: bool = False
+) -> Iterator[BinaryIO]:
     """Open a file that takes the place of the one at `path` when the block ends without an error.
 
     Args:
         path: The file; its folder is made if it is not there.
         sync: Whether it is on the disk, not only with the operating system, by then.
+        parents: Whether the folders above its folder are made as well.
+        private: Whether only its owner can read it; so it is with its folder, if that is made.
 
     Raises:
         OSError: The file cannot be written. After any error an earlier file is kept and no part of
             a new one is left.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if private:
+        make_private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=parents, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=open_private if private else None) as file:
             yield file
             if sync:
                 file.flush()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -15,16 +19,18 @@ from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, To
 from infra.clock import Clock
 from infra.errors import (
     RETRYABLE_KINDS,
-    ConfigError,
     ErrorKind,
     NothingRecorded,
     ProviderError,
     StorageError,
 )
+from infra.files.printing import print_line
+from infra.files.private import make_private_file
 from infra.json_schema import reply_schema
 from infra.ledger import CallRow, Ledger, Price
 
 _SCHEMA_VERSION = 1
+_PATIENCE = 5.0  # seconds
 _KEPT_ERRORS = RETRYABLE_KINDS | {ErrorKind.CONTEXT_LENGTH, ErrorKind.BAD_REQUEST}
 """Errors of a request; the others are of the account or of the model, and end a run."""
 
@@ -69,6 +75,10 @@ class Replies(Protocol):
         """Let others ask, after `claim` has returned None, whatever came of it."""
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 class ReplyStore:
     """Replies in an SQLite file in WAL mode, written by this process alone.
 
@@ -76,31 +86,83 @@ class ReplyStore:
     reply and the error in which a request ended are kept for replays only, so that these end as the
     run did: a live run asks again, and the new reply takes their place.
 
+    A broken cache ends no run. A damaged file is kept under a dated name, and what can be read of
+    it goes into a new one. Where no file can be used, replies are kept in memory.
+
     Args:
         path: The file; made, with its folder, if it is not there.
-
-    Raises:
-        ConfigError: The file cannot be opened, or another process writes to it.
+        say: Shows the user a line about a broken cache.
+        now: The time, for the name of a damaged file.
+        patience: Seconds that a writer waits for another process.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        say: Callable[[str], object] = print_line,
+        now: Callable[[], datetime] = _utc_now,
+        patience: float = _PATIENCE,
+    ) -> None:
         self._path = path
+        self._say = say
+        self._now = now
+        self._patience = patience
         self.is_used = False
         """Whether a kept reply has been found since the file was opened."""
         self.asking: dict[str, asyncio.Future[None]] = {}
         """Key of a request that is being asked -> done when it is no longer."""
+        self._unwritten: list[_Row] = []  # while another process locks the file
+        self._db = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        """Open the file; in its place a new one if it is damaged, or memory if it is of no use."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")  # survives a kill; a power cut may not
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS reply "
-                "(key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
-                "WITHOUT ROWID"
-            )
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return self._connected_to_file()
+        except sqlite3.Error as error:
+            if _is_damage(error):
+                return self._renewed()
+            return self._in_memory(str(error))
+        except OSError as error:
+            return self._in_memory(error.strerror or str(error))
+
+    def _connected_to_file(self) -> sqlite3.Connection:
+        # One that is there keeps its mode: its owner may share it with a group.
+        make_private_file(self._path, tightens=False)
+        self._status = self._path.stat()
+        return _connected(str(self._path), self._patience)
+
+    def _in_memory(self, why: str) -> sqlite3.Connection:
+        self._say(f"NOTE: the cache {self._path} cannot be used ({why}): this run keeps no replies")
+        return _connected(":memory:", self._patience)
+
+    def _renewed(self) -> sqlite3.Connection:
+        """Open a new file with what can be read of the damaged one, which gets a dated name."""
+        kept = self._path.with_name(f"{self._path.name}.damaged-{self._now():%Y%m%dT%H%M%S.%f}")
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._path}{suffix}").rename(f"{kept}{suffix}")
+            db = self._connected_to_file()
         except (OSError, sqlite3.Error) as error:
-            raise ConfigError(f"the cache {path} cannot be opened: {error}; see --cache") from error
+            return self._in_memory(str(error))
+        db.execute("BEGIN")
+        db.executemany("INSERT OR IGNORE INTO reply VALUES (?, ?, ?)", _readable_rows(kept))
+        db.execute("COMMIT")
+        self._say(
+            f"NOTE: the cache {self._path} was damaged and is kept as {kept.name}; "
+            f"{db.total_changes:,} of its replies could be read and are used"
+        )
+        return db
+
+    def _renew(self) -> None:
+        """Go on with a new file, unless another process has put one there already."""
+        try:
+            is_ours = os.path.samestat(self._status, self._path.stat())
+        except FileNotFoundError:
+            is_ours = False
+        self._db.close()
+        self._db = self._renewed() if is_ours else self._opened()
 
     def get(self, key: str, *, truncated_too: bool) -> ChatReply | None:
         """Return the reply kept under `key`; truncated ones and errors only if they are wanted.
@@ -108,25 +170,36 @@ class ReplyStore:
         Raises:
             ProviderError: The error that was kept.
         """
-        row = self._db.execute(
-            "SELECT content FROM reply WHERE key = ? AND truncated <= ?", (key, truncated_too)
-        ).fetchone()
+        try:
+            row = self._found(key, truncated_too=truncated_too)
+        except sqlite3.Error as error:
+            if not _is_damage(error):
+                return None
+            self._renew()
+            row = self._found(key, truncated_too=truncated_too)
         if row is None:
             return None
+        try:
+            kept = _kept_in(row[0])
+        except _NO_REPLY:
+            self._forget(key)
+            return None
         self.is_used = True
-        content = json.loads(row[0])
-        if "error" in content:
-            kind = ErrorKind(content.get("kind", ErrorKind.CONTEXT_LENGTH))  # of older files
-            raise ProviderError(content["error"], kind=kind)
-        return ChatReply(
-            text=content["text"],
-            usage=TokenUsage(**content["usage"]),
-            stop_reason=StopReason(content["stop_reason"]),
-            model=content["model"],
-            latency=content["latency"],
-            cached=True,
-            batched=content.get("batched", False),
-        )
+        if isinstance(kept, ProviderError):
+            raise kept
+        return kept
+
+    def _found(self, key: str, *, truncated_too: bool) -> tuple[bytes] | None:
+        found: tuple[bytes] | None = self._db.execute(
+            "SELECT CAST(content AS BLOB) FROM reply WHERE key = ? AND truncated <= ?",
+            (key, truncated_too),
+        ).fetchone()
+        return found
+
+    def _forget(self, key: str) -> None:
+        """Make room for the reply in the place of a row that holds none."""
+        with suppress(sqlite3.Error):
+            self._db.execute("DELETE FROM reply WHERE key = ?", (key,))
 
     async def claim(self, key: str) -> ChatReply | None:
         """See `Replies`; truncated replies and errors do not count."""
@@ -144,7 +217,13 @@ class ReplyStore:
 
     def is_empty(self) -> bool:
         """Return whether no reply was ever kept."""
-        return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
+        try:
+            return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
+        except sqlite3.Error as error:
+            if not _is_damage(error):
+                return False
+            self._renew()
+            return self.is_empty()
 
     def put(self, key: str, reply: ChatReply) -> None:
         """Keep a reply; once this returns, a kill of this process cannot lose it.
@@ -174,19 +253,123 @@ class ReplyStore:
         self._put(key, content, for_replays_only=True)
 
     def _put(self, key: str, content: dict[str, object], *, for_replays_only: bool) -> None:
-        row = (key, for_replays_only, json.dumps(content, ensure_ascii=False))
+        text = json.dumps(content, ensure_ascii=False)
+        self._unwritten.append((key, for_replays_only, text))
         try:
-            self._db.execute(
-                "INSERT INTO reply VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
-                "truncated = excluded.truncated, content = excluded.content WHERE truncated",
-                row,
-            )
+            try:
+                self._write()
+            except sqlite3.Error as error:
+                if not _is_damage(error):
+                    raise
+                self._renew()
+                self._write()
         except sqlite3.Error as error:
-            raise StorageError(f"cannot write to the cache {self._path}: {error}") from error
+            if _code(error) != sqlite3.SQLITE_BUSY:
+                self._unwritten.clear()
+                raise StorageError(f"cannot write to the cache {self._path}: {error}") from error
+            # Written with the next one; waiting for it each time would hold up all calls.
+            self._db.execute("PRAGMA busy_timeout = 0")
+
+    def _write(self) -> None:
+        """Write what is not written yet."""
+        self._db.executemany(
+            "INSERT INTO reply VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
+            "truncated = excluded.truncated, content = excluded.content WHERE truncated",
+            self._unwritten,
+        )
+        self._unwritten.clear()
 
     def close(self) -> None:
         """Close the file."""
+        try:
+            if self._unwritten:
+                self._db.execute(f"PRAGMA busy_timeout = {1000 * self._patience:.0f}")
+                self._write()
+        except sqlite3.Error as error:
+            count = len(self._unwritten)
+            self._say(f"NOTE: the cache {self._path} did not take {count} replies: {error}")
         self._db.close()
+
+
+_NO_REPLY = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_Row = tuple[str, int, str]
+"""(key, whether it is for replays only, content)"""
+
+
+def _connected(path: str, patience: float) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, timeout=patience)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")  # survives a kill; a power cut may not
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS reply "
+            "(key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
+            "WITHOUT ROWID"
+        )
+        db.execute("SELECT key, truncated, content FROM reply LIMIT 0")  # it may be another table
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Return whether a file is no cache, or one that is broken; not that it is locked, or full."""
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return the primary result code of SQLite; 0 for an error of Python's module."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _readable_rows(path: Path) -> Iterator[_Row]:
+    """Yield the rows of a damaged file that can be read, those before and those behind the damage.
+
+    Where there is none in the way of reading, each is yielded twice.
+    """
+    for order in ("ASC", "DESC"):
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA writable_schema = ON")  # a file that is cut off is read, too
+            for key, truncated, content in db.execute(
+                "SELECT CAST(key AS BLOB), truncated, CAST(content AS BLOB) FROM reply "
+                f"ORDER BY key {order}"
+            ):
+                with suppress(*_NO_REPLY):
+                    _kept_in(content)
+                    yield key.decode(), int(truncated), content.decode()
+
+
+def _kept_in(content: bytes) -> ChatReply | ProviderError:
+    """Return what a row keeps.
+
+    Raises:
+        ValueError: It keeps something else; so do the other errors of `_NO_REPLY`.
+    """
+    kept = json.loads(content)
+    if "error" in kept:
+        kind = ErrorKind(kept.get("kind", ErrorKind.CONTEXT_LENGTH))  # of older files
+        return ProviderError(kept["error"], kind=kind)
+    usage = TokenUsage(**kept["usage"])
+    counts = (getattr(usage, name) for name in TokenUsage.__slots__)
+    batched = kept.get("batched", False)
+    if not (
+        isinstance(kept["text"], str)
+        and isinstance(kept["model"], str)
+        and type(kept["latency"]) in (int, float)
+        and isinstance(batched, bool)
+        and all(type(count) is int for count in counts)
+    ):
+        raise TypeError(content)
+    return ChatReply(
+        text=kept["text"],
+        usage=usage,
+        stop_reason=StopReason(kept["stop_reason"]),
+        model=kept["model"],
+        latency=kept["latency"],
+        cached=True,
+        batched=batched,
+    )
 
 
 class Cache:

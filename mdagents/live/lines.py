@@ -15,7 +15,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from mdagents.agents.feed import (
     DebateMessage,
@@ -29,6 +29,7 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.display.display import Snapshot
+from mdagents.records.jsonl import MALFORMED
 from mdagents.records.summaries import ItemKey
 
 
@@ -97,6 +98,11 @@ def _adapter(kind: str) -> TypeAdapter[Any]:
     return TypeAdapter(_KINDS[kind])  # milliseconds each, that no first request should wait for
 
 
+@cache
+def _place() -> TypeAdapter[tuple[int, int, ItemKey | None]]:
+    return TypeAdapter(tuple[int, int, ItemKey | None])
+
+
 @dataclass(frozen=True, slots=True)
 class FeedLine:
     """One line of the feed."""
@@ -121,8 +127,8 @@ def decoded(line: bytes) -> FeedLine | None:
     """Return what a line says; None for a kind of another version, or a damaged line."""
     try:
         read = json.loads(line)
-        kind, item = read["kind"], read["item"]
-        what = _adapter(kind).validate_python(read["what"])
-        return FeedLine(int(read["n"]), int(read["at"]), item and (item[0], item[1]), what)
-    except (ValueError, KeyError, TypeError, IndexError, ValidationError):
+        what = _adapter(read["kind"]).validate_python(read["what"])
+        n, at, item = _place().validate_python((read["n"], read["at"], read["item"]))
+        return FeedLine(n, at, item, what)
+    except MALFORMED:
         return None

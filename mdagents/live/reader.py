@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from infra.files.regular_file import regular_file
 from mdagents.live.lines import FeedLine, decoded
 
 
@@ -25,13 +26,13 @@ class FeedReader:
     def read(self) -> list[FeedLine]:
         """Return the lines that were not read before; a torn last one is left for later."""
         try:
-            with self._path.open("rb") as file:
+            with regular_file(self._path) as file:
                 status = os.fstat(file.fileno())
                 if status.st_ino != self._inode or status.st_size < self._offset:
                     self._inode, self._offset = status.st_ino, 0
                 file.seek(self._offset)
                 content = file.read()
-        except FileNotFoundError:
+        except OSError:  # none, none yet, or no file
             return []
         end = content.rfind(b"\n") + 1
         self._offset += end

@@ -11,13 +11,12 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from infra.errors import ConfigError
+from infra.files.regular_file import regular_file
 from mdagents.display.display import Snapshot
 from mdagents.live import LIVE_FILE
 from mdagents.live.lines import decoded
-from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
+from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 
 _OF_NO_USE = "its run.json is of another version of this program, or damaged"
 _KEPT = 500  # manifests
@@ -59,8 +58,7 @@ class ListedRun:
     @property
     def questions(self) -> int:
         """Number of questions, each epoch counted."""
-        epochs = self.manifest.options.get("epochs", 1)
-        return len(self.manifest.item_ids) * (epochs if isinstance(epochs, int) else 1)
+        return len(self.manifest.item_ids) * self.manifest.epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ class Runs:
             return ListedRun(folder.name, folder, manifest, RunState.FINISHED, None, self._now())
         state, snapshot = RunState.INTERRUPTED, None
         if not _has_ended(manifest):  # else its own totals are the newest
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 if self._now() - (folder / LIVE_FILE).stat().st_mtime < _SILENT:
                     state = RunState.RUNNING
                 snapshot = newest_snapshot(folder / LIVE_FILE)
@@ -132,14 +130,7 @@ def _manifest_or_why(folder: Path) -> RunManifest | str | None:
     try:
         return read_manifest(folder)
     except ConfigError as error:
-        return f"{_OF_NO_USE} ({_first(error.__cause__)})"
-
-
-def _first(cause: BaseException | None) -> str:
-    if isinstance(cause, ValidationError):
-        first = cause.errors()[0]
-        return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-    return getattr(cause, "strerror", None) or type(cause).__name__
+        return f"{_OF_NO_USE} ({problem_of(error.__cause__)})"
 
 
 def _has_ended(manifest: RunManifest) -> bool:
@@ -151,9 +142,9 @@ def newest_snapshot(path: Path) -> Snapshot | None:
     """Return the last state that a feed tells of; None when it holds none.
 
     Raises:
-        FileNotFoundError: There is no feed.
+        OSError: There is no feed.
     """
-    with path.open("rb") as file:
+    with regular_file(path) as file:
         size, tail = file.seek(0, os.SEEK_END), _TAIL
         while True:
             file.seek(max(0, size - tail))

@@ -111,7 +111,8 @@ class LiveFeed:
     def remove(self) -> None:
         """Remove the file: the run is finished, and its records and traces hold all of it."""
         self._close()
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink()
 
     def _note(self, item: ItemKey | None, what: Happening) -> None:
         self._n += 1

@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from infra.errors import ConfigError, StorageError
+from infra.errors import StorageError
 from infra.layers.batch_journal import Batch
-from mdagents.records.jsonl import LineLog, whole_lines
+from mdagents.records.jsonl import MALFORMED, LineLog, damaged, whole_lines
 
 BATCHES_FILE = "batches.jsonl"
 
@@ -90,21 +90,28 @@ def read_batches(path: Path) -> list[Batch]:
         ConfigError: A line is damaged; names it.
     """
     found: dict[str, Batch] = {}
-    for number, (_, line) in enumerate(whole_lines(path), start=1):
+    for number, _, line in whole_lines(path):
         try:
             entry = json.loads(line)
             if "keys" in entry:
-                found[entry["tag"]] = Batch(
-                    entry["tag"], entry["model"], entry["submitted_at"], tuple(entry["keys"])
-                )
+                texts = [entry["tag"], entry["model"], entry["submitted_at"], *entry["keys"]]
+                tag, model, submitted_at, *keys = map(_text, texts)
+                found[tag] = Batch(tag, model, submitted_at, tuple(keys))
                 continue
             batch = found[entry["tag"]]
-            batch.id = entry.get("id", batch.id)
+            batch.id = _text(entry.get("id", batch.id))
             batch.is_found = entry.get("found", batch.is_found)
             batch.is_collected |= "collected" in entry
             batch.is_over |= "over" in entry
             batch.spent |= {entry["spent"]} if "spent" in entry else set()
             batch.booked |= {entry["booked"]} if "booked" in entry else set()
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(f"{path} line {number} says nothing about a batch") from error
+        except MALFORMED as error:
+            without = "a request of that batch may be paid for twice"
+            raise damaged(path, number, "says nothing about a batch", without) from error
     return list(found.values())
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value

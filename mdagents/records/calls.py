@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 
 from infra.chat import TokenUsage
 from infra.clock import ms_of
-from infra.errors import ConfigError
 from infra.ledger import CallRow
-from mdagents.records.jsonl import lines_at, whole_lines
+from mdagents.records.jsonl import MALFORMED, damaged, lines_at, whole_lines
 
 
 def read_calls(path: Path) -> Iterator[tuple[int, CallRow]]:
@@ -23,11 +22,13 @@ def read_calls(path: Path) -> Iterator[tuple[int, CallRow]]:
         ConfigError: A line is damaged; names it.
         OSError: The file cannot be read.
     """
-    for number, (offset, line) in enumerate(whole_lines(path), start=1):
+    for number, offset, line in whole_lines(path):
         try:
             yield offset, _row(line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(f"{path} line {number} is not a row of a ledger") from error
+        except MALFORMED as error:
+            raise damaged(
+                path, number, "is not a row of a ledger", "no total counts its call"
+            ) from error
 
 
 def calls_at(path: Path, offsets: Iterable[int]) -> Iterator[CallRow]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from infra.files.regular_file import read_regular
 from mdagents.records.folder import case_files
 
 # What is needed after a case only is imported there, so as not to delay the first request of a run.
@@ -85,10 +86,11 @@ class CaseFolder:
 
     def content(self, case_id: str) -> bytes:
         """See `CaseFiles`."""
-        return case_files(self._folder, case_id)[0].read_bytes()
+        return read_regular(case_files(self._folder, case_id)[0])
 
     @staticmethod
     def _write(path: Path, content: bytes) -> None:
         from exaid_core.trace.files import write_packed
 
-        write_packed(path, content)
+        # A folder that was moved or removed under the run is not made once more.
+        write_packed(path, content, parents=False)

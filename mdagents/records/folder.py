@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from operator import itemgetter
 from pathlib import Path
 
 from infra.errors import ConfigError
+from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.manifest import RunManifest, read_manifest
 
 
@@ -20,6 +23,19 @@ def holds_nothing(folder: Path) -> bool:
     """Return whether the run in a folder has no record."""
     samples = folder / "samples.jsonl"
     return not samples.is_file() or samples.stat().st_size == 0
+
+
+def is_complete(folder: Path, manifest: RunManifest) -> bool:
+    """Return whether the files of a finished run still hold a record of each of its questions."""
+    if not folder.with_name(f"{folder.name}.json").is_file():
+        return False
+    left = {(id_, epoch) for id_ in manifest.item_ids for epoch in range(1, manifest.epochs + 1)}
+    try:
+        for _, _, line in whole_lines(folder / "samples.jsonl"):
+            left.discard(itemgetter("question_id", "epoch")(json.loads(line)))
+    except (OSError, *MALFORMED):
+        return False  # whoever goes on with the run says what is wrong
+    return not left
 
 
 def name_to_use(
@@ -80,6 +96,7 @@ def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:
             continue  # of another version, and so not a candidate
         if (
             earlier is not None
+            and earlier.invocations
             and path.parent.name != manifest.name
             and earlier.config_hash == manifest.config_hash
         ):

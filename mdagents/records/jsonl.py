@@ -7,7 +7,30 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from infra.errors import ConfigError
+from infra.files.private import open_private
+from infra.files.regular_file import open_regular, regular_file
+
 _BLOCK = 65_536  # bytes
+_MARK = b"\xef\xbb\xbf"  # the byte order mark that an editor may put before a file
+
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading a line raises that is no JSON, or JSON of another kind."""
+
+
+def damaged(path: Path, number: int, what: str, without: str) -> ConfigError:
+    """Return the error for a line that cannot be used, which says how to go on.
+
+    Args:
+        path: The file.
+        number: Number of the line, from 1.
+        what: What is wrong with it, after its number.
+        without: What happens when the line is deleted.
+    """
+    return ConfigError(
+        f"{path} line {number} {what}; delete that line (then {without}), or start with --fresh, "
+        "which keeps this run under another name"
+    )
 
 
 class LineLog:
@@ -17,15 +40,17 @@ class LineLog:
         path: The file; made if it is not there.
         sync: Whether a line is on disk, not only with the operating system, when `append`
             returns: a kill loses nothing either way, a power cut only with True.
+        private: Whether only its owner can read it.
 
     Raises:
         OSError: It cannot be opened.
     """
 
-    def __init__(self, path: Path, *, sync: bool) -> None:
+    def __init__(self, path: Path, *, sync: bool, private: bool = False) -> None:
         self.path = path
         self._sync = sync
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        opener = open_private if private else open_regular
+        self._file = opener(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self._size = _end_of_last_line(self._file)
         os.ftruncate(self._file, self._size)
 
@@ -48,26 +73,36 @@ class LineLog:
             raise
         self._size += len(data)
 
+    def is_in_place(self) -> bool:
+        """Return whether the file is still at its path: nobody has moved or removed it."""
+        try:
+            return os.path.samestat(os.fstat(self._file), self.path.stat())
+        except OSError:
+            return False
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
 
 
-def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset in bytes, line with its line break) of a file; none when it is missing.
+def whole_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (number from 1, offset in bytes, line with its line break); none without a file.
 
-    A torn last line, left by a kill, is left out.
+    Blank lines and a torn last one, left by a kill, are left out, as is a byte order mark.
 
     Raises:
         OSError: The file cannot be read.
     """
-    if not path.is_file():
+    try:
+        file = regular_file(path)
+    except FileNotFoundError:
         return
     offset = 0
-    with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield offset, line
+    with file:
+        for number, line in enumerate(file, start=1):
+            content = line.removeprefix(_MARK)
+            if line.endswith(b"\n") and not content.isspace():
+                yield number, offset + len(line) - len(content), content
             offset += len(line)
 
 
@@ -77,10 +112,20 @@ def lines_at(path: Path, offsets: Iterable[int]) -> Iterator[bytes]:
     Raises:
         OSError: The file cannot be read.
     """
-    with path.open("rb") as file:
+    with regular_file(path) as file:
         for offset in offsets:
             file.seek(offset)
             yield file.readline()
+
+
+def number_of(path: Path, offset: int) -> int:
+    """Return the number of the line that begins at `offset`, from 1.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with regular_file(path) as file:
+        return 1 + file.read(offset).count(b"\n")
 
 
 def _end_of_last_line(file: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from infra.errors import ConfigError, ErrorKind
+from infra.files.regular_file import read_regular
 from infra.ledger import ABORTED, CallRow, add_costs
 from mdagents.agents.case import PREPARE
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
@@ -266,6 +267,12 @@ class RunManifest(BaseModel):
     totals: RunTotals = RunTotals()
     spent: Spent = Spent()
 
+    @property
+    def epochs(self) -> int:
+        """How often each question is asked."""
+        epochs = self.options.get("epochs")
+        return epochs if type(epochs) is int else 1
+
 
 def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str) -> str:
     """Return `{model}_{dataset}_{how}_{n}samples`.
@@ -290,12 +297,12 @@ def read_manifest(folder: Path) -> RunManifest | None:
     """
     path = folder / "run.json"
     try:
-        manifest = RunManifest.model_validate_json(path.read_bytes())
+        manifest = RunManifest.model_validate_json(read_regular(path).removeprefix(b"\xef\xbb\xbf"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValidationError) as error:
         raise ConfigError(
-            f"{path} cannot be read as a run of this version ({type(error).__name__}); "
+            f"{path} cannot be read as a run of this version ({problem_of(error)}); "
             "start with --fresh to keep it under another name"
         ) from error
     if manifest.schema_version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
@@ -307,3 +314,13 @@ def read_manifest(folder: Path) -> RunManifest | None:
         # Earlier versions did not note that there were several epochs.
         manifest.totals.epochs = max(2, manifest.totals.epochs)
     return manifest
+
+
+def problem_of(error: BaseException | None) -> str:
+    """Return in a few words why a file of a run cannot be read."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    if error is None:
+        return "its version"
+    return getattr(error, "strerror", None) or type(error).__name__

@@ -12,30 +12,35 @@ import errno
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 
 import filelock
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from infra.errors import ConfigError, StorageError
+from infra.files.private import make_private_folder, tighten
 from infra.files.whole_file import whole_file
 from infra.ledger import CallRow, Totals
 from mdagents.agents.case import PREPARE, make_case_id
 from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
-from mdagents.records.jsonl import LineLog, lines_at, whole_lines
-from mdagents.records.manifest import RunManifest, RunTotals, read_manifest
+from mdagents.records.jsonl import MALFORMED, LineLog, damaged, lines_at, number_of, whole_lines
+from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, SampleRecord, exaid_usage
 from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NO_FILE = frozenset({errno.EISDIR, errno.EINVAL})
+"""A folder or a pipe has the name of a file of the run."""
 _WITH_EXAIDS_PART = "1.0.0"
 """Version of records that hold EXAID's part themselves."""
+_ASKED_AGAIN = "its question is answered again"
 
 
 @contextmanager
@@ -52,6 +57,9 @@ def writable(output_dir: Path) -> Iterator[None]:
         what = f"cannot write to {output_dir}: {error.strerror}"
         if error.errno in _NO_ROOM:
             raise StorageError(what) from error
+        if error.errno in _NO_FILE:
+            what = f"cannot write to {error.filename}: {error.strerror}"
+            raise ConfigError(f"{what}; move it away") from error
         raise ConfigError(f"{what}; choose another --output-dir") from error
 
 
@@ -68,6 +76,7 @@ class RunStore:
         fresh: Keep an earlier run under a dated name and start anew.
         again: Statuses of records that do not count as finished.
         with_exaid: Whether EXAID is on.
+        private: Whether only its owner can read its files.
 
     Raises:
         ConfigError: The folder cannot be written, another process holds it, or it holds a run with
@@ -84,28 +93,34 @@ class RunStore:
         fresh: bool = False,
         again: Collection[Status] = (),
         with_exaid: bool = False,
+        private: bool = False,
     ) -> None:
+        self._private = private
         self.folder = output_dir / manifest.name
         self.array_path = output_dir / f"{manifest.name}.json"
         self.kept_as = ""
         """Name under which `fresh` kept an earlier run; empty for none."""
         self.error: StorageError | None = None
         """Why something could not be written, whoever met that."""
-        with writable(output_dir):
-            self.folder.mkdir(parents=True, exist_ok=True)
+        with writable(output_dir), ExitStack() as opened:
+            self._make_folder()
             self._lock = _locked(self.folder)
+            opened.callback(lambda: self._lock.release())
             if fresh or self._is_of_other_settings_and_empty(manifest):
                 self._keep_earlier_run(manifest.name, now)
             earlier = earlier_run(output_dir, manifest)
             if earlier is not None:
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
-            self._samples = LineLog(self.folder / "samples.jsonl", sync=True)
-            self._calls = LineLog(self.folder / "calls.jsonl", sync=False)
+            self._samples = LineLog(self.folder / "samples.jsonl", sync=True, private=private)
+            opened.callback(self._samples.close)
+            self._calls = LineLog(self.folder / "calls.jsonl", sync=False, private=private)
+            opened.callback(self._calls.close)
             self._summaries_path = self.folder / "summaries.jsonl"
             self._summaries = None
-            if with_exaid or self._summaries_path.is_file():
-                self._summaries = LineLog(self._summaries_path, sync=False)
+            if with_exaid or self._summaries_path.exists():
+                self._summaries = LineLog(self._summaries_path, sync=False, private=private)
+                opened.callback(self._summaries.close)
             self.done: set[ItemKey] = set()
             """Questions that were finished already."""
             self.unsummarised: list[ItemKey] = []
@@ -118,14 +133,11 @@ class RunStore:
             """Case -> sum over EXAID's rows of the attempt in progress, until EXAID is done."""
             self._read_back(again, with_exaid=with_exaid)
             self.write_manifest()
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """Close the files and release the lock."""
-        self._samples.close()
-        self._calls.close()
-        if self._summaries is not None:
-            self._summaries.close()
-        self._lock.release()
+        self._opened.close()
 
     def append(self, record: SampleRecord) -> None:
         """Write a record; it is on the disk when this returns.
@@ -136,6 +148,7 @@ class RunStore:
         if restart := self._restarts[record.case_id]:
             record = record.model_copy(update={"restart": restart})
         self._append(self._samples, record)
+        self._check_place()
         self.attempts[record.question_id, record.epoch] += 1
         self._count(record)
         self.manifest.invocations[-1].new_records += 1
@@ -167,6 +180,19 @@ class RunStore:
                 f"cannot write to {self.folder}: {error.strerror}; what is finished is kept"
             )
             raise self.error from error
+
+    def _check_place(self) -> None:
+        """Check that the folder is where it was: somebody may have renamed or removed it.
+
+        Raises:
+            StorageError: It is not. What was written went into the folder, wherever it is now.
+        """
+        if not self._samples.is_in_place():
+            self.error = StorageError(
+                f"{self.folder} was moved or removed while the run was at work; what is finished "
+                "is in it, wherever it is now: put it back"
+            )
+            raise self.error
 
     def book(self, row: CallRow) -> None:
         """Write a row of the ledger.
@@ -202,11 +228,12 @@ class RunStore:
         Raises:
             StorageError: The disk is full; the records are kept all the same.
         """
+        self._check_place()
         self.manifest.finished = finished
         self.manifest.invocations[-1].ended_at = ended_at
         self.manifest.invocations[-1].reason = reason
         try:
-            with whole_file(self.array_path, sync=True) as file:
+            with whole_file(self.array_path, sync=True, private=self._private) as file:
                 file.writelines(self._array())
             self.write_manifest()  # last: a run is not finished without its array
         except OSError as error:
@@ -220,7 +247,11 @@ class RunStore:
 
         Returns:
             Error -> questions that ended in `api_error` with it.
+
+        Raises:
+            StorageError: The folder was moved or removed.
         """
+        self._check_place()
         totals, causes = RunTotals(), Counter[str]()
         right, answers = Counter[str](), Counter[str]()
         summaries = SummariesFile(self._summaries_path)
@@ -228,8 +259,8 @@ class RunStore:
             totals.add(record)
             right[record.question_id] += bool(record.correct)
             answers[record.question_id] += record.status is not Status.SKIPPED
-            if line := summaries.line_of(item, attempt):
-                totals.add_summaries(CaseSummaries.model_validate_json(line))
+            if made := _made(summaries, item, attempt):
+                totals.add_summaries(made)
             if record.status is Status.API_ERROR:
                 causes[record.error or ""] += 1
         if totals.epochs > 1:
@@ -254,8 +285,7 @@ class RunStore:
             self.done.add(item)
             of_records[record.case_id] = record.restart
             self._count(record)
-            line = summaries.line_of(item, attempt)
-            made = CaseSummaries.model_validate_json(line) if line else None
+            made = _made(summaries, item, attempt)
             if made is not None and (made.is_complete or not with_exaid):
                 self.manifest.totals.add_summaries(made)
             elif with_exaid and record.schema_version != _WITH_EXAIDS_PART:
@@ -271,22 +301,32 @@ class RunStore:
 
     def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
         """Yield (question, which answer, record) of those that count, in the order written."""
+        path = self._samples.path
         places = sorted(self._places().items(), key=lambda entry: entry[1])
-        lines = lines_at(self._samples.path, (offset for _, (offset, _) in places))
-        for (item, (_, attempt)), line in zip(places, lines, strict=True):
-            yield item, attempt, SampleRecord.model_validate_json(line)
+        lines = lines_at(path, (offset for _, (offset, _) in places))
+        for (item, (offset, attempt)), line in zip(places, lines, strict=True):
+            try:
+                record = SampleRecord.model_validate_json(line)
+            except ValidationError as error:
+                what = f"is not a record ({problem_of(error)})"
+                raise damaged(path, number_of(path, offset), what, _ASKED_AGAIN) from error
+            yield item, attempt, record
 
     def _places(self) -> dict[ItemKey, tuple[int, int]]:
-        """Return where the last record of each question begins, and which answer it is."""
+        """Return where the last record of each question begins, and which answer it is.
+
+        A record of another run, of a question or an epoch that this one does not have, is left out.
+        """
+        questions, epochs = frozenset(self.manifest.item_ids), self.manifest.epochs
         places: dict[ItemKey, tuple[int, int]] = {}
-        for number, (offset, line) in enumerate(whole_lines(self._samples.path), start=1):
+        for number, offset, line in whole_lines(self._samples.path):
             try:
-                record = json.loads(line)
-                item = record["question_id"], record["epoch"]
-                places[item] = offset, places.get(item, (0, 0))[1] + 1
-            except (ValueError, KeyError, TypeError) as error:
-                raise ConfigError(
-                    f"{self._samples.path} line {number} is damaged; start with --fresh"
+                id_, epoch = item = itemgetter("question_id", "epoch")(json.loads(line))
+                if id_ in questions and 1 <= epoch <= epochs:
+                    places[item] = offset, places.get(item, (0, 0))[1] + 1
+            except MALFORMED as error:
+                raise damaged(
+                    self._samples.path, number, "is not a record", _ASKED_AGAIN
                 ) from error
         return places
 
@@ -318,15 +358,32 @@ class RunStore:
         )
 
     def _keep_earlier_run(self, name: str, now: datetime) -> None:
-        if not (self.folder / "run.json").exists() and not self.array_path.exists():
+        lock = self.folder / ".lock"
+        if not self.array_path.exists() and all(path == lock for path in self.folder.iterdir()):
             return
         self.kept_as = f"{name}.{now:%Y%m%dT%H%M%S.%f}"
         self._lock.release()
         self.folder.rename(self.folder.with_name(self.kept_as))
         if self.array_path.exists():
             self.array_path.rename(self.array_path.with_name(f"{self.kept_as}.json"))
-        self.folder.mkdir()
+        self._make_folder()
         self._lock = _locked(self.folder)
+
+    def _make_folder(self) -> None:
+        if self._private:
+            make_private_folder(self.folder)
+            tighten(self.folder)  # if it was there
+        else:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+
+def _made(summaries: SummariesFile, item: ItemKey, attempt: int) -> CaseSummaries | None:
+    """Return what EXAID made of an answer; None while it has not finished with it."""
+    line = summaries.line_of(item, attempt)
+    try:
+        return None if line is None else CaseSummaries.model_validate_json(line)
+    except ValidationError as error:
+        raise summaries.damaged(item, attempt) from error
 
 
 def _locked(folder: Path) -> filelock.BaseFileLock:

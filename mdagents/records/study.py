@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from infra.files.regular_file import read_regular
 from infra.files.whole_file import whole_file
 
 _FOLDER = "studies"
@@ -54,7 +55,7 @@ def read_studies(output_dir: Path) -> list[StudyManifest]:
     studies = []
     for path in sorted((output_dir / _FOLDER).glob("*.json")):
         try:
-            studies.append(StudyManifest.model_validate_json(path.read_bytes()))
+            studies.append(StudyManifest.model_validate_json(read_regular(path)))
         except (OSError, ValidationError):
             continue
     return studies

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import ConfigError
-from mdagents.records.jsonl import lines_at, whole_lines
+from mdagents.records.jsonl import MALFORMED, damaged, lines_at, number_of, whole_lines
 
 ItemKey = tuple[str, int]
 """(question_id, epoch)"""
 
 _EXAIDS_PART = ("exaid", "watched")
+_IS_NONE = ("says nothing about a question", "EXAID follows the question once more")
 
 
 class SummariesFile:
@@ -36,13 +37,13 @@ class SummariesFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offsets: dict[str, int] = {}  # texts, since tuples would take twice the memory
-        for number, (offset, line) in enumerate(whole_lines(path), start=1):
+        for number, offset, line in whole_lines(path):
             try:
                 content = json.loads(line)
                 item = content["question_id"], content["epoch"]
                 key = _key(item, content["attempt"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise ConfigError(f"{path} line {number} is damaged") from error
+            except MALFORMED as error:
+                raise damaged(path, number, *_IS_NONE) from error
             self._offsets[key] = offset
 
     def has(self, item: ItemKey, attempt: int) -> bool:
@@ -58,6 +59,11 @@ class SummariesFile:
         """Return the line of an answer; None when EXAID has not finished with it, or was off."""
         offset = self._offsets.get(_key(item, attempt))
         return None if offset is None else next(lines_at(self._path, [offset]))
+
+    def damaged(self, item: ItemKey, attempt: int) -> ConfigError:
+        """Return the error for the line of an answer, when it holds something else."""
+        number = number_of(self._path, self._offsets[_key(item, attempt)])
+        return damaged(self._path, number, *_IS_NONE)
 
     def put_into(self, record: Mapping[str, Any], attempt: int) -> Mapping[str, Any]:
         """Return the record with EXAID's part, if there is one.

@@ -6,17 +6,20 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from infra.chat import TokenUsage
+from infra.errors import ConfigError
+from infra.files.regular_file import read_regular
 from infra.ledger import CallRow, add_costs
 from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.records.calls import read_calls
-from mdagents.records.jsonl import whole_lines
+from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.settings import RoutedBy, Status
@@ -138,30 +141,33 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     runs = 0
     read = 0
     for file in sorted(config.output_dir.glob("*/run.json"), key=_changed_at, reverse=True):
-        run = json.loads(file.read_bytes())
-        if run.get("models") != models or run.get("options", {}).get("method") != config.method:
-            continue
         if read >= _ENOUGH_ROWS:
             break
-        runs += 1
-        cases: dict[str, Estimate] = defaultdict(Estimate)
-        for _, row in read_calls(file.with_name("calls.jsonl")):
-            read += 1
-            if row.outcome == "ok":
-                cases[row.case_id] = cases[row.case_id].plus(_of_call(row, in_batches=config.batch))
-            if row.outcome == "ok" and not row.cached:
-                tokens[row.role].append(row.usage.output_tokens)
-                if not row.batched:
-                    latencies.append(row.latency)
-        decided = set()
-        for _, line in whole_lines(file.with_name("samples.jsonl")):
-            record = json.loads(line)
-            if record["status"] == Status.ANSWERED:
-                decided.add(record.get("case_id"))
-            if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
-                routing[record["difficulty"]] += 1
-        if run.get("dataset") == dataset and _is_alike(run, config):
-            questions += [cases[case] for case in decided & cases.keys()]
+        with suppress(OSError, ConfigError, *MALFORMED):  # of a damaged run, what is before that
+            run = json.loads(read_regular(file))
+            method = run.get("options", {}).get("method")
+            if run.get("models") != models or method != config.method:
+                continue
+            cases: dict[str, Estimate] = defaultdict(Estimate)
+            for _, row in read_calls(file.with_name("calls.jsonl")):
+                read += 1
+                if row.outcome == "ok":
+                    of_call = _of_call(row, in_batches=config.batch)
+                    cases[row.case_id] = cases[row.case_id].plus(of_call)
+                if row.outcome == "ok" and not row.cached:
+                    tokens[row.role].append(row.usage.output_tokens)
+                    if not row.batched:
+                        latencies.append(row.latency)
+            decided = set()
+            for _, _, line in whole_lines(file.with_name("samples.jsonl")):
+                record = json.loads(line)
+                if record["status"] == Status.ANSWERED:
+                    decided.add(record.get("case_id"))
+                if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
+                    routing[record["difficulty"]] += 1
+            runs += 1
+            if run.get("dataset") == dataset and _is_alike(run, config):
+                questions += [cases[case] for case in decided & cases.keys()]
     return History(
         output_tokens={role: sum(counts) / len(counts) for role, counts in tokens.items()},
         latency=sum(latencies) / len(latencies) if latencies else None,
@@ -172,7 +178,7 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
 
 
 def _changed_at(file: Path) -> float:
-    return file.stat().st_mtime
+    return file.lstat().st_mtime
 
 
 def _of_call(row: CallRow, *, in_batches: bool) -> Estimate:

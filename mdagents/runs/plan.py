@@ -19,7 +19,7 @@ from infra.model_configs import LOCAL, OPENAI, load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
-from mdagents.records.folder import earlier_run, name_to_use
+from mdagents.records.folder import earlier_run, is_complete, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.engines.engine import Item, Task
@@ -66,7 +66,10 @@ class Plan:
         earlier = self.earlier
         if earlier is None or not earlier.finished:
             return None
-        return None if self.again & earlier.totals.status_counts.keys() else earlier
+        if self.again & earlier.totals.status_counts.keys():
+            return None
+        folder = self.config.output_dir / earlier.name
+        return earlier if is_complete(folder, earlier) else None
 
     @property
     def most_errors(self) -> float | None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     asynccontextmanager,
@@ -285,7 +286,6 @@ def kept_replies(mode: CacheMode, output_dir: Path) -> Iterator[ReplyStore | Non
     """Open the kept replies of all runs below a folder; None without a cache.
 
     Raises:
-        ConfigError: The file cannot be opened.
         NothingRecorded: There is nothing to replay.
     """
     if mode is CacheMode.OFF:
@@ -307,6 +307,7 @@ def _store(plan: Plan, clock: Clock) -> Iterator[RunStore]:
         fresh=plan.config.fresh,
         again=plan.again,
         with_exaid=plan.config.exaid_policy is not None,
+        private=plan.config.log_prompts,
     )
     with closing(store):
         yield store
@@ -332,7 +333,11 @@ async def _execute(
         error = stopped
     finally:
         error = error or store.error
-        causes = store.recount()
+        causes = Counter[str]()
+        try:
+            causes = store.recount()
+        except BenchError as unread:
+            error = error or unread
         if outcome is Outcome.FINISHED and store.manifest.totals.could_not_work:
             outcome = Outcome.COULD_NOT_WORK
         finished = outcome is Outcome.FINISHED and error is None
@@ -462,7 +467,10 @@ def _models_at_work(plan: Plan) -> str:
 
 def _left_in_batches(folder: Path) -> str:
     """Return the ids of the batches of a run that have not been collected."""
-    batches = read_batches(folder / BATCHES_FILE)
+    try:
+        batches = read_batches(folder / BATCHES_FILE)
+    except ConfigError:
+        return f"those in {folder / BATCHES_FILE}, which is damaged"
     return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
 
 

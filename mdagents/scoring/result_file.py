@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from pydantic_core import from_json
 
 from infra.errors import ConfigError
+from infra.files.regular_file import read_regular, regular_file
 from mdagents.scoring.other_files import missing, refusal_of_text, runs_below
 
 CHUNK = 1 << 20  # bytes read at once
@@ -70,12 +71,17 @@ def open_result(path: Path) -> ResultFile:
     with reading(path):
         if path.is_dir():
             own = path / "samples.jsonl"
-            if own.is_file():
+            if own.exists():
                 return LinesFile(own)
+            if (path / "run.json").exists():
+                raise ConfigError(
+                    f"{path} is a run without its samples.jsonl; {path}.json may still hold its "
+                    "records"
+                )
             if why := runs_below(path):
                 raise ConfigError(f"{path} {why}")
             return RecordFolder(path)
-        with path.open("rb") as file:
+        with regular_file(path) as file:
             head = file.read(4)
             if head.startswith(b"PK"):
                 return EvalArchive(path)
@@ -131,7 +137,7 @@ class ArrayFile(ResultFile):
         self._encoding = encoding
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        with reading(self.path), self.path.open("rb") as file:
+        with reading(self.path), regular_file(self.path) as file:
             feed = _Feed(file, str(self.path), self._encoding)
             feed.take()
             index = 0
@@ -223,7 +229,7 @@ class LinesFile(ResultFile):
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         offset = 0
-        with reading(self.path), self.path.open("rb") as file:  # text has more line breaks
+        with reading(self.path), regular_file(self.path) as file:  # text has more line breaks
             for number, line in enumerate(file, start=1):
                 if not line.isspace():
                     try:
@@ -241,7 +247,7 @@ class LinesFile(ResultFile):
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
         """Yield as in `ResultFile`."""
-        with reading(self.path), self.path.open("rb") as file:
+        with reading(self.path), regular_file(self.path) as file:
             for place in places:
                 file.seek(place)
                 yield parse(file.readline(), f"{self.path} at byte {place}")
@@ -270,7 +276,7 @@ class ObjectFile(_Indexed):
     """One JSON object: a log of Inspect, or a single record."""
 
     def _getters(self) -> list[_Getter]:
-        content = parse(self.path.read_bytes(), str(self.path))
+        content = parse(read_regular(self.path), str(self.path))
         if not content or not isinstance(content, dict):
             raise ConfigError(f"{self.path} must hold a JSON array of records, or JSON Lines")
         records: Any = [content]
@@ -329,7 +335,7 @@ class RecordFolder(_Indexed):
         return [partial(self._record, file) for file in files]
 
     def _record(self, file: Path) -> Any:
-        record = parse(file.read_bytes(), str(file))
+        record = parse(read_regular(file), str(file))
         if not isinstance(record, dict):
             raise ConfigError(
                 f"{file} is more than one record, so that {self.path} is no single run; give the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -11,8 +11,9 @@ from typing import Any
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
+from infra.files.regular_file import read_regular
 from mdagents.records.summaries import SummariesFile
-from mdagents.scoring.fields import count_of, object_of
+from mdagents.scoring.fields import count_of, object_of, plain, text_of
 from mdagents.scoring.formatting import counts
 from mdagents.scoring.forms.form import Form
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
@@ -73,8 +74,9 @@ class RunOutput:
     @property
     def notices(self) -> list[str]:
         """What a reader must know before reading a score."""
-        notices = [self.manifest.get("dataset_notice", ""), self.manifest.get("model_notice", "")]
-        planned = len(self.manifest.get("item_ids", [])) * self._epochs
+        names = ("dataset_notice", "model_notice")
+        notices = [plain(text_of(self.manifest, name)) for name in names]
+        planned = len(_questions(self.manifest)) * _epochs(self.manifest)
         if self.manifest and len(self.rows) < planned:
             notices.append(f"unfinished: {len(self.rows)} of {planned} questions have a record")
         stopped = sum(row.status == Status.LIMIT for row in self.rows)
@@ -104,10 +106,6 @@ class RunOutput:
         return f"{whose} calls came in batches, which cost less than calls made at once"
 
     @property
-    def _epochs(self) -> int:
-        return int(self.manifest.get("options", {}).get("epochs", 1))
-
-    @property
     def name(self) -> str:
         """The run's name, or the file's."""
         path = self.path.resolve()  # of `.` and `samples.jsonl` too
@@ -124,8 +122,8 @@ def newest_output(output_dir: Path) -> Path:
     Raises:
         ConfigError: The folder holds no run with a finished question.
     """
-    times = {file: file.stat().st_mtime for file in output_dir.glob("*.json")}
-    for file in output_dir.glob("*/samples.jsonl"):
+    times = {file: file.stat().st_mtime for file in output_dir.glob("*.json") if file.is_file()}
+    for file in filter(Path.is_file, output_dir.glob("*/samples.jsonl")):
         status = file.stat()
         # One that has just begun has nothing to score.
         if status.st_size and file.parent.with_name(f"{file.parent.name}.json") not in times:
@@ -152,7 +150,7 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
     is_lines = isinstance(file, LinesFile)
     manifest = _manifest(run_folder(file.path) / "run.json")
     appended = (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ()
-    reader = _Reader(file.path, appended, repeated)
+    reader = _Reader(file.path, appended, repeated, _planned(manifest))
     summaries = _summaries_of(file)
     for number, (place, record) in enumerate(file, start=1):
         attempt = 1
@@ -186,10 +184,35 @@ def _summaries_of(file: ResultFile) -> SummariesFile | None:
 
 def _manifest(path: Path) -> Mapping[str, Any]:
     with reading(path):
-        content = load_json(path.read_bytes(), str(path)) if path.is_file() else {}
+        try:
+            content = load_json(read_regular(path), str(path))
+        except (FileNotFoundError, NotADirectoryError):
+            content = {}
     if not isinstance(content, dict):
         raise ConfigError(f"{path} must hold a JSON object")
     return content
+
+
+def _questions(manifest: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the ids of the questions of a run."""
+    ids = manifest.get("item_ids")
+    return ids if isinstance(ids, list) else []
+
+
+def _epochs(manifest: Mapping[str, Any]) -> int:
+    epochs = object_of(manifest, "options").get("epochs")
+    return epochs if type(epochs) is int else 1
+
+
+def _planned(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function that tells whether a record is of a question and an epoch of a run."""
+    if not _questions(manifest):
+        return lambda _: True
+    ids, epochs = set(map(str, _questions(manifest))), _epochs(manifest)
+    return lambda record: (
+        text_of(record, "question_id") in ids
+        and 1 <= (count_of(record.get("epoch", 1)) or 0) <= epochs
+    )
 
 
 class _Reader:
@@ -199,20 +222,28 @@ class _Reader:
         path: For messages.
         appended: Forms in which a later record of a question replaces an earlier one.
         repeated: What becomes of repeated records in other forms; None: they are refused.
+        planned: Returns whether a record of ours is of its run; others do not count.
     """
 
-    def __init__(self, path: Path, appended: Sequence[Form], repeated: Repeated | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        appended: Sequence[Form],
+        repeated: Repeated | None,
+        planned: Callable[[Mapping[str, Any]], bool],
+    ) -> None:
         self.rows: list[ScoredRow] = []
         self.read_as = Counter[str]()
         """Name of a form -> rows."""
         self._path, self._appended = str(path), appended  # as a Path it is slow to format
+        self._planned = planned
         self._indices: dict[Item, int] = {}
         self._contents: dict[str, int] = {}  # id -> the question that it stands for
         self._number = 0
         self._readings: dict[str, Any] = {}  # by form, the one that counts
         self._verdicts = Counter[tuple[str, Status]]()
         self._repeated = repeated
-        self._unnamed = self._renamed = self._replaced = self._left_out = 0
+        self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
         self._passed_over = self._in_epochs = 0
 
     def attempts(self, question_id: Any, epoch: Any) -> int:
@@ -236,6 +267,9 @@ class _Reader:
         if form is None:
             kind = kind_of(record, Path(self._path)) if number == 1 else ""
             raise ConfigError(f"{self._path} is {kind}" if kind else f"{where} {_unknown(record)}")
+        if form is OURS and not self._planned(record):
+            self._foreign += 1
+            return
         if form.reading:
             reading = record.get(form.reading)
             if reading != self._readings.setdefault(form.name, reading):
@@ -306,6 +340,10 @@ class _Reader:
             (self._passed_over, "records of a question that an earlier one answers, left out"),
             (self._in_epochs, "records of a question that an earlier one answers, as epochs"),
             (self._left_out, f"other readings of the same replies, left out ({readings} counts)"),
+            (
+                self._foreign,
+                "records of a question or an epoch that this run does not have, left out",
+            ),
             (without, "records without options, where any letter from A to J was read"),
         ):
             if count:

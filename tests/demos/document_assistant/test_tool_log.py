@@ -166,3 +166,18 @@ def test_several_processes_write_whole_lines(tmp_path: Path) -> None:
     lines = file.read_text().splitlines()
     assert len(lines) == 300
     assert all(LINE.fullmatch(line) for line in lines)
+
+
+def test_only_its_owner_can_read_the_audit(tmp_path: Path) -> None:
+    """One that others could read, of an earlier version, is closed to them; so is its month."""
+    file = tmp_path / "logs" / "tools.log"
+    log = logger(file, "2026-11-23T10:12:25", "2026-11-24T10:12:25", "2026-12-01T10:12:25")
+    log.log("calculator", "1", "1")
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    file.chmod(0o644)
+    log.log("calculator", "1", "1")
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o644)
+    log.log("calculator", "1", "1")
+    modes = {one.name: one.stat().st_mode & 0o777 for one in file.parent.glob("tools*.log")}
+    assert modes == {"tools.log": 0o600, "tools.2026-11.log": 0o600}

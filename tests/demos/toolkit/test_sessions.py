@@ -378,3 +378,29 @@ async def test_what_postgresql_does_not_take(store: SessionStore) -> None:
     async with store.turn(session.id) as turn:
         turn.say(Role.USER, "a\0b")
     assert [message.text for message in await store.messages(session.id)] == ["ab"]
+
+
+async def test_only_its_owner_can_read_a_database(tmp_path: Path) -> None:
+    """Whatever the umask; one of an earlier version, which others could read, is closed to them."""
+    before = os.umask(0o022)
+    try:
+        for is_there in (False, True):
+            path = tmp_path / f"kept-{is_there}" / "patients.sqlite"
+            if is_there:
+                path.parent.mkdir()
+                for suffix in ("", "-wal", "-shm"):
+                    path.with_name(path.name + suffix).touch(0o644)
+            database = Database(path)
+            async with SessionStore.open(database) as store:
+                session = await store.start()
+                async with store.turn(session.id) as turn:
+                    turn.say(Role.USER, "my chest hurts")
+                files = [file for file in path.parent.iterdir() if file.is_file()]
+                assert {file.name.removeprefix(path.name) for file in files} == {"", "-wal", "-shm"}
+                assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+                locks = path.with_name(f"{path.name}.locks")
+                assert locks.stat().st_mode & 0o777 == 0o700
+            await database.close()
+            assert path.parent.stat().st_mode & 0o777 == (0o755 if is_there else 0o700)
+    finally:
+        os.umask(before)

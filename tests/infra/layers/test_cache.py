@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,9 +26,10 @@ from infra.chat import (
     ChatRequest,
     OnText,
     StopReason,
+    TokenUsage,
 )
 from infra.clock import Clock
-from infra.errors import ConfigError, ErrorKind, NothingRecorded, ProviderError
+from infra.errors import ErrorKind, NothingRecorded, ProviderError
 from infra.layers.cache import Cache, Hits, Replay, ReplyStore, cache_key
 from infra.layers.structured import Structured
 from infra.ledger import CallRow, Ledger, Price
@@ -279,9 +284,128 @@ async def test_replies_survive_a_process(cached: Callable[..., ChatModel]) -> No
     assert len(inner.requests) == 1
 
 
-def test_a_file_that_is_no_cache_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("this is not a database, it is a long text" * 100)
-    with pytest.raises(ConfigError, match=r"the cache .* cannot be opened") as caught:
-        ReplyStore(tmp_path / "x")
-    assert "\n" not in str(caught.value)
-    assert isinstance(caught.value.__cause__, sqlite3.Error)
+def key_of(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest()
+
+
+def fill(path: Path, replies: int) -> None:
+    with closing(ReplyStore(path)) as store:
+        for number in range(replies):
+            store.put(key_of(number), text_reply(f"reply {number} " + "word " * 100))
+
+
+def found_in(store: ReplyStore, replies: int) -> list[str]:
+    kept = (store.get(key_of(number), truncated_too=False) for number in range(replies))
+    return [reply.text.split(" word")[0] for reply in kept if reply]
+
+
+def test_a_damaged_file_is_kept_aside_and_what_can_be_read_is_used(tmp_path: Path) -> None:
+    fill(tmp_path / "replies.sqlite", 100)
+    whole = (tmp_path / "replies.sqlite").read_bytes()
+    pages = len(whole) // 4096
+    middle = 4096 * (pages // 2)
+    for name, content, at_least in (
+        ("text", b"this is not a database, it is a long text" * 100, 0),
+        ("no header", b"\0" * 100 + whole[100:], 0),
+        ("a page", whole[:middle] + b"\xaa" * 4096 + whole[middle + 4096 :], 50),
+        ("cut off", whole[: 4096 * (pages - 2)], 30),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        path = folder / "replies.sqlite"
+        path.write_bytes(content)
+        said: list[str] = []
+        with closing(ReplyStore(path, said.append)) as store:
+            found = found_in(store, 100)
+            store.put(key_of(1000), text_reply("new"))
+        assert len(found) >= at_least, name
+        (note,) = said
+        (kept,) = folder.glob("*.damaged-*[0-9]")
+        assert note.startswith(f"NOTE: the cache {path} was damaged and is kept as {kept.name}")
+        assert kept.read_bytes()[:100] == content[:100], name
+        with closing(ReplyStore(path, said.append)) as store:
+            assert found_in(store, 100) == found, name
+            assert store.get(key_of(1000), truncated_too=False)
+        assert len(said) == 1, "and no word of it the next time"
+
+
+def test_a_row_that_holds_no_reply_is_a_miss_and_makes_room(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    fill(path, 1)
+    right = {
+        "text": "t",
+        "usage": TokenUsage().as_dict(),
+        "stop_reason": "stop",
+        "model": "m",
+        "latency": 1.0,
+    }
+    for content in (
+        "", "{", "[]", "5", "null", '"error"', "[" * 100_000, b"\xff\xfe", b"\x00\x01",
+        *(json.dumps(right | change) for change in (
+            {"text": 5}, {"usage": {"tokens": 1}}, {"usage": {"input_tokens": "1"}},
+            {"stop_reason": "sudden"}, {"model": ["m"]}, {"latency": "long"},
+            {"error": "e", "kind": "none"},
+        )),
+    ):  # fmt: skip
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE reply SET content = ?", (content,))
+            db.commit()
+        said: list[str] = []
+        with closing(ReplyStore(path, said.append)) as store:
+            assert store.get(key_of(0), truncated_too=False) is None, content[:50]
+            store.put(key_of(0), text_reply("again"))
+            assert store.get(key_of(0), truncated_too=False)
+        assert said == []
+
+
+def test_a_table_of_another_program_is_kept_aside(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE reply (id INTEGER, body TEXT)")
+    said: list[str] = []
+    with closing(ReplyStore(path, said.append)) as store:
+        store.put(key_of(0), text_reply("kept"))
+        assert store.get(key_of(0), truncated_too=False)
+    assert len(said) == 1
+
+
+def test_a_file_that_cannot_be_used_costs_only_the_keeping(tmp_path: Path) -> None:
+    def folder(path: Path) -> None:
+        path.mkdir()
+
+    for number, make in enumerate((folder, os.mkfifo)):
+        path = tmp_path / f"{number}.sqlite"
+        make(path)
+        said: list[str] = []
+        with closing(ReplyStore(path, said.append)) as store:
+            store.put(key_of(0), text_reply("new"))
+            assert store.get(key_of(0), truncated_too=False)
+        (note,) = said
+        assert note.startswith(f"NOTE: the cache {path} cannot be used (")
+        assert note.endswith("): this run keeps no replies")
+
+
+def test_what_is_had_while_another_program_locks_the_file_is_written_later(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    said: list[str] = []
+    with closing(ReplyStore(path, said.append, patience=0.01)) as store:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            store.put(key_of(0), text_reply("reply 0"))
+            assert found_in(store, 1) == []
+            other.execute("ROLLBACK")
+        store.put(key_of(1), text_reply("reply 1"))
+        assert found_in(store, 2) == ["reply 0", "reply 1"]
+    assert said == []
+
+
+def test_a_cache_that_stays_locked_says_what_it_did_not_take(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    said: list[str] = []
+    store = ReplyStore(path, said.append, patience=0.01)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store.put(key_of(0), text_reply("reply 0"))
+        store.put(key_of(1), text_reply("reply 1"))
+        store.close()
+    assert said == [f"NOTE: the cache {path} did not take 2 replies: database is locked"]
