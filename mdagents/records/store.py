@@ -153,8 +153,8 @@ class RunStore:
         self._count(record)
         self.manifest.invocations[-1].new_records += 1
 
-    def append_summaries(self, made: CaseSummaries) -> None:
-        """Write what EXAID made of an answer.
+    def append_summaries(self, made: CaseSummaries) -> CaseSummaries:
+        """Write what EXAID made of an answer, and return it with the tokens that the ledger has.
 
         Raises:
             StorageError: It cannot be written, and no part of it is.
@@ -168,6 +168,7 @@ class RunStore:
         if made.is_complete:
             self._exaid.pop(made.case_id, None)
             self.manifest.totals.add_summaries(made)
+        return made
 
     def _append(self, log: LineLog, content: BaseModel) -> None:
         self._write(log, content.model_dump_json().encode())

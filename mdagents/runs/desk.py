@@ -78,7 +78,7 @@ class RunDesk:
 
     def summarised(self, made: CaseSummaries) -> None:
         """See `Desk`."""
-        self._store.append_summaries(made)
+        made = self._store.append_summaries(made)
         if made.is_complete:
             self._display.summarised(made)
 

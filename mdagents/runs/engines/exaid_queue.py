@@ -146,23 +146,31 @@ class ExaidQueue:
         try:
             await observers.summarise_rest()
         except asyncio.CancelledError:
-            await observers.abandon()
-            if not self._is_cut:
-                self._write(answer, observers, is_complete=False)
-                raise
-            observers.note(_NO_TIME)
+            await self._end_early(answer, observers)
+            raise
         is_complete = not observers.is_kept_from_finishing()
         self.is_over_budget |= not is_complete
         self._write(answer, observers, is_complete=is_complete)
 
     async def _postpone(self, answer: _Answer, observers: CaseObservers) -> None:
-        await observers.suspend()
+        try:
+            await observers.suspend()
+        except asyncio.CancelledError:
+            await self._end_early(answer, observers)
+            raise
         self._write(answer, observers, is_complete=False)
         if self._give_away is not None:
             self._give_away(answer.item, answer.attempt)
         else:
             self._kept.append(answer)
             self.start()
+
+    async def _end_early(self, answer: _Answer, observers: CaseObservers) -> None:
+        """Write what was made of a case: for good if no time is left, else to be resumed."""
+        await observers.abandon()
+        if self._is_cut:
+            observers.note(_NO_TIME)
+        self._write(answer, observers, is_complete=self._is_cut)
 
     async def _take_up(self, answer: _Answer) -> None:
         try:

@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_every_policy_writes_summaries_traces_and_logs(
 
 def test_tokens_of_exaid_have_an_account_of_their_own(provider: FakeProvider, run: Run) -> None:
     run(*SIX)
-    run(*SIX, "--exaid", "full_exaid", "--output-dir", "watched")
+    _, out, err = run(*SIX, "--exaid", "full_exaid", "--output-dir", "watched", "--display", "log")
     alone, watched = records(), records(Path("watched"))
     assert of_the_team(alone) == of_the_team(watched)
     of_teams = sum(record["token_usage"]["total_tokens"] for record in alone + watched)
@@ -85,6 +86,10 @@ def test_tokens_of_exaid_have_an_account_of_their_own(provider: FakeProvider, ru
     assert of_exaid > 0
     sent = provider.totals.input + provider.totals.output
     assert of_teams + of_exaid == sent, "each output folder has a cache of its own"
+    lines = re.findall(r"EXAID made \d+ summar\w+, ([\d,]+) tokens", err)
+    assert sum(int(tokens.replace(",", "")) for tokens in lines) == of_exaid
+    assert f"summaries, {of_exaid:,} tokens" in out
+    assert f", {of_exaid:,} of them EXAID's" in out
 
 
 def lying(provider: FakeProvider) -> None:
