@@ -26,7 +26,8 @@ from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.options import SWITCHES, read_config, read_options
-from mdagents.runs.session import RunResult, run
+from mdagents.runs.result import RunResult
+from mdagents.runs.session import run
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
