@@ -9,9 +9,10 @@ from pathlib import Path
 from infra.errors import BenchError, ConfigError
 from mdagents.records.manifest import RunManifest
 from mdagents.runs.engines.engine import Outcome
-from mdagents.scoring.formatting import SMALLEST_FOR_RATES, interval, share, usd
+from mdagents.scoring.formatting import interval, share, usd
 from mdagents.scoring.group import accuracy_interval, right_by_question, scored
 from mdagents.scoring.rows import read_output
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 
 
 @dataclass(frozen=True, slots=True, repr=False)
