@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mdagents.records.sample import SampleRecord
     from mdagents.runs.api import answer, load, run
     from mdagents.runs.config import RunConfig
+    from mdagents.runs.result import RunResult
     from mdagents.settings import TeamRole, TeamSettings
     from mdagents.teams.decision import Decision, Stated
 
@@ -21,6 +22,7 @@ __all__ = [
     "Decision",
     "Question",
     "RunConfig",
+    "RunResult",
     "SampleRecord",
     "Stated",
     "TeamRole",
@@ -35,6 +37,7 @@ _MODULES = {
     "Decision": "teams.decision",
     "Question": "datasets.questions",
     "RunConfig": "runs.config",
+    "RunResult": "runs.result",
     "SampleRecord": "records.sample",
     "Stated": "teams.decision",
     "TeamRole": "settings",

@@ -186,13 +186,18 @@ def accuracy_so_far(totals: RunTotals) -> str:
     if scored < _FEWEST:
         return f"{totals.correct} of {scored} right"
     words = f"accuracy {totals.correct / scored:.1%}"
-    low, high = _interval_so_far(totals)
-    return words if low is None else f"{words} ({interval(low, high)})"
+    ends = interval_so_far(totals)
+    return f"{words} ({interval(*ends)})" if ends else words
 
 
-def _interval_so_far(totals: RunTotals) -> Interval | tuple[None, None]:
+def interval_so_far(totals: RunTotals) -> Interval | None:
+    """Return the 95 % interval of accuracy, both ends 0 to 1, as in the report.
+
+    None without a scored question, and while questions are being asked several times.
+    """
     if totals.epochs == 1:
-        return wilson(totals.correct, totals.scored) or (None, None)
+        return wilson(totals.correct, totals.scored)
     if (pairs := totals.by_question()) is None:
-        return None, None
-    return accuracy_interval([right for right, _ in pairs], [answers for _, answers in pairs])
+        return None
+    low, high = accuracy_interval([right for right, _ in pairs], [n for _, n in pairs])
+    return None if low is None or high is None else (low, high)

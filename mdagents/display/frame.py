@@ -61,6 +61,8 @@ class Frame:
     """The last finished questions, the latest last."""
     with_summaries: bool = True
     """Whether EXAID is on."""
+    latest: OpenQuestion | None = None
+    """The question whose summary is shown while the focused one has none."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, _WIDEST)
@@ -128,7 +130,7 @@ class Frame:
         inside = max(1, width - 4)
         lines = list(_course(question, console, inside, is_low=console.height < LOW))[:room]
         if self.with_summaries:
-            lines += _summary(question, console, inside, room - len(lines))
+            lines += _summary(question, self.latest, console, inside, room - len(lines))
         heading = [question.label, question.level, question.phase]
         if question.since is not None and not question.ended:
             heading.append(f"{self.snapshot.now - question.since:.0f} s")
@@ -180,14 +182,19 @@ def _course(
         yield from said.append(words).wrap(console, width)[: 1 if is_low else 2]
 
 
-def _summary(question: OpenQuestion, console: Console, width: int, room: int) -> list[Text]:
+def _summary(
+    question: OpenQuestion, latest: OpenQuestion | None, console: Console, width: int, room: int
+) -> list[Text]:
     """Return the latest summary in at most `room` lines: whole, or the beginning of its fields."""
+    of_question = ""
+    if question.summary is None and latest is not None:
+        question, of_question = latest, f" of {one_line(latest.label)}"
     summary = question.summary
     if room < 1:
         return []
     if summary is None:
         return [Text("No summaries yet.", "dim")]
-    heading = Text(f"EXAID summary {question.summaries}", "cyan")
+    heading = Text(f"EXAID summary {question.summaries}{of_question}", "cyan")
     if wrong := flags(summary):
         heading.append(" · ").append(" · ".join(wrong), _NOTICE)
     fields = {name: _field(name, question, summary, console, width) for name in LABELS}

@@ -15,10 +15,17 @@ from mdagents.agents.feed import Event, Summarised
 from mdagents.display.display import Display, Pace, Snapshot
 from mdagents.display.focus import Focus
 from mdagents.display.frame import LOW, Frame
+from mdagents.display.plain import EACH_STEP_UP_TO
 from mdagents.display.under_way import OpenQuestion, UnderWay
-from mdagents.display.words import by_role, by_worth, summary_block
+from mdagents.display.words import (
+    by_role,
+    by_worth,
+    label_of,
+    result_in_words,
+    summary_block,
+)
 from mdagents.records.manifest import RunTotals
-from mdagents.records.sample import SampleRecord
+from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 
 _ROWS = 5  # finished questions
@@ -29,7 +36,8 @@ class TerminalView(Display):
     """Notes what happens and draws only in `refresh`.
 
     Lines and summaries scroll by above the part that is redrawn each time; a summary does so
-    when that part no longer shows it, in one line where the terminal is low.
+    when that part no longer shows it, in one line where the terminal is low. In a run of more than
+    `EACH_STEP_UP_TO` questions no summary scrolls by, only what is notable: an alert, an error.
 
     Args:
         questions: Number of questions of the run.
@@ -56,6 +64,8 @@ class TerminalView(Display):
         self._lines: list[str] = []
         self._summaries: deque[tuple[OpenQuestion, Summarised]] = deque(maxlen=_MOST)
         self._left_out = 0
+        self._is_long = questions > EACH_STEP_UP_TO
+        self._latest: OpenQuestion | None = None
 
     def __exit__(self, *exception: object) -> None:
         try:
@@ -85,12 +95,27 @@ class TerminalView(Display):
         """See `Display`."""
         question = self._under_way.take(item, event)
         if isinstance(event, Summarised):
+            self._latest = question
+        if isinstance(event, Summarised) and not self._is_long:
             self._left_out += len(self._summaries) == _MOST
             self._summaries.append((question, event))
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
         """See `Display`."""
         self._finished.append(record)
+        if self._is_long and record.error:
+            label = label_of((record.question_id, record.epoch))
+            self.say(f"{label} {result_in_words(record)}: {one_line(record.error)}")
+
+    def summarised(self, made: CaseSummaries) -> None:
+        """See `Display`."""
+        notable = [f"{made.alerts} critical alert{'s' * (made.alerts > 1)}"] if made.alerts else []
+        if made.watched.missed_alerts:
+            notable.append(f"{made.watched.missed_alerts} in no summary")
+        if made.watched.error:
+            notable.append(one_line(made.watched.error))
+        if self._is_long and notable:
+            self.say(f"{label_of((made.question_id, made.epoch))} EXAID: {', '.join(notable)}")
 
     def say(self, line: str) -> None:
         """See `Display`."""
@@ -109,6 +134,7 @@ class TerminalView(Display):
             others=[question for question in self._under_way if question is not focused],
             finished=tuple(self._finished),
             with_summaries=self._with_summaries,
+            latest=self._latest if self._is_long else None,
         )
         if takes_text(self._console.file):
             self._draw(frame)

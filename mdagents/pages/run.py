@@ -53,18 +53,12 @@ class RunLine:
     @property
     def models(self) -> str:
         """The models that it asks."""
-        return ", ".join(dict.fromkeys(self.run.manifest.models.values()))
+        return self.run.manifest.models_asked
 
     @property
     def method(self) -> str:
         """How it answers."""
-        options = self.run.manifest.options
-        method = str(options.get("method", ""))
-        return (
-            str(options.get("difficulty", "")).replace(",", ", ")
-            if method in ("", "mdagents")
-            else method
-        )
+        return self.run.manifest.method
 
     @property
     def started(self) -> str:

@@ -13,7 +13,7 @@ from infra.files.regular_file import read_regular
 from infra.ledger import ABORTED, CallRow, add_costs
 from mdagents.agents.case import PREPARE
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
-from mdagents.settings import Status
+from mdagents.settings import Method, Status
 
 SCHEMA_VERSION = "1.3.0"
 
@@ -266,6 +266,18 @@ class RunManifest(BaseModel):
     """Whether every selected question has a record."""
     totals: RunTotals = RunTotals()
     spent: Spent = Spent()
+
+    @property
+    def models_asked(self) -> str:
+        """The models that were asked for, of all roles."""
+        return ", ".join(dict.fromkeys(self.models.values()))
+
+    @property
+    def method(self) -> str:
+        """The method, of the teams the levels: `adaptive`, `basic, advanced`, `cot`."""
+        method = str(self.options.get("method", ""))
+        levels = str(self.options.get("difficulty", "")).replace(",", ", ")
+        return levels if method in ("", Method.MDAGENTS) else method
 
     @property
     def epochs(self) -> int:

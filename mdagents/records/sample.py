@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.chat import StopReason
@@ -185,6 +187,13 @@ class SampleRecord(_Record):
     left_out: list[LeftOut]
     """Turns that failed and that the team went on without."""
     watched: Watched = Field(default_factory=Watched)
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """Yield the fields that a person wants to see first: all of them would fill a screen."""
+        names = ("question_id", "status", "predicted", "label", "correct", "difficulty", "error")
+        yield from ((name, value) for name in names if (value := getattr(self, name)) is not None)
+        yield "total_tokens", self.token_usage.total_tokens
+        yield "cost_usd", self.token_usage.cost_usd
 
 
 def make_record(

@@ -30,7 +30,7 @@ from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.limits import Limited
 from mdagents.runs.models import check_models, choose_models, make_runtime, models_of_teams
-from mdagents.runs.session import RunResult
+from mdagents.runs.result import RunResult
 from mdagents.runs.session import run as run_session
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import reprlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -104,6 +104,10 @@ class RunConfig(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """Yield the flags that were given; the others have their defaults."""
+        yield from ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
 
     def __init__(self, **flags: Any) -> None:
         """Check the flags; see the fields.

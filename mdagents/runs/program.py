@@ -28,7 +28,8 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.idle_flags import refuse_idle_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
-from mdagents.runs.session import RunResult, run
+from mdagents.runs.result import RunResult
+from mdagents.runs.session import run
 from mdagents.scoring.formatting import usd
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output

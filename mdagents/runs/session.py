@@ -13,7 +13,7 @@ from contextlib import (
     closing,
     contextmanager,
 )
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Tas
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.plan import Plan, make_plan, selection_note
+from mdagents.runs.result import RunResult
 from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import EngineName, Method, Router, Status
@@ -47,25 +48,6 @@ if TYPE_CHECKING:
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
 """Cached replies of all runs, below the output folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """How a run ended, and where it is."""
-
-    manifest: RunManifest
-    folder: Path
-    array_path: Path
-    outcome: Outcome
-    already_finished: bool = False
-    """Whether there was nothing left to do, and so no call was made."""
-    error: BenchError | None = None
-    """What ended the run early; what was finished before is kept."""
-    signal: int | None = None
-    """The first signal that asked for a stop."""
-    epochs: int = 1
-    reason: str = ""
-    """Why it stopped, as the beginning of a sentence; empty when it is finished."""
 
 
 async def run(

@@ -63,6 +63,9 @@ def runs_below(folder: Path) -> str:
         folder: The folder; a result for it is empty where it is neither.
     """
     if (folder / "run.json").is_file() and (folder / "calls.jsonl").is_file():
+        array = folder.with_name(f"{folder.name}.json")
+        if array.is_file():
+            return f"is a run without its samples.jsonl; {array} may still hold its records"
         return "is a run without a finished question"
     runs = sorted(file.parent for file in folder.glob("*/samples.jsonl"))
     if not runs:

@@ -73,11 +73,6 @@ def open_result(path: Path) -> ResultFile:
             own = path / "samples.jsonl"
             if own.exists():
                 return LinesFile(own)
-            if (path / "run.json").exists():
-                raise ConfigError(
-                    f"{path} is a run without its samples.jsonl; {path}.json may still hold its "
-                    "records"
-                )
             if why := runs_below(path):
                 raise ConfigError(f"{path} {why}")
             return RecordFolder(path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import gc
+import inspect
 from collections.abc import Callable
 
 import pytest
@@ -27,7 +30,13 @@ def run(
 
     def run_example(number: int) -> str:
         name = f"docs/{page.name}, example {number}"
-        exec(compile(page.examples[number], name, "exec", dont_inherit=True), {})
+        # As a notebook does: an example may await.
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(page.examples[number], name, "exec", flags, dont_inherit=True)
+        if code.co_flags & inspect.CO_COROUTINE:
+            asyncio.run(eval(code, {}))
+        else:
+            exec(code, {})
         gc.collect()  # what was not closed is warned of now, where warnings may be ignored
         return capsys.readouterr().out
 

@@ -26,9 +26,16 @@ def test_one_question(run: Run) -> None:
     assert re.fullmatch(r"\d+ 0\.\d+", last)
 
 
+def test_one_question_in_a_script(run: Run) -> None:
+    assert run(1).startswith("question_id='sample_1' status=<Status.ANSWERED: 'answered'>")
+
+
 def test_a_run(run: Run) -> None:
-    out = run(1)
+    out = run(2)
     assert out.startswith("finished output/gpt-4o-mini_medqa-sample_basic_6samples")
+    figures = re.fullmatch(r"(0\.\d+|[01]\.0) \((.+), (.+)\) 0\.\d+", out.splitlines()[1])
+    assert figures, out
+    assert float(figures[2]) <= float(figures[1]) <= float(figures[3])
     assert out.count("sample-00") == 6
     accuracy, tokens = out.splitlines()[-1].split()
     assert 0 <= float(accuracy) <= 1
@@ -36,10 +43,10 @@ def test_a_run(run: Run) -> None:
 
 
 def test_a_model_alone(run: Run, provider: FakeProvider) -> None:
-    words = run(2).split()
+    words = run(3).split()
     assert words[-1] == "gpt-4o-mini"
     assert int(words[-2]) == provider.totals.input + provider.totals.output
 
 
 def test_there_is_no_further_example() -> None:
-    assert len(PAGE.examples) == 3
+    assert len(PAGE.examples) == 4

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +20,11 @@ import exaid_core
 import infra
 import mdagents
 from infra.errors import ConfigError, EndpointDown
+from mdagents.records.manifest import RunTotals, Spent
 from mdagents.runs.engines.engine import Outcome
+from mdagents.scoring.formatting import interval
+from mdagents.scoring.report import make_report
+from mdagents.scoring.rows import read_output
 from mdagents.settings import Difficulty, Method
 from tests.fake_provider import FakeProvider
 
@@ -48,7 +54,7 @@ def test_all_that_is_public_is_there_and_has_a_docstring(package: object) -> Non
 
 def test_the_surface_of_mdagents() -> None:
     assert set(mdagents.__all__) == {
-        "answer", "run", "load", "RunConfig", "Question", "SampleRecord", "Decision",
+        "answer", "run", "load", "RunConfig", "RunResult", "Question", "SampleRecord", "Decision",
         "Case", "Stated", "TeamRole", "TeamSettings",
     }  # fmt: skip
 
@@ -250,3 +256,71 @@ def test_a_setting_is_said_in_words_or_in_types() -> None:
     again = mdagents.RunConfig(**by_words.model_dump(exclude_unset=True))
     assert again == by_words
     assert again.flags() == by_words.flags()
+
+
+# -- what a notebook shows --------------------------------------------------------------------
+
+
+def test_a_result_is_shown_in_a_line_and_as_a_table() -> None:
+    result = mdagents.run(mdagents.RunConfig(num_samples=12, difficulty="basic", exaid="off"))
+    frame = mdagents.load(result)
+    assert result.accuracy == frame["correct"].mean()
+    assert result.accuracy_interval is not None
+    low, high = result.accuracy_interval
+    assert 0 <= low <= result.accuracy <= high <= 1
+    assert result.cost_usd is not None
+    assert result.cost_usd > 0
+    shown = repr(result)
+    assert len(shown) < 250
+    for part in (
+        "<RunResult 12 questions, openai/gpt-4o-mini, medqa-sample, basic, accuracy ",
+        f"{result.accuracy:.1%} ({low * 100:.1f} – {high * 100:.1f}), ",
+        " USD, finished, output/",
+    ):
+        assert part in shown
+    table = result._repr_html_()
+    assert '<th style="text-align: left">accuracy</th>' in table
+    assert "color" not in table, "a theme has its own"
+
+
+def test_names_from_outside_are_text_in_a_notebook() -> None:
+    result = mdagents.run(mdagents.RunConfig(num_samples=1, difficulty="basic", exaid="off"))
+    hostile = "</td><script>alert(1)</script>&\"'"
+    manifest = result.manifest.model_copy(
+        update={"models": {"expert": hostile}, "dataset": hostile, "options": {"method": hostile}}
+    )
+    changed = replace(result, manifest=manifest, folder=Path(hostile), reason=hostile)
+    table = changed._repr_html_()
+    assert table.count("&lt;/td&gt;&lt;script&gt;") == 5
+    assert "<script" not in table
+    assert hostile in repr(changed)
+
+
+def test_a_result_without_a_scored_question_or_a_price_is_shown() -> None:
+    result = mdagents.run(mdagents.RunConfig(num_samples=1, difficulty="basic", exaid="off"))
+    empty = result.manifest.model_copy(
+        update={"totals": RunTotals(), "spent": Spent(cost_usd=None), "item_ids": ["1", "2"]}
+    )
+    changed = replace(result, manifest=empty)
+    assert (changed.accuracy, changed.accuracy_interval, changed.cost_usd) == (None, None, None)
+    assert "<RunResult 0 of 2 questions, " in repr(changed)
+    assert "not known" in changed._repr_html_()
+
+
+def test_the_interval_of_a_run_with_epochs_is_that_of_its_report() -> None:
+    config = mdagents.RunConfig(num_samples=5, epochs=3, difficulty="basic", exaid="off")
+    result = mdagents.run(config)
+    overall = make_report(read_output(result.folder)).overall
+    assert result.accuracy_interval == (overall.accuracy_low, overall.accuracy_high)
+    shutil.rmtree(result.folder)
+    assert f"({interval(*result.accuracy_interval)})" in repr(result), "its files are not needed"
+
+
+def test_a_record_and_a_configuration_are_short() -> None:
+    record = asyncio.run(mdagents.answer(QUESTION, OPTIONS, team="basic", gold="C"))
+    shown = repr(record)
+    assert shown.startswith("SampleRecord(question_id=")
+    assert f"predicted='{record.predicted}'" in shown
+    assert len(shown) < 250
+    config = mdagents.RunConfig(seed=3, difficulty="basic")
+    assert repr(config) == "RunConfig(difficulty=<Difficulty.BASIC: 'basic'>, seed=3)"

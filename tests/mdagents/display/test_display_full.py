@@ -28,6 +28,7 @@ from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summ
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
 from mdagents.display.terminal_view import TerminalView
 from mdagents.records.manifest import RunTotals, Spent
+from mdagents.records.sample import CaseSummaries, Watched
 from mdagents.settings import Difficulty, RoutedBy, Status
 from tests.mdagents.display.told import (
     ASKED,
@@ -202,7 +203,7 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
 
 def test_a_summary_in_one_line_says_something() -> None:
     terminal = Terminal(width=80, height=24)
-    with TerminalView(100, terminal) as view:
+    with TerminalView(20, terminal) as view:
         view.refresh(snapshot(0.0, RunTotals(questions=0)))
         view.refresh(snapshot(1.0))
         without_status = KETOACIDOSIS.model_copy(update={"status_action": PLACEHOLDER})
@@ -215,7 +216,7 @@ def test_a_summary_in_one_line_says_something() -> None:
 
 def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
     terminal = Terminal(width=80, height=24)
-    play(TerminalView(100, terminal))
+    play(TerminalView(20, terminal))
     seen, frame = terminal.seen(), terminal.frame()
 
     assert len(frame) <= 22
@@ -223,7 +224,7 @@ def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
     assert seen[0].startswith("sample_40 EXAID summary 1: Diabetic ketoacidosis with")
     text = "\n".join(frame)
     for part in (
-        "37/100",
+        "37/20",
         "sample_41 · intermediate · debate, round 1, turn 2",
         "Nine days after",
         "2 C) Anticoagulation",
@@ -236,6 +237,43 @@ def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
         "sample_38",
     ):
         assert part in text
+
+
+def test_in_a_long_run_only_what_is_notable_scrolls_by() -> None:
+    for height in (24, 40):
+        terminal = Terminal(height=height)
+        with TerminalView(21, terminal) as view:
+            view.say("dataset    medqa")
+            tell(view, "quiet", turn("moderator"), Summarised(1, EMBOLISM), Ended("B", None))
+            view.finished(record("quiet", "B"), TOTALS)
+            view.summarised(made_of("quiet"))
+            failed = record("failed", None, status=Status.API_ERROR, error="500 from api.x.y: no")
+            view.finished(failed, TOTALS)
+            for made in (
+                replace_in(made_of("alarming"), alerts=2),
+                replace_in(made_of("missed"), alerts=1, watched=Watched(missed_alerts=1)),
+                replace_in(made_of("broken"), watched=Watched(error="the disk is\nfull")),
+            ):
+                view.summarised(made)
+            tell(view, "next", turn("moderator"))
+            view.refresh(snapshot(10.0))
+            frame = "\n".join(terminal.frame())
+            assert "EXAID summary 1 of quiet" in frame, "the last summary stays in the panel"
+            assert "Suspected pulmonary embolism" in frame
+            tell(view, "next", Summarised(1, KETOACIDOSIS))
+            view.refresh(snapshot(11.0))
+            assert "EXAID summary 1 of" not in "\n".join(terminal.frame())
+        assert terminal.scrolled() == [
+            "dataset    medqa",
+            "failed API error: 500 from api.x.y: no",
+            "alarming EXAID: 2 critical alerts",
+            "missed EXAID: 1 critical alert, 1 in no summary",
+            "broken EXAID: the disk is full",
+        ]
+
+
+def replace_in(made: CaseSummaries, **changes: Any) -> CaseSummaries:
+    return made.model_copy(update=changes)
 
 
 def test_votes_follow_the_opinions_and_the_decision_is_marked() -> None:

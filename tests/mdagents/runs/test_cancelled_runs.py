@@ -38,7 +38,8 @@ from mdagents.runs.engines.messages import Orders, Start, packed, unpacked
 from mdagents.runs.engines.worker import Worker
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
-from mdagents.runs.session import RunResult, run
+from mdagents.runs.result import RunResult
+from mdagents.runs.session import run
 from tests.fake_provider import fill
 from tests.support.virtual_time import VirtualTimeLoop
 

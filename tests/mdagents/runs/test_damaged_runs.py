@@ -140,7 +140,7 @@ async def pages_of(output: Path, name: str) -> None:
 
 
 @settings(
-    max_examples=25,
+    max_examples=20,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to shrink one would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

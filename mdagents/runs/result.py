@@ -1,0 +1,89 @@
+"""How a run ended, as programs and notebooks see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from infra.errors import BenchError
+from mdagents.display.display import interval_so_far
+from mdagents.records.manifest import RunManifest
+from mdagents.runs.engines.engine import Outcome
+from mdagents.scoring.formatting import interval, share, usd
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunResult:
+    """How a run ended, and where it is. A notebook shows it as a table."""
+
+    manifest: RunManifest
+    folder: Path
+    array_path: Path
+    outcome: Outcome
+    already_finished: bool = False
+    """Whether there was nothing left to do, and so no call was made."""
+    error: BenchError | None = None
+    """What ended the run early; what was finished before is kept."""
+    signal: int | None = None
+    """The first signal that asked for a stop."""
+    epochs: int = 1
+    reason: str = ""
+    """Why it stopped, as the beginning of a sentence; empty when it is finished."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of questions that are right, 0 to 1; one without an answer is not.
+
+        None without a scored question.
+        """
+        totals = self.manifest.totals
+        return totals.correct / totals.scored if totals.scored else None
+
+    @property
+    def accuracy_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of `accuracy`, both ends 0 to 1; None without a scored question."""
+        return interval_so_far(self.manifest.totals)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """USD that were paid, for EXAID as well; None when a price is not known."""
+        return self.manifest.spent.cost_usd
+
+    def _shown(self) -> dict[str, str]:
+        """Return what a person wants to know first, by name."""
+        manifest, totals = self.manifest, self.manifest.totals
+        questions = f"{totals.questions:,}"
+        if totals.questions < (planned := len(manifest.item_ids) * manifest.epochs):
+            questions += f" of {planned:,}"
+        accuracy = share(totals.correct, totals.scored)
+        ends = self.accuracy_interval
+        if ends is not None and totals.scored >= SMALLEST_FOR_RATES:
+            accuracy += f" ({interval(*ends)})"
+        cost = usd(self.cost_usd)
+        return {
+            "model": manifest.models_asked,
+            "data set": manifest.dataset,
+            "method": manifest.method,
+            "questions": questions,
+            "accuracy": accuracy,
+            "cost": "not known" if self.cost_usd is None else f"{cost} USD",
+            "outcome": self.reason or self.outcome.value,
+            "folder": str(self.folder),
+        }
+
+    def __repr__(self) -> str:
+        shown = self._shown()
+        shown["accuracy"] = f"accuracy {shown['accuracy']}"
+        questions = shown.pop("questions")
+        return f"<RunResult {', '.join([f'{questions} questions', *shown.values()])}>"
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows, in the colors of its theme."""
+        cell = '<{0} style="text-align: left">{1}</{0}>'.format
+        rows = (
+            f"<tr>{cell('th', escape(name))}{cell('td', escape(value))}</tr>"
+            for name, value in self._shown().items()
+        )
+        return f"<table><tbody>{''.join(rows)}</tbody></table>"
