@@ -16,10 +16,10 @@ demo: ## set up, then let specialists and EXAID discuss a case of chest pain
 	@$(PYTHON) scripts/set_up.py --demos
 	@$(BIN)/python -m demos.cdss_example.demo_cdss --case chest-pain --short
 
-test: ## set up, then run all checks and tests
+test: ## set up, then run all checks and tests, or TESTS="arguments of pytest"
 	@$(PYTHON) scripts/set_up.py --dev
 	scripts/check
-	scripts/test
+	scripts/test $(TESTS)
 
 clean: ## remove the virtual environment and all caches
 	rm -rf .venv .set-up.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

@@ -71,6 +71,8 @@ def test_checks_look_at_every_file_of_ours() -> None:
     assert [name for name in names if name not in known] == []
     if (REPOSITORY / ".git").exists():
         assert sorted(tracked - known) == [], "name it in pyproject.toml, for ruff and for mypy"
+    # Without a path, so that it checks these.
+    assert "mypy" in (REPOSITORY / "scripts" / "check").read_text().splitlines()
     files = tomllib.loads(SETTINGS.read_text())["tool"]["mypy"]["files"]
     assert sorted(files) == sorted([*FOLDERS, *SCRIPTS])
 

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Goes the way of a new user in two clean clones, and shows each command with its exit status.
+
+The first clone is set up for a run, then for tests; the second the other way round. The commands
+are those of README.md and docs/own-method.md, read from there. What needs a key is sent to the fake
+provider; all else is as it is for a user, whose Python has no packages. Only the standard library.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "mdagents-bench"
+README, OWN_METHOD = "README.md", "docs/own-method.md"
+SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
+"""Arguments of pytest: all files are collected, these tests are run."""
+INSTEAD = {
+    "git clone URL-OF-THIS-REPOSITORY": f"git clone --quiet '{ROOT}'",
+    "make test": f'make test TESTS="{SOME_TESTS}"',  # all tests take half an hour
+    "data download medqa": "data download medqa --from ../../medqa.jsonl",  # no other network
+}
+"""What stands on a page -> what is typed here."""
+LEFT_LYING = {
+    "my_notes.ipynb": "{}",
+    "test_mine.py": "raise SystemExit('a test of the user')\n",
+    "my_lab/infra/chat.py": "not python\n",
+    "study.yaml": "methods: [zero_shot]\n",
+}
+"""File -> text: what users leave in a clone, which no check may look at."""
+KEYS = ("_API_KEY", "_BASE_URL", "_ENDPOINT")
+SHOWN = 60  # lines of what a command printed that failed
+
+
+class JourneyError(Exception):
+    """A command did not do what its page says."""
+
+
+class Journey:
+    """Types commands as a user would.
+
+    Args:
+        folder: Where the clones are made.
+        python: The Python that a user has: without the packages.
+    """
+
+    def __init__(self, folder: Path, python: str) -> None:
+        self.folder = folder
+        self.typed: set[str] = set()
+        """Keys of `INSTEAD` that were typed."""
+        programs = folder / "programs"
+        programs.mkdir()
+        for name in ("python", "python3"):
+            (programs / name).write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+            (programs / name).chmod(0o755)
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("MDAGENTS_", "VIRTUAL_ENV")) and not name.endswith(KEYS)
+        }
+        path = [place for place in kept["PATH"].split(os.pathsep) if not _is_environment(place)]
+        self.variables = {
+            **kept,
+            "PATH": os.pathsep.join([str(programs), *path]),
+            "PYTHON": str(programs / "python3"),
+            # Both clones fetch each package once, and check types of what differs alone.
+            "UV_CACHE_DIR": kept.get("UV_CACHE_DIR") or str(folder / "uv-cache"),
+            "MYPY_CACHE_DIR": str(folder / "mypy-cache"),
+        }
+
+    def type(self, line: str, where: Path, **variables: str) -> str:
+        """Run a command line and return what it printed.
+
+        Raises:
+            JourneyError: Its exit status is not 0, or it printed what nobody should see.
+        """
+        for page, here in INSTEAD.items():
+            if page in line:
+                line = line.replace(page, here)
+                self.typed.add(page)
+        print(f"{where.name}$ {line}", flush=True)
+        start = time.monotonic()
+        done = subprocess.run(
+            line,
+            shell=True,
+            cwd=where,
+            env={**self.variables, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        seconds = time.monotonic() - start
+        print(f"    exit status {done.returncode}, {seconds:.1f} s", flush=True)
+        wrong = re.search(r"^Traceback .*|.*SyntaxWarning.*", done.stdout, re.MULTILINE)
+        if done.returncode or wrong:
+            print("\n".join(done.stdout.splitlines()[-SHOWN:]))
+            raise JourneyError(f"'{line}' {f'printed {wrong[0]!r}' if wrong else 'failed'}")
+        return done.stdout
+
+
+def main() -> int:
+    """Go the whole way; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.parse_args()
+    start = time.monotonic()
+    python = _python()
+    with tempfile.TemporaryDirectory(prefix="journey-") as name:
+        journey = Journey(Path(name), python)
+        try:
+            _go(journey)
+        except JourneyError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+    print(f"the whole way: {time.monotonic() - start:.0f} s")
+    return 0
+
+
+def _go(journey: Journey) -> None:
+    for line in ("git log -1 --format='%h %s'", "git status --short"):
+        print(subprocess.check_output(line, shell=True, cwd=ROOT, text=True).rstrip())
+    if (ROOT / ".mypy_cache").exists():
+        shutil.copytree(ROOT / ".mypy_cache", journey.folder / "mypy-cache")
+    _write_medqa(journey.folder / "medqa.jsonl")
+    first, second = journey.folder / "first", journey.folder / "second"
+    begin, *rest = _blocks(README)
+
+    # make run, then make test, with what users leave in between.
+    clone, *makes = _into_clone(journey, begin, first)
+    journey.type(makes[0], clone)
+    method = _save_own_method(clone)
+    for file, text in LEFT_LYING.items():
+        (clone / file).parent.mkdir(parents=True, exist_ok=True)
+        (clone / file).write_text(text)
+    journey.type(makes[1], clone)
+
+    # The rest of README, and a method of one's own.
+    with _provider(journey, clone) as keys:
+        for line in [line for block in [*rest, method] for line in block]:
+            journey.type(line, clone, **keys)
+        for line in re.findall(r"`(python [\w.]+ --help)`", (clone / README).read_text()):
+            journey.type(line, clone)
+
+    # make test, then make run. What the model said already need not be computed again.
+    clone, *makes = _into_clone(journey, begin, second)
+    journey.type(makes[1], clone)
+    cache = first / NAME / "output" / ".cache"
+    shutil.copytree(cache, clone / "output" / ".cache")
+    journey.type(makes[0], clone)
+
+    for page in INSTEAD:
+        if page not in journey.typed:
+            raise JourneyError(f"no page says '{page}' any more: name here what it says instead")
+
+
+def _into_clone(journey: Journey, begin: list[str], folder: Path) -> tuple[Path, str, str]:
+    """Type the first two lines of README; return the clone and the other two, `make …`."""
+    folder.mkdir()
+    clone, change, run, test = begin
+    journey.type(clone, folder)
+    if change != f"cd {NAME}" or (run, test) != ("make run", "make test"):
+        raise JourneyError(f"{README} begins in another way: {begin}")
+    return folder / NAME, run, test
+
+
+def _blocks(page: str) -> list[list[str]]:
+    """Return the commands of each block of a page that is in no language, without comments."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    commands = [
+        [re.sub(r"\s+#.*", "", line) for line in block.splitlines()]
+        for language, block in blocks
+        if not language
+    ]
+    if not commands:
+        raise JourneyError(f"{page} has no commands")
+    return commands
+
+
+def _save_own_method(clone: Path) -> list[str]:
+    """Save the method of docs/own-method.md as the page says; return the page's commands."""
+    text = (clone / OWN_METHOD).read_text(encoding="utf-8")
+    saved = re.search(
+        r"Save this as `([\w.]+)`.*?^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
+    if saved is None:
+        raise JourneyError(f"{OWN_METHOD} does not say what is saved")
+    (clone / saved[1]).write_text(saved[2], encoding="utf-8")
+    return _blocks(OWN_METHOD)[0]
+
+
+def _write_medqa(path: Path) -> None:
+    """Write 120 questions in the form in which MedQA is published."""
+    sample = (ROOT / "data" / "medqa" / "sample.jsonl").read_text(encoding="utf-8")
+    questions = [json.loads(line) for line in sample.splitlines()]
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(120):
+            question = questions[number % len(questions)]
+            text = f"Patient {number} of a clinic. {question['question']}"
+            row = {key: question[key] for key in ("options", "answer", "answer_idx")}
+            file.write(json.dumps({"question": text, **row}) + "\n")
+
+
+@contextlib.contextmanager
+def _provider(journey: Journey, clone: Path) -> Iterator[Mapping[str, str]]:
+    """Serve as a provider; give the variables by which programs reach it with a key."""
+    command = [str(clone / ".venv" / "bin" / "python"), "-m", "benchmarks.provider"]
+    with subprocess.Popen(
+        command,
+        cwd=clone,
+        env=journey.variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["openai_base_url"].removesuffix("/v1")
+        try:
+            yield {"GEMINI_API_KEY": "key-of-the-journey", "GOOGLE_GEMINI_BASE_URL": url}
+        finally:
+            process.terminate()
+
+
+def _python() -> str:
+    """Return the Python of the system, not that of an environment in which this runs."""
+    if sys.prefix == sys.base_prefix:
+        return sys.executable
+    return str(Path(sys.base_prefix, "bin", "python{}.{}".format(*sys.version_info)))
+
+
+def _is_environment(folder: str) -> bool:
+    return Path(folder, os.pardir, "pyvenv.cfg").exists()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
