@@ -27,7 +27,7 @@ SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
 INSTEAD = {
     "git clone URL-OF-THIS-REPOSITORY": f"git clone --quiet '{ROOT}'",
     "make test": f'make test TESTS="{SOME_TESTS}"',  # all tests take half an hour
-    "data download medqa": "data download medqa --from ../medqa.jsonl",  # no other network
+    "data download medqa": "data download medqa --from ../../medqa.jsonl",  # no other network
 }
 """What stands on a page -> what is typed here."""
 LEFT_LYING = {
@@ -226,7 +226,7 @@ def _provider(journey: Journey, clone: Path) -> Iterator[Mapping[str, str]]:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["openai_base_url"].removesuffix("/v1")
         try:
-            yield {"GEMINI_API_KEY": "a key of the journey", "GOOGLE_GEMINI_BASE_URL": url}
+            yield {"GEMINI_API_KEY": "key-of-the-journey", "GOOGLE_GEMINI_BASE_URL": url}
         finally:
             process.terminate()
 
