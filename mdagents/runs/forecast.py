@@ -163,16 +163,22 @@ class Forecast:
         return _money(low.cost, high.cost)
 
     def price_of(self, questions: int) -> str:
-        """Return that cost with EXAID's part told apart, and how to leave EXAID out."""
+        """Return the cost of so many questions, teams and EXAID apart, and how to save the latter.
+
+        Without a price it states tokens.
+        """
         low, high = self._range_of(questions)
         whole = self.cost_of(questions)
-        if not high.exaid_tokens or low.cost is None:
+        if not high.exaid_tokens:
             return whole
-        teams, exaid = (
-            _money(low.team_cost, high.team_cost),
-            _money(low.exaid_cost, high.exaid_cost),
-        )
-        return f"{whole}: teams {teams}, EXAID {exaid} (--exaid off leaves EXAID out)"
+        if low.cost is None or high.cost is None:
+            tokens = _tokens(*(each.input_tokens + each.output_tokens for each in (low, high)))
+            exaid = _tokens(low.exaid_tokens, high.exaid_tokens)
+            parts = f"{tokens} tokens, EXAID's {exaid}"
+        else:
+            teams = _money(low.team_cost, high.team_cost)
+            parts = f"teams {teams}, EXAID {_money(low.exaid_cost, high.exaid_cost)}"
+        return f"{whole}: {parts} (--exaid off leaves EXAID out)"
 
     def as_text(self) -> str:
         """Return the forecast for a terminal."""

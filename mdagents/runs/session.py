@@ -374,13 +374,17 @@ def _reason(
 
 
 async def _price(plan: Plan, store: RunStore, environment: Environment) -> str:
-    """Return what the run will cost; empty if that is nothing, not known, or being paid already."""
-    if store.done or is_own(plan.config.method):
+    """Return what the run will cost; empty if that is nothing, or being paid already."""
+    if store.done or is_own(plan.config.method):  # whose code a forecast would run
         return ""
     from mdagents.runs.forecast import forecast  # not needed without a banner
 
-    found = await asyncio.to_thread(forecast, plan.config, environment)
-    return found.price_of(found.questions) if found.whole()[1].cost else ""
+    try:
+        found = await asyncio.to_thread(forecast, plan.config, environment)
+    except Exception as error:  # noqa: BLE001 - a line of the banner must not end the run
+        return f"no forecast ({type(error).__name__}: {' '.join(str(error).split())})"
+    most = found.whole()[1].cost
+    return "" if most == 0 else found.price_of(found.questions)
 
 
 def _show_banner(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -67,3 +68,50 @@ def test_notes_are_read_once_in_one_place_and_in_each_of_two(
     )
     assert ended.stdout.count(NOTE) == 1
     assert (ended.stderr or "").count(NOTE) == (0 if is_one_place else 1)
+
+
+def cost_line(err: str) -> str:
+    """The line of the banner that states the price, on one line; empty without one."""
+    found = re.search(r"^cost {7}(.*(?:\n {11}.*)*)", err, re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
+
+
+def test_the_price_is_said_before_it_is_paid_teams_and_exaid_apart(run: Run) -> None:
+    flags = ("--num-samples", "2", "--difficulty", "basic", "--display", "log")
+    _, _, err = run(*flags, "--exaid", "full_exaid")
+    line = cost_line(err)
+    amount = r"[\d.]+ – [\d.]+ USD"
+    assert re.fullmatch(
+        rf"{amount}: teams [\d.]+ USD, EXAID {amount} \(--exaid off leaves EXAID out\)", line
+    ), line
+    assert err.index("cost       ") < err.index(" started: ")
+    _, out, _ = run(*flags, "--exaid", "full_exaid", "--dry-run", "--output-dir", "another")
+    assert f"cost: {line}" in " ".join(out.split()), "one forecast, whoever states it"
+    _, _, err = run(*flags, "--exaid", "full_exaid")
+    assert not cost_line(err), "it has been paid"
+    _, _, err = run(*flags, "--output-dir", "alone")
+    assert re.fullmatch(r"[\d.]+ USD", cost_line(err))
+
+
+def test_a_forecast_that_fails_costs_no_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by chance")
+
+    monkeypatch.setattr("mdagents.runs.forecast.forecast", broken)
+    status, _, err = run("--num-samples", "1", "--difficulty", "basic", "--display", "log")
+    assert status == 0
+    assert cost_line(err) == "no forecast (ZeroDivisionError: by chance)"
+
+
+def test_exaid_is_off_for_methods_unless_asked_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MDAGENTS_EXAID")
+    for flags, policy in (
+        (("--method", "debate"), "off"),
+        (("--method", "self_refine"), "off"),
+        (("--method", "debate", "--exaid", "turn_end"), "turn_end"),
+        (("--difficulty", "basic"), "full_exaid"),
+    ):
+        _, _, err = run("--num-samples", "1", "--display", "log", "--fresh", *flags)
+        assert f", EXAID {policy}\n" in err, flags
