@@ -105,16 +105,19 @@ class Decisions:
         Returns:
             The segments on which nothing has been decided.
         """
-        self.log.restore(progress.decisions, progress.summaries)
         covered = set[int]()
         due: list[Segment] = []
+        made: list[tuple[AgentSummary, str]] = []
         for event in progress.summaries:
             if not event.part:
                 due = _due_with(event, segments)
             if event.schema_ok:
                 covered.update(event.source_seqs or ())
                 rest = [one for one in due if not covered.issuperset(one.seqs)]
-                self.history.add(summary_of(event, segments, rest), event.event_id)
+                made.append((summary_of(event, segments, rest), event.event_id))
+        self.log.restore(progress.decisions, progress.summaries)
+        for summary, event_id in made:
+            self.history.add(summary, event_id)
         decided = {index for decision in progress.decisions for index in decision.covered or ()}
         left = [segment for segment in segments if not covered.issuperset(segment.seqs)]
         self.buffer_agent.hold([one for one in left if one.flush_index in decided])
@@ -231,7 +234,10 @@ class Decisions:
 
 
 def _due_with(event: SummaryEvent, segments: Sequence[Segment]) -> list[Segment]:
-    """Return the text that was due when the first of one or more calls about it was made."""
+    """Return the text that one or more calls are about, of which this is the first.
+
+    A text that is too long for one call is summarized in parts, by several.
+    """
     if event.covered is not None:
         return [one for one in segments if one.flush_index in event.covered]
     seqs = set(event.source_seqs or ())

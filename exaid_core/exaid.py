@@ -15,6 +15,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Self
@@ -258,7 +259,11 @@ class EXAID:
                 over. None: nobody had begun.
         """
         progress = progress or Progress()
-        logged = [one for chunk in progress.chunks for one in self._segmenter.chunk(chunk)]
+        logged = [
+            segment
+            for chunk in progress.chunks
+            for segment in self._segmenter.chunk(replace(chunk, agent_id=_shown_id(chunk.agent_id)))
+        ]
         known = {seq for chunk in progress.chunks for seq in chunk.seqs}
         segments = self._decisions.restore(logged, progress)
         for event in events:

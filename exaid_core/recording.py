@@ -111,7 +111,7 @@ def read_progress(trace: Trace, log_path: Path, packed: bytes | None = None) -> 
         summaries.pop()
     if meta.trigger_policy in JUDGED:
         due = sum(decision.decision is BufferAction.SUMMARIZE for decision in decisions)
-        if due > len(_together(summaries)):  # EXAID ended before the last of them was written
+        for _ in range(due - len(_together(summaries))):  # EXAID ended before it wrote for them
             while decisions.pop().decision is not BufferAction.SUMMARIZE:
                 pass
     return Progress(chunks, tuple(decisions), tuple(summaries))
@@ -156,7 +156,7 @@ def _together(summaries: Iterable[SummaryEvent]) -> list[list[SummaryEvent]]:
     """Return the summaries in groups that were due at once."""
     groups: list[list[SummaryEvent]] = []
     for summary in summaries:
-        if summary.part:
+        if summary.part and groups:
             groups[-1].append(summary)
         else:
             groups.append([summary])

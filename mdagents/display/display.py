@@ -54,6 +54,8 @@ class Snapshot:
         finished = totals.exaid.questions
         if spent.cost_usd is None or totals.cost_usd is None or totals.exaid_cost_usd is None:
             return None
+        if spent.cached_calls:  # what was used is not what was paid
+            return None
         if not totals.questions or (spent.exaid_calls and not finished):
             return None
         left = totals.cost_usd / totals.questions * (questions - totals.questions)

@@ -19,7 +19,7 @@ SCHEMA_VERSION = "1.3.0"
 
 
 class ExaidTotals(BaseModel):
-    """What EXAID did in a run: sums over `summaries.jsonl`."""
+    """What EXAID did in a run: sums over the complete lines of `summaries.jsonl`."""
 
     model_config = ConfigDict(extra="forbid")
 

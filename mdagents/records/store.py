@@ -12,7 +12,7 @@ import errno
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
@@ -253,6 +253,7 @@ class RunStore:
             StorageError: The folder was moved or removed.
         """
         self._check_place()
+        self._settle_exaid()
         totals, causes = RunTotals(), Counter[str]()
         right, answers = Counter[str](), Counter[str]()
         summaries = SummariesFile(self._summaries_path)
@@ -269,6 +270,29 @@ class RunStore:
             totals.right = dict(sorted(shares.items()))
         self.manifest.totals = totals
         return causes
+
+    def _settle_exaid(self) -> None:
+        """Write what EXAID has used for answers that it is not done with, for all sums to hold."""
+        if self._summaries is None or not self._exaid:
+            return
+        summaries = SummariesFile(self._summaries_path)
+        for item, attempt, record in self._records():
+            if record.case_id not in self._exaid:
+                continue
+            made = _made(summaries, item, attempt) or CaseSummaries(
+                question_id=record.question_id,
+                epoch=record.epoch,
+                case_id=record.case_id,
+                attempt=attempt,
+                exaid=record.exaid,
+                watched=record.watched,
+                is_complete=False,
+            )
+            if made.is_complete:
+                continue
+            if made.exaid.token_usage != exaid_usage(self._exaid[record.case_id]):
+                with suppress(StorageError):  # which `error` holds
+                    self.append_summaries(made)
 
     def write_manifest(self) -> None:
         """Write `run.json` atomically."""
@@ -379,7 +403,7 @@ class RunStore:
 
 
 def _made(summaries: SummariesFile, item: ItemKey, attempt: int) -> CaseSummaries | None:
-    """Return what EXAID made of an answer; None while it has not finished with it."""
+    """Return what EXAID has made of an answer so far; None without a line about it."""
     line = summaries.line_of(item, attempt)
     try:
         return None if line is None else CaseSummaries.model_validate_json(line)

@@ -148,12 +148,11 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
             method = run.get("options", {}).get("method")
             if run.get("models") != models or method != config.method:
                 continue
-            cases: dict[str, Estimate] = defaultdict(Estimate)
+            cases: dict[tuple[str, int], Estimate] = defaultdict(Estimate)
             for _, row in read_calls(file.with_name("calls.jsonl")):
                 read += 1
                 if row.outcome == "ok":
-                    of_call = _of_call(row, in_batches=config.batch)
-                    cases[row.case_id] = cases[row.case_id].plus(of_call)
+                    cases[row.case_id, row.restart] += _of_call(row, in_batches=config.batch)
                 if row.outcome == "ok" and not row.cached:
                     tokens[row.role].append(row.usage.output_tokens)
                     if not row.batched:
@@ -162,7 +161,7 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
             for _, _, line in whole_lines(file.with_name("samples.jsonl")):
                 record = json.loads(line)
                 if record["status"] == Status.ANSWERED:
-                    decided.add(record.get("case_id"))
+                    decided.add((record.get("case_id"), record.get("restart", 0)))
                 if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
                     routing[record["difficulty"]] += 1
             runs += 1
@@ -178,7 +177,9 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
 
 
 def _changed_at(file: Path) -> float:
-    return file.lstat().st_mtime
+    with suppress(OSError):  # it was renamed just now
+        return file.lstat().st_mtime
+    return 0.0
 
 
 def _of_call(row: CallRow, *, in_batches: bool) -> Estimate:

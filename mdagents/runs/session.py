@@ -375,12 +375,15 @@ def _reason(
 
 async def _price(plan: Plan, store: RunStore, environment: Environment) -> str:
     """Return what the run will cost; empty if that is nothing, or being paid already."""
-    if store.done or is_own(plan.config.method):  # whose code a forecast would run
+    config = plan.config
+    if store.done or config.cache is CacheMode.ONLY:
+        return ""
+    if is_own(config.method):  # whose code a forecast would run
         return ""
     from mdagents.runs.forecast import forecast  # not needed without a banner
 
     try:
-        found = await asyncio.to_thread(forecast, plan.config, environment)
+        found = await asyncio.to_thread(forecast, config, environment)
     except Exception as error:  # noqa: BLE001 - a line of the banner must not end the run
         return f"no forecast ({type(error).__name__}: {' '.join(str(error).split())})"
     most = found.whole()[1].cost

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from infra.endpoints import CONNECTIONS
@@ -191,8 +192,8 @@ class DistributedRun:
                 self._tell(item, event)
             case Wait():
                 self._on_wait(message)
-            case Decided(record, trace):
-                self._decided(worker, record, trace)
+            case Decided(record, trace, log):
+                self._decided(worker, record, trace, log)
             case Summaries(made, log):
                 self._summarised(worker, made, log)
             case Postponed(item):
@@ -242,18 +243,18 @@ class DistributedRun:
         traces: list[tuple[ItemKey, bytes, bytes | None]] = []
         while self._kept and len(self._taken_up[worker]) < _TRACES_AT_ONCE:
             item = self._kept.popleft()
-            log = None
-            try:
+            content, log = b"", None  # of an empty trace EXAID says that it cannot be read
+            with suppress(OSError):
                 content = self._desk.files.content(make_case_id(*item))
                 log = self._desk.files.log(make_case_id(*item))
-            except OSError:
-                content = b""  # EXAID says of it that it cannot be read
             traces.append((item, content, log))
             self._watching[worker].add(item)
             self._taken_up[worker].add(item)
         return traces
 
-    def _decided(self, worker: int, record: SampleRecord, trace: bytes | None) -> None:
+    def _decided(
+        self, worker: int, record: SampleRecord, trace: bytes | None, log: bytes | None
+    ) -> None:
         key = record.question_id, record.epoch
         if not self._leases.done(worker, key):
             return
@@ -261,6 +262,9 @@ class DistributedRun:
         watched = _with_error(record.watched, self._watch_errors.pop(key, None))
         if trace is not None:
             error = _tried(lambda: self._desk.files.keep_trace(record.case_id, trace))
+            watched = _with_error(watched, error)
+        if log is not None:
+            error = _tried(lambda: self._desk.files.keep_log(record.case_id, log))
             watched = _with_error(watched, error)
         record = record.model_copy(update={"watched": watched})
         attempt = self._record(record)
@@ -280,10 +284,10 @@ class DistributedRun:
         attempt = self._attempts.get(key)
         if attempt is None:
             return
+        self._taken_up[worker].discard(key)
         if made.is_complete:
             del self._attempts[key]
             self._watching[worker].discard(key)
-            self._taken_up[worker].discard(key)
         error = None
         if log is not None:
             error = _tried(lambda: self._desk.files.keep_log(made.case_id, log))
@@ -349,7 +353,7 @@ class DistributedRun:
             self._task.check_spent()
         except LimitExceeded as error:
             self._over = str(error)  # what is under way may need no further call
-            if self._leases.left:
+            if self._leases.left or self._kept:
                 self._end(Outcome.LIMIT)
 
     def _end(self, outcome: Outcome) -> None:

@@ -20,7 +20,7 @@ MOST_IN_MEMORY = 64
 """Maximum number of decided questions whose EXAID is in memory. Further ones are suspended, and
 resumed from their files when there is room."""
 
-_FROM_TRACES_AT_ONCE = 4
+_FROM_TRACES_AT_ONCE = 4  # cases that are resumed beside many that wait in memory
 _NO_TIME = "no time was left for it (--exaid-wait)"
 
 
@@ -69,7 +69,10 @@ class ExaidQueue:
         return len(self._under_way) + len(self._kept)
 
     def start(self) -> None:
-        """Take up what an earlier process left; needs a running event loop."""
+        """Resume cases that were suspended, or left by an earlier process, while there is room.
+
+        Needs a running event loop.
+        """
         while self._kept and self._has_room() and not self._is_cut:
             self._from_traces += 1
             self._begin(self._take_up(self._kept.popleft()))
@@ -87,7 +90,7 @@ class ExaidQueue:
     def add(self, item: ItemKey, attempt: int, observers: CaseObservers) -> None:
         """Take over the EXAID of a case whose record is written."""
         answer = _Answer(item, attempt)
-        if len(self._under_way) < MOST_IN_MEMORY:
+        if len(self._under_way) < MOST_IN_MEMORY or not observers.can_be_suspended:
             self._begin(self._finish(answer, observers))
         else:
             self._begin(self._postpone(answer, observers))
@@ -104,7 +107,7 @@ class ExaidQueue:
             raise self._error
 
     async def cut(self) -> None:
-        """Stop now, and write what is there.
+        """Stop now, and write what is there, of suspended cases from their files.
 
         Raises:
             StorageError: Something could not be written.
@@ -113,11 +116,7 @@ class ExaidQueue:
         await self._cancel_all()
         while self._kept:
             answer = self._kept.popleft()
-            observers = self._observers.reopen(answer.item)
-            await observers.abandon()
-            await observers.summarise_rest()  # no more than what an earlier EXAID has made
-            observers.note(_NO_TIME)
-            self._write(answer, observers, is_complete=True)
+            await self._end_early(answer, self._observers.reopen(answer.item))
         await self.finished()
 
     async def stop(self) -> None:
@@ -168,6 +167,10 @@ class ExaidQueue:
     async def _end_early(self, answer: _Answer, observers: CaseObservers) -> None:
         """Write what was made of a case: for good if no time is left, else to be resumed."""
         await observers.abandon()
+        if not observers.is_restored:
+            if not self._is_cut:
+                return  # its files hold what was made
+            await observers.summarise_rest()  # no more than that
         if self._is_cut:
             observers.note(_NO_TIME)
         self._write(answer, observers, is_complete=self._is_cut)

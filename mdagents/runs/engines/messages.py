@@ -111,11 +111,13 @@ class Decided:
     record: SampleRecord
     trace: bytes | None
     """Its trace file; None when that could not be made."""
+    log: bytes | None = None
+    """EXAID's log so far; None without EXAID."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """EXAID has finished with a decided question."""
+    """EXAID has finished with a decided question, or was suspended: see `is_complete`."""
 
     made: CaseSummaries
     log: bytes | None

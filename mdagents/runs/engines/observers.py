@@ -6,11 +6,10 @@ No observer may change or delay an answer: an error of one is a line beside the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +109,9 @@ class CaseObservers:
         self._run = run
         self._case_id = make_case_id(*item)
         self._is_kept = is_kept
+        self._is_restored = not is_kept
+        self._has_trace = is_kept
+        self._told = [0]  # summaries; in a list, for functions that do not refer to this object
         self._errors: list[str] = []
         started_ms = int(run.clock.now().timestamp() * 1000)
         started = run.clock.monotonic()
@@ -144,10 +146,10 @@ class CaseObservers:
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
         if len(self._events) <= _MOST_AT_ONCE:
-            self._try(self._write_trace)
+            self._has_trace = self._try(self._write_trace)
         else:
             # A thread pays off for large files only.
-            await finished(asyncio.to_thread(self._try, self._write_trace))
+            self._has_trace = await finished(asyncio.to_thread(self._try, self._write_trace))
         if self.exaid is not None and self._run.recorded is None:
             self._try(self._write_log)
             self._rewrite_log(self.exaid)
@@ -156,6 +158,16 @@ class CaseObservers:
         """Write EXAID's log with each further summary, so that none is paid for again."""
         write = partial(_write_log, self._run, self._created_at, exaid.log)
         exaid.subscribe(partial(_on_summary, partial(_try, self._errors, write)))
+
+    @property
+    def can_be_suspended(self) -> bool:
+        """Whether the trace is on the disk, from which EXAID can be resumed."""
+        return self._has_trace
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether what an earlier EXAID has made of the case is known here."""
+        return self._is_restored
 
     def is_kept_from_finishing(self) -> bool:
         """Return whether EXAID has text left that a limit of the run keeps it from."""
@@ -188,6 +200,9 @@ class CaseObservers:
             if self._is_kept and self._run.recorded is None:
                 trace, progress = await asyncio.to_thread(self._read_progress)
                 self._rewrite_log(exaid)
+                made = progress.summaries if progress else ()
+                self._told[0] = sum(event.schema_ok for event in made)
+                self._is_restored = True  # `take_trace` begins by taking that over
                 await exaid.take_trace(trace.events, progress)
             elif self._recording is not None:
                 await exaid.replay(self._recording)
@@ -202,10 +217,11 @@ class CaseObservers:
         Args:
             is_complete: Whether EXAID has finished; if not, what it failed at may still succeed.
         """
-        self._try(self._write_log)
         exaid = self.exaid
         if exaid is None:
             return ExaidRecord(), Watched(error=self.error), 0
+        if self._is_restored:  # else the log that was kept holds more
+            self._try(self._write_log)
         failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
         if is_complete and failed and exaid.tail_loss():
             self.note(f"no summary: {failed[-1]}")
@@ -274,13 +290,13 @@ class CaseObservers:
             case_id=self._case_id,
             now_ms=self._now_ms,
             monotonic=run.clock.monotonic,
-            on_summary=partial(_tell_summary, self.tell, count(1)),
+            on_summary=partial(_tell_summary, self.tell, self._told),
             on_error=partial(_note_breakage, self._errors),
             room=run.models.room,
         )
 
-    def _try(self, write: Callable[[], None]) -> None:
-        _try(self._errors, write)
+    def _try(self, write: Callable[[], None]) -> bool:
+        return _try(self._errors, write)
 
     def _write_trace(self) -> None:
         from exaid_core.trace.files import packed
@@ -312,11 +328,14 @@ def _note(errors: list[str], error: Exception | str) -> None:
     errors.append(" ".join(str(error).split()) or type(error).__name__)
 
 
-def _try(errors: list[str], write: Callable[[], None]) -> None:
+def _try(errors: list[str], write: Callable[[], None]) -> bool:
+    """Write something, or note why that failed; return whether it is written."""
     try:
         write()
     except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
         _note(errors, error)
+        return False
+    return True
 
 
 def _write_log(run: RunObservers, created_at: str, log: RunLog) -> None:
@@ -330,7 +349,7 @@ def _write_log(run: RunObservers, created_at: str, log: RunLog) -> None:
     run.files.keep_log(log.case_id, packed(lines))
 
 
-def _on_summary(write: Callable[[], None], summary: AgentSummary) -> None:
+def _on_summary(write: Callable[[], object], summary: AgentSummary) -> None:
     write()
 
 
@@ -353,8 +372,9 @@ def _tell_words(tell: Observer, event: TraceEvent) -> None:
         tell(event)
 
 
-def _tell_summary(tell: Observer, numbers: Iterator[int], summary: AgentSummary) -> None:
-    tell(Summarised(next(numbers), summary))
+def _tell_summary(tell: Observer, told: list[int], summary: AgentSummary) -> None:
+    told[0] += 1
+    tell(Summarised(told[0], summary))
 
 
 def _ignore(event: TraceEvent) -> None:

@@ -100,7 +100,8 @@ class Runner:
             if await self._until_stopped(self._exaid.finished(), in_time):
                 if self._stopping.is_set():
                     return Outcome.INTERRUPTED
-                await self._exaid.cut()
+                if await self._until_stopped(self._exaid.cut()):
+                    return Outcome.INTERRUPTED
             return Outcome.LIMIT if self._exaid.is_over_budget else Outcome.FINISHED
         finally:
             await self._exaid.stop()

@@ -384,7 +384,8 @@ class _PartOfRun:
         """See `Desk`; the driver knows which answer to the question this is."""
         key = record.question_id, record.epoch
         self._sources.pop(key, None)
-        self._tell(Decided(record, self.files.traces.pop(record.case_id, None)))
+        files, case_id = self.files, record.case_id
+        self._tell(Decided(record, files.traces.pop(case_id, None), files.logs.pop(case_id, None)))
         return Recorded(attempt=1)
 
     def summarised(self, made: CaseSummaries) -> None:

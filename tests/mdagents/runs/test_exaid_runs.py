@@ -447,3 +447,25 @@ def test_skipped_questions_leave_nothing_out(provider: FakeProvider, run: Run) -
     status, out, _ = run(*SIX, "--exaid", "full_exaid", "--skip", "basic")
     assert status in (0, 1)
     assert "left out" not in out
+
+
+@pytest.mark.parametrize("wait", ["0", "600"])
+def test_what_was_made_of_a_suspended_case_is_kept_whatever_comes(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch, wait: str
+) -> None:
+    monkeypatch.setattr("mdagents.runs.engines.exaid_queue.MOST_IN_MEMORY", 1)
+    provider.latency = 0.02
+    flags = ("--num-samples", "12", "--difficulty", "intermediate", "--exaid", "full_exaid")
+    flags = (*flags, "--cache", "off", "--max-connections", "3")
+    assert run(*flags, "--token-limit", "70000")[0] == 1
+    answered = {r["case_id"] for r in records() if r["status"] == "answered"}  # others begin anew
+    last = {line["case_id"]: line for line in lines("summaries.jsonl")}
+    left = {k: line for k, line in last.items() if k in answered and not line["is_complete"]}
+    made = {case: line["exaid"]["summaries"] for case, line in left.items()}
+    assert any(made.values()), "something had been paid for"
+
+    status, _, err = run(*flags, "--exaid-wait", wait)  # with 0 there is no time to read files
+    assert status == 0, err
+    found = {record["case_id"]: record for record in records()}
+    for case, summaries in made.items():
+        assert found[case]["exaid"]["summaries"][: len(summaries)] == summaries
