@@ -232,7 +232,7 @@ def _url_of(address: str | Path) -> URL:
             with suppress(FileNotFoundError):
                 tighten(path.with_name(path.name + beside))
     except OSError as error:
-        raise ConfigError(f"cannot make {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot make {error.filename}: {error.strerror}") from error
     return URL.create("sqlite+aiosqlite", database=str(path))
 
 

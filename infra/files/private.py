@@ -56,12 +56,15 @@ def make_private_folder(path: Path) -> None:
         OSError: It cannot be made.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(_FOLDER)
-        path.chmod(_FOLDER)  # whatever the umask has taken from it
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path)
     except FileExistsError:
         if not path.is_dir():
             raise
+        return
+    path.chmod(_FOLDER)  # whatever the umask has taken from it
 
 
 def tighten(path: Path) -> None:

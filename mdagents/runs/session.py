@@ -426,7 +426,7 @@ def _show_banner(
         say(f"NOTE: what was asked in batches is asked again; only --batch collects {left}")
     if store.kept_as:
         say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
-        if left := _left_in_batches(store.folder.with_name(store.kept_as)):
+        if left := _left_behind(store.folder.with_name(store.kept_as)):
             say(f"NOTE: its batches go on at the provider, and nothing collects them: {left}")
     if not _is_one_place():  # else they are read once, with the results
         for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
@@ -456,11 +456,16 @@ def _models_at_work(plan: Plan) -> str:
 
 def _left_in_batches(folder: Path) -> str:
     """Return the ids of the batches of a run that have not been collected."""
+    batches = read_batches(folder / BATCHES_FILE)
+    return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
+
+
+def _left_behind(folder: Path) -> str:
+    """Return the same of a run that is kept; a damaged file does not matter to the new one."""
     try:
-        batches = read_batches(folder / BATCHES_FILE)
+        return _left_in_batches(folder)
     except ConfigError:
         return f"those in {folder / BATCHES_FILE}, which is damaged"
-    return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
 
 
 def _is_one_place() -> bool:

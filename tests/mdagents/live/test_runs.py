@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
@@ -62,12 +64,14 @@ def test_a_manifest_is_read_again_only_when_it_is_another(
     torn.write_text("{")
     runs, read = Runs(Path("output")), list[str]()
 
-    def noted(path: Path) -> bytes:
-        read.append(path.parent.name)
-        with path.open("rb") as content:
-            return content.read()
+    opens = os.open
 
-    monkeypatch.setattr(Path, "read_bytes", noted)
+    def noted(path: Any, *arguments: int) -> int:
+        if Path(path).name == "run.json":
+            read.append(Path(path).parent.name)
+        return opens(path, *arguments)
+
+    monkeypatch.setattr(os, "open", noted)
     for _ in range(3):
         good, bad = runs.list()
         assert (good.name, bad.name) == (file.parent.name, "torn")

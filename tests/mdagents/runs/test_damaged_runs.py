@@ -339,3 +339,46 @@ def test_only_its_owner_can_read_a_run_with_prompts_and_the_kept_replies(run: Ru
 
 def mode_of(path: Path) -> int:
     return path.stat().st_mode & 0o777
+
+
+def test_damage_that_other_programs_met(provider: FakeProvider, run: Run) -> None:
+    """Each as it was reported somewhere: what is whole is used, what is not is named."""
+    run(*BASIC)
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    whole = samples.read_bytes()
+    one, two, three = whole.splitlines(keepends=True)
+    ledger = samples.with_name("calls.jsonl").read_text()
+    nels = json.dumps(
+        json.loads(one) | {"routing_reason": "a\x85b\u2028c\x0bd"}, ensure_ascii=False
+    )
+    calls = len(provider.calls)
+    for name, content, named in (
+        ("samples.jsonl", nels.encode() + b"\n" + two + three, ""),  # line ends of Unicode
+        ("samples.jsonl", one + b"\n\r\n" + two + three, ""),  # blank lines of an editor
+        ("samples.jsonl", b"\xef\xbb\xbf" + whole.replace(b"\n", b"\r\n"), ""),  # Notepad
+        ("samples.jsonl", one + two + b"\xef\xbb\xbf" + three, ""),  # files that were joined
+        ("samples.jsonl", one + two + b"\0" * 4096, ""),  # a power cut
+        ("samples.jsonl", b"", ""),  # a full disk, or a tool that writes in place
+        ("samples.jsonl", one.rstrip() + two + three, "line 1 is not a record"),  # no line end
+        ("samples.jsonl", one + two[:500] + b"\n" + three, "line 2 is not a record"),
+        ("samples.jsonl", one + b"\0" * 4096 + two + three, "line 2 is not a record"),
+        ("calls.jsonl", ledger.encode("utf-16"), "line 1 is not a row of a ledger"),  # PowerShell
+        ("run.json", b"<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> b\n", "cannot be read as a run"),
+        ("run.json", b"", "cannot be read as a run"),
+    ):  # fmt: skip
+        kept = {path: path.read_bytes() for path in samples.parent.glob("*.json*")}
+        if name != "run.json":
+            write_end(samples.parent, None)
+        samples.with_name(name).write_bytes(content)
+        status, _, err = run(*BASIC)
+        if named:
+            assert status == 2
+            last = err.splitlines()[-1]
+            assert f"{samples.with_name(name)} {named}" in last
+            assert "--fresh" in last
+        else:
+            assert status == 0, content[:80]
+            assert len(records()) == 3
+        for path, before in kept.items():
+            path.write_bytes(before)
+    assert len(provider.calls) == calls, "what was lost came from the cache"

@@ -188,8 +188,10 @@ def test_no_word_is_sent_twice_to_a_page_that_was_made_while_another_looked_on(
 def test_a_run_with_many_decided_questions_is_sent_once(unfinished: Path) -> None:
     samples = unfinished / "samples.jsonl"
     record = json.loads(samples.read_text().splitlines()[0])
-    lines = (json.dumps({**record, "question_id": f"more-{n}"}) + "\n" for n in range(300))
-    samples.write_text("".join(lines))
+    ids = [f"more-{n}" for n in range(300)]
+    samples.write_text("".join(json.dumps({**record, "question_id": id_}) + "\n" for id_ in ids))
+    manifest = unfinished / "run.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"item_ids": ids}))
     with serving() as address, feed(unfinished) as tell:
         tell(Started(QUESTION))
         page = httpx2.get(f"{address}/runs/{unfinished.name}").text
