@@ -455,8 +455,10 @@ def test_what_was_made_of_a_suspended_case_is_kept_whatever_comes(
 ) -> None:
     monkeypatch.setattr("mdagents.runs.engines.exaid_queue.MOST_IN_MEMORY", 1)
     provider.latency = 0.02
-    flags = ("--num-samples", "12", "--difficulty", "intermediate", "--exaid", "full_exaid")
-    flags = (*flags, "--cache", "off", "--max-connections", "3")
+    flags = (
+        *("--num-samples", "12", "--difficulty", "intermediate", "--exaid", "full_exaid"),
+        *("--cache", "off", "--max-connections", "3"),
+    )
     assert run(*flags, "--token-limit", "70000")[0] == 1
     answered = {r["case_id"] for r in records() if r["status"] == "answered"}  # others begin anew
     last = {line["case_id"]: line for line in lines("summaries.jsonl")}
