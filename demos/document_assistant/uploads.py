@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
 import re
-import stat
 import subprocess
 import sys
 import unicodedata
@@ -22,6 +20,7 @@ from demos.toolkit.database import SETTING
 from demos.toolkit.guard import seen
 from infra.config import read_variables
 from infra.errors import ConfigError
+from infra.files.regular_file import regular_file
 from infra.files.text import well_formed
 from infra.finishing import finished
 from infra.model_configs import load_model_configs
@@ -123,12 +122,7 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
     if kind not in KINDS:
         raise UploadError(f"{name} is none of {', '.join(KINDS)}")
     try:
-        # A pipe with nobody at its other end would otherwise keep us waiting.
-        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            os.close(opened)
-            raise UploadError(f"{name} is no file")
-        with os.fdopen(opened, "rb") as file:
+        with regular_file(path) as file:
             content = file.read(limits.megabytes * 1_000_000 + 1)
     except FileNotFoundError:
         raise UploadError(f"there is no file {_one_line(str(path))[:200]}") from None

@@ -256,8 +256,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda p: _write(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), p),
         "has a password or an old format",
     ),
-    "folder.txt": (lambda p: p.mkdir(), "is no file"),
-    "pipe.txt": (lambda p: os.mkfifo(p), "is no file"),
+    "folder.txt": (lambda p: p.mkdir(), "cannot be read: a folder, not a file"),
+    "pipe.txt": (lambda p: os.mkfifo(p), "cannot be read: not a regular file"),
     "large.csv": (lambda p: _write(b"1,2\n" * 2_600_000, p), "is larger than 10 MB"),
     "long.txt": (lambda p: _write(b"word " * 300_000, p), "at most 1,000,000 are read"),
 }
