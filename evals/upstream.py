@@ -225,6 +225,10 @@ def _decision(record: Content, place: int, changes: Changes) -> None:
     if "input_ctu" not in record:
         usage = record.get("llm_usage") or {}
         changes.default(record, "input_ctu", usage.get("prompt_ctu", 0))
+    results = record.get("filter_results")
+    if isinstance(results, dict) and results and not any(v is not None for v in results.values()):
+        changes.set(record, "filter_results", None, "left out, as the judge gave no judgement")
+        changes.default(record, "failure_mode", "the judge gave no judgement")
     _usage(record, changes)
 
 

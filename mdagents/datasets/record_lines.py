@@ -14,6 +14,7 @@ from pathlib import Path
 
 from infra.errors import ConfigError
 from infra.files.json_text import load_json
+from infra.files.regular_file import regular_file
 
 ENDINGS = (".jsonl", ".json", ".csv")
 """Of files of questions."""
@@ -53,7 +54,7 @@ def has_lines(path: Path) -> bool:
     """
     if path.suffix != ".json":
         return path.suffix != ".csv"
-    with _reading(path), path.open("rb") as file:
+    with _reading(path), regular_file(path) as file:
         start = file.read(_START).removeprefix(b"\xef\xbb\xbf")
     return not start.lstrip().startswith(b"[")
 
@@ -63,7 +64,7 @@ _START = 4096  # bytes, in which more than white space is expected
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
-    with _reading(path), path.open("rb") as file:
+    with _reading(path), regular_file(path) as file:
         for number, line in enumerate(file, start=1):
             yield offset, number, line
             offset += len(line)
@@ -117,7 +118,7 @@ def table(path: Path) -> Iterator[io.TextIOWrapper]:
     Raises:
         ConfigError: It cannot be read as one.
     """
-    with _reading(path), path.open("rb") as start:
+    with _reading(path), regular_file(path) as start:
         encoding = "utf-16" if start.read(2) in _UTF_16 else "utf-8-sig"
     with _reading(path), path.open(encoding=encoding, newline="") as file:
         try:

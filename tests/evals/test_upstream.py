@@ -318,14 +318,19 @@ def test_the_published_metrics_come_out_again(
     options = ["--traces", *map(str, REAL_TRACES), "--out", str(out)]
     assert import_upstream([str(PUBLISHED), *options]) == 0
     logs = [path for path in out.rglob("*.jsonl*") if "traces" not in path.parts]
-    assert len(logs) == 16
+    assert len(logs) == 17
     assert validate(list(map(str, logs))) == 0
     assert compute_metrics([str(out)]) == 0
     ours = {
         (r["case_id"], r["variant_id"]): r for r in read(out / "metrics" / "per_case.metrics.jsonl")
     }
     theirs = read(PUBLISHED / "per_case.metrics.jsonl")
-    assert len(theirs) == len(ours) == 15
+    assert len(theirs) == 15
+    assert len(ours) == 16, "one more log than metrics were published of"
+    (log,) = (path for path in logs if "case-38803759" in path.name)
+    decisions = [r for r in read(log) if r["record_type"] == "buffer_decision"]
+    unjudged = [r for r in decisions if r.get("filter_results") is None]
+    assert [r["failure_mode"] for r in unjudged] == ["the judge gave no judgement"]
     may_differ = (*OTHER_CONCEPTS, *OTHER_TEXT, *OF_ALL_36_CASES, "case_id")
     for record in theirs:
         own = ours[record["case_id"].removesuffix(".trace"), record["variant_id"]]

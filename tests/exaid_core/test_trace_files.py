@@ -294,7 +294,7 @@ def test_damage_and_other_formats_are_named(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_or_not_a_file_is_named(tmp_path: Path) -> None:
     assert problem(everything, tmp_path / "no.jsonl").startswith("line 1: cannot be read: No such")
-    assert problem(everything, tmp_path).startswith("line 1: cannot be read: Is a directory")
+    assert problem(everything, tmp_path).startswith("line 1: cannot be read: a folder, not a file")
 
 
 def test_a_record_that_is_not_valid_is_said_in_one_line(tmp_path: Path) -> None:
