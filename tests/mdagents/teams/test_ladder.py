@@ -79,7 +79,7 @@ async def test_experts_who_agree_decide_with_four_calls(provider: FakeProvider, 
 async def test_experts_who_never_agree_climb_the_whole_ladder(
     provider: FakeProvider, case: Case
 ) -> None:
-    provider.latency = 0.01
+    provider.latency = 0.05  # calls side by side must be seen to overlap, on a busy machine, too
     first_opinions(provider, "ABC")
     later_opinions(provider, "ABC")
     chatter(provider)
