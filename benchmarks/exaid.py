@@ -57,6 +57,7 @@ from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
 from exaid_core.trace.files import read_records
 from exaid_core.trace.traces import read_trace
 from infra.clock import ms_of
+from mdagents.runs.models import exaid_roles
 
 TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 0.55, TriggerPolicy.TURN_END: 0.55}
 """Policy -> most tokens of EXAID for each token of the team."""
@@ -161,8 +162,9 @@ def make_provider(size: Size) -> Provider:
 
 
 def run(place: Workspace, provider: Provider, size: Size, policy: str, model: str = _MODEL) -> Run:
-    """Answer the questions once under a policy, with `model` for both roles of EXAID."""
-    roles = [flag for role in _ROLES for flag in ("--model-role", f"{role}=openai/{model}")]
+    """Answer the questions once under a policy, with `model` for each role of EXAID at work."""
+    at_work = exaid_roles(None if policy == OFF else TriggerPolicy(policy))
+    roles = [flag for role in at_work for flag in ("--model-role", f"{role}=openai/{model}")]
     state = place.new_state()
     place.run(provider, state, *size.flags(), "--exaid", policy, *roles)
     return _run_in(state)

@@ -193,8 +193,16 @@ async def test_a_phrase_leads_to_its_sentence(unfinished: Path, page: Page) -> N
         assert "lowers the fever" in await page.evaluate(marked)
 
 
+def plan_also(folder: Path, *questions: str) -> None:
+    """Add questions to those that a run is to answer: records of others are left out."""
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["item_ids"] += questions
+    (folder / "run.json").write_text(json.dumps(manifest))
+
+
 async def test_a_run_is_followed_to_its_end(unfinished: Path, page: Page) -> None:
     with serving() as address, feed(unfinished) as tell:
+        plan_also(unfinished, "new one")
         tell(*BEGINNING)
         await page.goto(f"{address}/runs/{unfinished.name}")
         card = page.locator(f"#card-{make_case_id(*ITEM)}")
@@ -219,6 +227,7 @@ async def test_what_the_first_decisions_bring_needs_no_reload(unfinished: Path, 
     samples = unfinished / "samples.jsonl"
     record = json.loads(samples.read_text().splitlines()[0])
     samples.write_text("")
+    plan_also(unfinished, "new 0", "new 1", "new 2")
     with serving() as address, feed(unfinished) as tell:
         tell(*BEGINNING)
         await page.goto(f"{address}/runs/{unfinished.name}")
