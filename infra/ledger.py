@@ -33,6 +33,8 @@ class Price:
     """Price of an input token that came from the prompt cache; None: the full price."""
     cache_write: float | None = None
     """Price of an input token that was written to the prompt cache; None: the full price."""
+    above: tuple[int, Price] | None = None
+    """(input tokens, price of all tokens of a call that has more of them); None: one price."""
 
     def in_batches(self, part: float, cached_part: float) -> Price:
         """Return the price of the same tokens in a batch.
@@ -43,10 +45,14 @@ class Price:
         """
         cached = self.input if self.cached_input is None else self.cached_input
         write = self.input if self.cache_write is None else self.cache_write
-        return Price(self.input * part, self.output * part, cached * cached_part, write * part)
+        above = self.above and (self.above[0], self.above[1].in_batches(part, cached_part))
+        halved = (self.input * part, self.output * part, cached * cached_part, write * part)
+        return Price(*halved, above)
 
     def of(self, usage: TokenUsage) -> float:
-        """Return the cost of `usage` in USD."""
+        """Return the cost of the `usage` of one call in USD."""
+        if self.above is not None and usage.input_tokens > self.above[0]:
+            return self.above[1].of(usage)
         cached_price = self.input if self.cached_input is None else self.cached_input
         write_price = self.input if self.cache_write is None else self.cache_write
         fresh = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens

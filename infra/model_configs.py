@@ -7,7 +7,7 @@ A provider that another package brings is found by its entry point, in the group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from infra.errors import ConfigError
 from infra.ledger import Price
+from infra.prices import known_price
 
 LOCAL = "local"
 """The provider of the embedded model, and of any GGUF file."""
@@ -31,7 +32,7 @@ class ModelInfo:
     """The properties of a model. The defaults fit an unknown, ordinary chat model."""
 
     price: Price | None = None
-    """None when it is not known."""
+    """Instead of the one that `genai-prices` knows; None when neither is known."""
     context: int | None = None
     """Most tokens of prompt and reply together; None when it is not known."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -77,6 +78,8 @@ class ProviderInfo:
     batch_price: tuple[float, float] | None = None
     """Parts of the price that are paid in a batch: (of all tokens, of input from the prompt cache);
     None: the endpoint takes no batches."""
+    priced_as: str = ""
+    """Its id in `genai-prices`; empty: what its models cost is not known from there."""
     models: Mapping[str, ModelInfo] = field(default_factory=dict)
     """Name of a model, or the start of names and `*` -> info, beside those of the file."""
 
@@ -108,8 +111,17 @@ class ModelConfigs:
         return [*self.providers, *(point.name for point in _entry_points())]
 
     def info(self, provider: str, name: str) -> ModelInfo:
-        """Return the entry for a model: the exact one, the longest start that fits, or defaults."""
+        """Return the entry for a model, with its price where that is known.
+
+        The entry is the exact one, that of the longest start that fits, or one of defaults.
+        """
         own = self.provider(provider)
+        entry = self._entry(own, provider, name)
+        if entry.price is not None or own is None or not own.priced_as:
+            return entry
+        return replace(entry, price=known_price(own.priced_as, name))
+
+    def _entry(self, own: ProviderInfo | None, provider: str, name: str) -> ModelInfo:
         models = self.models
         if own is not None and own.models:
             models = {f"{provider}/{model}": info for model, info in own.models.items()}
@@ -164,6 +176,7 @@ def _provider_info(name: str, entry: dict[str, Any]) -> ProviderInfo:
         "keys": [f"{name.upper()}_API_KEY"],
         "base_url_variable": f"{name.upper()}_BASE_URL",
         "model_variable": f"{name.upper()}_MODEL",
+        "priced_as": name,
     }
     entry = usual | entry
     lists = ("keys", "instead_of_key", "variables", "batch_price")

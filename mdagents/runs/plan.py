@@ -16,6 +16,7 @@ from infra.config import Environment
 from infra.endpoints import ModelSpec
 from infra.errors import ConfigError
 from infra.model_configs import LOCAL, OPENAI, load_model_configs
+from infra.prices import PACKAGE as PRICES
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
@@ -218,7 +219,7 @@ def make_manifest(
         method_sha256=source,
         prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),
         git_revision=_git_revision(),
-        package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp"),
+        package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp", PRICES),
         invocations=[Invocation(started_at=clock.timestamp())],
     )
 
