@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import sys
 from collections import Counter
@@ -129,6 +130,8 @@ async def carry_out(
     check_models(config, environment, plan.specs)
     with writable(config.output_dir):
         config.output_dir.mkdir(parents=True, exist_ok=True)
+        if not os.access(config.output_dir, os.W_OK):  # before the cache in it says the same
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     ledger = Ledger()
     shown = make_display(
         display,
