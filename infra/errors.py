@@ -8,14 +8,17 @@
     ├── StorageError             the user: something cannot be written; it ends the run
     ├── ClusterError             the user: the workers of a run are gone; it ends the run
     ├── MethodError              the user: a method of their own failed; it ends the run
+    ├── UnexpectedError          us: something in one question that no code foresaw
     ├── StructuredOutputError    nobody at run time: no reply had the form that was asked for
     └── LimitExceeded            nobody: a limit that the user set was reached
 
-Nothing in the project catches `Exception` to turn it into an answer.
+Nothing in the project catches `Exception` to turn it into an answer. Two nets catch what nobody
+foresaw, unless MDAGENTS_DEBUG is set: it costs one question, or ends a program with one line.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -57,6 +60,24 @@ class MethodError(BenchError):
     """A method of the user's own raised an error, or returned something else than a decision."""
 
 
+class UnexpectedError(BenchError):
+    """An error that no code foresaw ended one question; the message names it."""
+
+    @classmethod
+    def of(cls, error: Exception) -> UnexpectedError:
+        """Return an account of an error by its type and place: its text may hold a patient's."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f" in {trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}" if trace else ""
+        return cls(f"unexpected {type(error).__name__}{place}")
+
+
+def is_debugging() -> bool:
+    """Return whether errors that nobody foresaw are to be shown with their traceback."""
+    return bool(os.environ.get("MDAGENTS_DEBUG"))
+
+
 class ErrorKind(StrEnum):
     """What went wrong at an endpoint. The value is what the ledger and the records show."""
 
@@ -67,6 +88,8 @@ class ErrorKind(StrEnum):
     """No connection could be made: refused, no such host, no route."""
     CONNECTION = "connection"
     """A connection was lost."""
+    REDIRECTED = "redirected"
+    """The endpoint named another address, to which nothing is sent."""
     TIMEOUT = "timeout"
     BAD_BODY = "bad_body"
     AUTH = "auth"

@@ -46,6 +46,7 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
         if name in names or name.startswith(prefixes):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("MDAGENTS_DEBUG", "1")  # what nobody foresaw fails its test
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path)
 

@@ -6,16 +6,21 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.errors import EndpointDown, ErrorKind, ProviderError
 
-FATAL = frozenset({ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA})
+FATAL = frozenset(
+    {ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA, ErrorKind.REDIRECTED}
+)
 """Errors that every further attempt at the same model would have too."""
 
 _FATAL_IN_A_ROW = 3
 _FORBIDDEN = 403
 _MOST_SETTINGS = 5  # that can be refused, one after the other
+_SHORTEST_PAUSE = 1.0  # seconds; less is asked for by a proxy that knows of no pause
+_LONGEST_PAUSE = 366 * 86_400.0  # seconds that a date is made of
 _MOST_DOUBLINGS = 20  # of a pause, which reaches its cap long before
 
 OnWait = Callable[["Wait"], None]
@@ -37,8 +42,9 @@ class RetryPolicy:
 
     max_retries: int = 5
     """Further attempts after failures. Two cases do not count and are bounded by `timeout` alone: a
-    rate limit that names a pause, and an endpoint that has replied before and cannot be reached
-    now. Nor does a setting that the model does not take, of which there are few."""
+    rate limit that names a pause of a second or more, and an endpoint that has replied before and
+    cannot be reached now. Nor does a setting that the model does not take, of which there are
+    few."""
     timeout: float = 600.0
     """Seconds of a call, its queue left out, after which no further attempt is made."""
     base: float = 0.25
@@ -57,9 +63,10 @@ class Retry:
     name, a used-up quota), one that has after three in a row: an endpoint can have a bad moment,
     during which the call is made again. Background calls end no run.
 
-    The pause is the one that the endpoint asked for (plus up to a tenth, so that calls that were
-    turned away together do not come back together), else exponential backoff with full jitter
-    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    The pause is the longer one of two: that which the endpoint asked for (plus up to a tenth, so
+    that calls that were turned away together do not come back together), and exponential backoff
+    with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    An endpoint that asks for more than the time of a call is given up like a used-up quota.
 
     Args:
         inner: The model that is called.
@@ -132,6 +139,8 @@ class Retry:
                 queued += error.queued
                 elapsed = self._monotonic() - started - queued + pause
                 allowed = self._policy.max_retries
+                if _is_too_long(error, self._policy) and not request.labels.background:
+                    raise self._paused(error, pause) from error
                 if failures > allowed or allowed == 0 or elapsed >= self._policy.timeout:
                     raise
                 if on_text is not None:
@@ -158,6 +167,12 @@ class Retry:
         note = self._notes.get(error.kind)
         return EndpointDown(f"{self._name} is out of reach: {error}{f' ({note})' if note else ''}")
 
+    def _paused(self, error: ProviderError, pause: float) -> EndpointDown:
+        until = datetime.now().astimezone() + timedelta(seconds=min(pause, _LONGEST_PAUSE))
+        return EndpointDown(
+            f"{self._name} asks for a pause until {until:%Y-%m-%d %H:%M %Z}: {error}"
+        )
+
     def _is_retryable(self, error: BaseException) -> bool:
         if not isinstance(error, ProviderError):
             return False
@@ -171,12 +186,15 @@ class Retry:
         return error.kind is ErrorKind.UNREACHABLE and self._has_replied
 
     def _pause(self, error: ProviderError, failures: int, *, is_outage: bool) -> float:
-        if error.retry_after is not None:
-            return error.retry_after * (1 + 0.1 * self._rng.random())
+        asked = (error.retry_after or 0.0) * (1 + 0.1 * self._rng.random())
         cap = self._policy.probe if is_outage else self._policy.cap
-        ceiling = min(cap, self._policy.base * 2 ** min(failures - 1, _MOST_DOUBLINGS))
-        return self._rng.uniform(0, ceiling)
+        ceiling = min(cap, self._policy.base * 2 ** min(max(0, failures - 1), _MOST_DOUBLINGS))
+        return max(asked, self._rng.uniform(0, ceiling))
 
 
 def _is_asked_to_wait(error: ProviderError) -> bool:
-    return error.kind is ErrorKind.RATE_LIMIT and bool(error.retry_after)
+    return error.kind is ErrorKind.RATE_LIMIT and (error.retry_after or 0.0) >= _SHORTEST_PAUSE
+
+
+def _is_too_long(error: ProviderError, policy: RetryPolicy) -> bool:
+    return error.retry_after is not None and error.retry_after >= policy.timeout

@@ -17,10 +17,12 @@ from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
 from infra.providers.http_errors import (
+    OTHER_SHAPES,
     one_line,
     retry_after_seconds,
     seconds_of_duration,
     status_error,
+    why_unreachable,
     without_key,
 )
 from infra.providers.refused import Refused
@@ -80,14 +82,14 @@ class GeminiChat:
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
             raise ProviderError(f"Google's credentials: {said}", kind=kind) from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            message = f"Gemini cannot be reached: {one_line(str(error)) or type(error).__name__}"
+            message = f"Gemini cannot be reached: {why_unreachable(error)}"
             raise ProviderError(message, kind=ErrorKind.UNREACHABLE) from None
         except httpx2.TimeoutException:
             raise ProviderError("Gemini did not answer in time", kind=ErrorKind.TIMEOUT) from None
         except httpx2.HTTPError as error:
             message = f"connection to Gemini failed: {one_line(str(error)) or type(error).__name__}"
             raise ProviderError(message, kind=ErrorKind.CONNECTION) from None
-        except ValueError as error:  # not JSON, or a body of another shape
+        except OTHER_SHAPES as error:
             message = f"Gemini sent a body that is not a reply ({type(error).__name__})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 

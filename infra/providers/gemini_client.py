@@ -17,6 +17,7 @@ from infra.model_configs import ModelInfo
 from infra.providers.gemini import GeminiChat
 from infra.providers.gemini_batches import GeminiBatches
 from infra.providers.http_errors import one_line
+from infra.providers.sending import guarded
 from infra.wire import BatchApi, Endpoint
 
 _USE_VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
@@ -39,8 +40,8 @@ class GeminiClient:
     def __init__(self, endpoint: Endpoint) -> None:
         # With clients passed in, the SDK does not use aiohttp, which it takes wherever it is
         # installed and which silently sends a call again after a lost connection.
-        self._http = httpx2.AsyncClient(
-            limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS), follow_redirects=True
+        self._http = guarded(
+            httpx2.AsyncClient(limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS))
         )
         self._unused_http = httpx2.Client()
         self._api_key = endpoint.api_key

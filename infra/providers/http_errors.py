@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -13,8 +14,8 @@ import httpx2
 
 from infra.errors import ErrorKind, ProviderError
 
-OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError)
-"""What a body raises that is no JSON (a ValueError), or of another shape."""
+OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What a body raises that is no JSON (a ValueError), of another shape, or nested too deeply."""
 
 _QUOTA = (
     "insufficient_quota",
@@ -65,6 +66,8 @@ _NO_MODEL = (
     "model_not_found",
     "model_decommissioned",  # Groq
 )
+_NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
+_FILE = "SSL_CERT_FILE"
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
 _SHORTEST_KEY = 8  # characters
@@ -167,8 +170,10 @@ def connection_error(host: str, place: str, error: Exception, *, timed_out: bool
         error: As an SDK over httpx2 raised it; its cause is the error of httpx2.
         timed_out: Whether the SDK calls it a timeout.
     """
+    if isinstance(error.__cause__, ProviderError):
+        return error.__cause__  # of `sending`
     if _is_unreachable(error):
-        message = f"{place} cannot be reached: {_why_unreachable(error)}"
+        message = f"{place} cannot be reached: {why_unreachable(error)}"
         return ProviderError(message, kind=ErrorKind.UNREACHABLE)
     # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
     raised = error.__cause__
@@ -188,10 +193,18 @@ def _is_unreachable(error: Exception) -> bool:
     return getattr(inner, "errno", None) not in _LOST
 
 
-def _why_unreachable(error: Exception) -> str:
+def why_unreachable(error: Exception) -> str:
+    """Return why no connection could be made, in a few words; see `connection_error`."""
     raised = error.__cause__
     inner = raised.__cause__ if raised is not None else None
-    inner = getattr(inner, "os_error", inner)  # of aiohttp, whose own message is long
+    certificate = getattr(inner, "certificate_error", inner)  # of aiohttp
+    inner = getattr(inner, "os_error", inner)  # likewise, whose own message is long
+    said = f"{_cause(error)} {inner}"
+    if isinstance(certificate, ssl.SSLCertVerificationError) or _NOT_TRUSTED in said:
+        why = getattr(certificate, "verify_message", "") or "not verified"
+        return f"its certificate is not trusted ({why}); name a file that vouches for it by {_FILE}"
+    if isinstance(inner, ssl.SSLError) or "[SSL" in said:
+        return "TLS failed, as if it spoke plain HTTP; does its address begin with http://?"
     if isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
         return os.strerror(inner.errno)
     return (isinstance(inner, OSError) and inner.strerror) or _cause(error)

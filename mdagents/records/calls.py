@@ -42,6 +42,8 @@ def calls_at(path: Path, offsets: Iterable[int]) -> Iterator[CallRow]:
 
 def _row(line: bytes) -> CallRow:
     content = {"cache_write_tokens": 0} | json.loads(line)  # which earlier versions did not count
+    if not isinstance(content["model"], str):  # earlier versions booked whatever the endpoint said
+        content["model"] = ""
     content["usage"] = {name: content.pop(name) for name in TokenUsage.__slots__}
     row = _adapter().validate_python(content)
     ms_of(row.started_at)

@@ -8,7 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from infra.chat import StopReason
 from infra.config import LLMRole
-from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
+from infra.errors import (
+    BenchError,
+    LimitExceeded,
+    ProviderError,
+    StructuredOutputError,
+    UnexpectedError,
+)
 from infra.ledger import CaseBook, Totals
 from mdagents.agents.case import Case, LeftOut
 from mdagents.agents.feed import DebateMessage, Rung
@@ -36,7 +42,7 @@ def status_of(error: BenchError) -> Status:
             return Status.TRUNCATED
         case StructuredOutputError():
             return Status.PARSE_ERROR
-        case ProviderError():
+        case ProviderError() | UnexpectedError():
             return Status.API_ERROR
         case _:
             raise error

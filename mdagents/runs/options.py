@@ -42,7 +42,7 @@ EXAID_POLICIES = (*(policy.value for policy in TriggerPolicy), EXAID_OFF)
 _PLAIN = (str, int, float, Path)
 _ENV_PREFIX = "MDAGENTS_"
 _RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
-_NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_SHARED_DATA")
+_NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_DEBUG", "MDAGENTS_SHARED_DATA")
 """Variables with that prefix that others read: `infra.config`, and the tests and benchmarks."""
 _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING
 
 from infra.clock import Clock
 from infra.config import choices, parse_environment, read_variables, set_by_process
-from infra.errors import BenchError, ConfigError, NothingRecorded, StorageError
+from infra.errors import (
+    BenchError,
+    ConfigError,
+    NothingRecorded,
+    StorageError,
+    UnexpectedError,
+    is_debugging,
+)
 from infra.files.printing import print_line, print_result, reaches_any_screen
 from infra.web.address import has_screen
 from mdagents.display.display import tokens_in_words
@@ -42,7 +49,7 @@ FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""
 
 
-_NOT_AGAIN = ("MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
+_NOT_AGAIN = ("MDAGENTS_DEBUG", "MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
 """Variables that a command which goes on must not or need not set."""
 
 
@@ -115,6 +122,11 @@ def main(
     except KeyboardInterrupt:  # before the first question; from then on the run handles it
         print_line(f"interrupted; {program.go_on}")
         return _of_signal(signal.SIGINT)
+    except Exception as error:
+        if is_debugging():
+            raise
+        print_line(f"{program.stopped(UnexpectedError.of(error))}; MDAGENTS_DEBUG=1 shows where")
+        return STOPPED
 
 
 class _Program:

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from infra.clock import Clock
-from infra.errors import BenchError, LimitExceeded, ProviderError, StructuredOutputError
+from infra.errors import (
+    BenchError,
+    LimitExceeded,
+    ProviderError,
+    StructuredOutputError,
+    UnexpectedError,
+    is_debugging,
+)
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
@@ -97,6 +104,8 @@ class Solver:
     async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:
         """Route and answer a question; an error of a model call becomes part of the result.
 
+        So does an error that nobody foresaw: it costs this question, and no other.
+
         Args:
             case: What to answer.
             clock: For the wall time.
@@ -116,6 +125,12 @@ class Solver:
                 decision = await way.solve()
         except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
             error = caught
+        except BenchError:
+            raise
+        except Exception as caught:
+            if is_debugging():
+                raise
+            error = UnexpectedError.of(caught)
         case.tell(Ended(decision.letter if decision else None, str(error) if error else None))
         return Solved(way.route, decision, error, clock.monotonic() - started)
 
