@@ -21,6 +21,9 @@ from platformdirs import user_cache_path
 from infra.errors import ConfigError
 from infra.model_configs import ProviderInfo, load_model_configs
 
+TYPED_CALLS = "LLM_TYPED_CALLS"
+"""Whether calls go through the typed methods of the SDKs, for what wraps these; for all providers
+whose SDK has such methods."""
 _OFF = ("", "0", "false", "no", "off")
 
 
@@ -75,7 +78,8 @@ class Environment:
 
     def settings(self, provider: ProviderInfo) -> dict[str, str]:
         """Return the further variables that a provider reads and that are set."""
-        return {n: self.variables[n] for n in provider.variables if self.variables.get(n)}
+        names = (*provider.variables, TYPED_CALLS)
+        return {n: self.variables[n] for n in names if self.variables.get(n)}
 
     def role(self, role: LLMRole) -> RoleChoice:
         """Return the choice for a role."""
@@ -96,6 +100,7 @@ def choices() -> tuple[str, ...]:
         *(info.model_variable for info in providers),
         *(info.base_url_variable for info in providers),
         *(name for info in providers for name in info.variables),
+        TYPED_CALLS,
     )
 
 

@@ -231,7 +231,13 @@ class Endpoints:
         from infra.providers.local import grammar
         from infra.providers.openai_client import OpenAIClient
 
-        endpoint = self._endpoint(server.base_url, server.api_key, is_local=True)
+        local = self._runtime.configs.providers[LOCAL]
+        endpoint = self._endpoint(
+            server.base_url,
+            server.api_key,
+            is_local=True,
+            settings=self._runtime.environment.settings(local),
+        )
         # After a streamed reply llama.cpp closes the connection without notice.
         client = OpenAIClient(endpoint, keep_alive=0)
         self._clients[server.base_url] = client

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any, TypeVar
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
+from infra.reasoning_tags import without_reasoning
 
 __all__ = ["overheard"]
 
@@ -107,4 +108,4 @@ class _Talk:
             case "CodeExecutionEvent":
                 self._feed.say(source, as_text(message.to_text()))
             case _ if streamed is None:
-                self._feed.say(source, message.to_text())
+                self._feed.say(source, without_reasoning(message.to_text()))

@@ -19,6 +19,7 @@ from exaid_core.channel import MAX_AGENT_ID_CHARS, one_line
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
 from exaid_core.trace.events import TraceEvent
+from infra.reasoning_tags import ThinkTags, without_reasoning
 
 _LOG = logging.getLogger("exaid_core")
 
@@ -134,11 +135,23 @@ class Turn:
         """Different from those of all other turns under way."""
         self._publish = partial(feed._publish, agent_id, published)  # noqa: SLF001 - its other half
         self.has_spoken = False
-        """Whether the agent has said anything."""
+        """Whether the agent has said anything but reasoning."""
+        self._tags = ThinkTags()
         self._is_over = False
 
     def say(self, text: str) -> None:
-        """Take a piece of what the agent says."""
+        """Take a piece of what the agent says; reasoning in tags is left out, also in pieces."""
+        self._tell(self._tags.feed(text))
+
+    def say_call(self, text: str) -> None:
+        """Take a piece of a call of a tool, which may come before the reasoning is closed."""
+        self._tell(self._tags.end() + text)
+
+    def flush(self) -> None:
+        """Tell what was kept back because it could have become a tag."""
+        self._tell(self._tags.end())
+
+    def _tell(self, text: str) -> None:
         if text and not self._is_over:
             self.has_spoken = True
             self._publish(text)
@@ -151,9 +164,10 @@ class Turn:
                 nor is a cancellation or an interrupt of the graph, which is no failure of an agent.
             what: Has failed.
         """
+        self.flush()
         if error is not None and not is_control_flow(error):
             words = f"{what} [failed: {type(error).__name__}]".lstrip()
-            self.say(f"\n{words}" if self.has_spoken else words)
+            self._tell(f"\n{words}" if self.has_spoken else words)
         if not self._is_over:
             self._is_over = True
             self._publish(None)
@@ -167,12 +181,16 @@ def is_control_flow(error: BaseException) -> bool:
 
 
 def as_text(value: object) -> str:
-    """Return data as one text, cut to `LONGEST_DATA`: text as it is, else JSON if it can be."""
+    """Return data as one text, cut to `LONGEST_DATA`: text as it is, else JSON if it can be.
+
+    Reasoning in tags is left out: a tool may be an agent.
+    """
     if not isinstance(value, str):
         try:
             value = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError):
             value = str(value)
+    value = without_reasoning(value)
     left_out = len(value) - LONGEST_DATA
     return f"{value[:LONGEST_DATA]} [… {left_out} more characters]" if left_out > 0 else value
 

@@ -9,13 +9,14 @@ from typing import Any, ParamSpec, cast
 from uuid import UUID
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text, is_control_flow
+from infra.reasoning_tags import without_reasoning
 
 try:
     from langchain_core.callbacks import AsyncCallbackHandler
     from langchain_core.messages import BaseMessage
     from langchain_core.outputs import ChatGeneration, LLMResult
 
-    from exaid_core.integrations.langchain_text import Step, content, results, update
+    from exaid_core.integrations.langchain_text import Step, content, piece, results, update
 except ModuleNotFoundError as error:
     from infra.interpreter import install
 
@@ -197,7 +198,7 @@ class ExaidCallback(AsyncCallbackHandler):
             return
         message = getattr(chunk, "message", None)
         if isinstance(message, BaseMessage):
-            self._say(run_id, content(message))
+            self._say(run_id, piece(message))
             for part in getattr(message, "tool_call_chunks", ()):
                 self._say_call(run_id, part.get("name"), part.get("args"))
         elif isinstance(token, str):
@@ -235,6 +236,8 @@ class ExaidCallback(AsyncCallbackHandler):
         """End a turn; where nothing was streamed, take the whole text."""
         run = self._runs.get(run_id)
         try:
+            if run and run.turn:
+                run.turn.flush()
             if run and run.turn and not run.turn.has_spoken:
                 for generations in response.generations[:1]:
                     self._say_whole(run_id, generations[0])
@@ -445,20 +448,22 @@ class ExaidCallback(AsyncCallbackHandler):
     def _say(self, run_id: UUID, text: str) -> None:
         run = self._runs.get(run_id)
         if run is not None and run.turn is not None and text:
-            if not run.turn.has_spoken:
-                _spoken(run.steps)
             run.turn.say(text)
+            if run.turn.has_spoken:
+                _spoken(run.steps)
 
     def _say_call(self, run_id: UUID, name: str | None, arguments: str | None) -> None:
         run = self._runs.get(run_id)
         if name:
             is_later = run is not None and run.turn is not None and run.turn.has_spoken
-            self._say(run_id, f"\n{name}: " if is_later else f"{name}: ")
-        self._say(run_id, arguments or "")
+            arguments = f"\n{name}: {arguments or ''}" if is_later else f"{name}: {arguments or ''}"
+        if run is not None and run.turn is not None and arguments:
+            run.turn.say_call(arguments)
+            _spoken(run.steps)
 
     def _say_whole(self, run_id: UUID, generation: object) -> None:
         if not isinstance(generation, ChatGeneration):
-            self._say(run_id, str(getattr(generation, "text", "")))
+            self._say(run_id, without_reasoning(str(getattr(generation, "text", ""))))
             return
         self._say(run_id, content(generation.message))
         for call in getattr(generation.message, "tool_calls", ()):

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
 from exaid_core.integrations.feed import as_text
+from infra.reasoning_tags import without_reasoning
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
 _ROLES = ("assistant", "ai", "tool")
@@ -28,7 +29,12 @@ class Step:
 
 
 def content(message: BaseMessage) -> str:
-    """Return what a message says: its text, and why it refuses, but no reasoning."""
+    """Return what a whole message says: its text, and why it refuses, but no reasoning."""
+    return without_reasoning(piece(message))
+
+
+def piece(message: BaseMessage) -> str:
+    """Return what a piece of a message says, in which a tag of reasoning may be cut."""
     refusal = message.additional_kwargs.get("refusal")
     return str(message.text) or (refusal if isinstance(refusal, str) else "")
 

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
+from infra.reasoning_tags import without_reasoning
 
 try:
     from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, StreamEvent, Tool
@@ -136,20 +137,22 @@ class _StreamedReply:
             turn.end(error)
 
     def _take_raw(self, data: Any) -> None:
-        if data.type in _TEXT or data.type == "response.function_call_arguments.delta":
+        if data.type in _TEXT:
             self._say(data.delta)
+        elif data.type == "response.function_call_arguments.delta":
+            self._say(data.delta, is_call=True)
         elif data.type == "response.output_item.added" and data.item.type == "function_call":
             lead = "\n" if self._turn is not None else ""
-            self._say(f"{lead}{data.item.name}: {data.item.arguments or ''}")
+            self._say(f"{lead}{data.item.name}: {data.item.arguments or ''}", is_call=True)
         elif data.type in _ENDS:
             if self._turn is None:
                 self._say("\n".join(_texts(data.response.output)))
             self.end()
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, *, is_call: bool = False) -> None:
         if text:
             self._turn = self._turn or self._start_turn(self._agent)
-            self._turn.say(text)
+            (self._turn.say_call if is_call else self._turn.say)(text)
 
 
 def _texts(output: Iterable[Any]) -> Iterator[str]:
@@ -157,6 +160,7 @@ def _texts(output: Iterable[Any]) -> Iterator[str]:
     for item in output:
         if item.type == "message":
             for part in item.content:
-                yield part.text if part.type == "output_text" else part.refusal
+                said = part.text if part.type == "output_text" else part.refusal
+                yield without_reasoning(said)
         elif item.type == "function_call":
             yield f"{item.name}: {item.arguments}"

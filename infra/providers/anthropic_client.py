@@ -8,7 +8,7 @@ from anthropic import AsyncAnthropic
 from infra.chat import ChatModel
 from infra.model_configs import ModelInfo
 from infra.providers.anthropic_batches import AnthropicBatches
-from infra.providers.anthropic_messages import AnthropicChat
+from infra.providers.anthropic_messages import AnthropicChat, is_typed
 from infra.providers.sending import sending
 from infra.wire import BatchApi, Endpoint
 
@@ -26,10 +26,11 @@ class AnthropicClient:
             base_url=endpoint.base_url,
             **sending(endpoint, anthropic.DefaultAioHttpClient),
         )
+        self._typed = is_typed(endpoint.settings)
 
     def model(self, name: str, info: ModelInfo) -> ChatModel:
         """Return a model."""
-        return AnthropicChat(self._client, name, info)
+        return AnthropicChat(self._client, name, info, typed=self._typed)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
         """Return the batches of a model."""

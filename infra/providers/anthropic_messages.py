@@ -8,14 +8,16 @@ API to keep that beginning in its prompt cache.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from itertools import pairwise
 from typing import Any
 
 import anthropic
 import httpx2
 from anthropic import AsyncAnthropic, AsyncStream
+from anthropic.resources.messages import AsyncMessages
+from anthropic.types.message_create_params import MessageCreateParamsBase
 
 from infra.chat import (
     ChatMessage,
@@ -29,6 +31,7 @@ from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
+from infra.providers import typed_calls
 from infra.providers.http_errors import (
     OTHER_SHAPES,
     connection_error,
@@ -45,8 +48,15 @@ _KEEP = {"type": "ephemeral"}  # for 5 minutes, anew with each use
 _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded"})
 _STOP = frozenset({"end_turn", "stop_sequence", "tool_use"})
 _EAGERLY = "eager_input_streaming"
+_FIELDS = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
 _FIRST_ERROR = 400  # HTTP status
 _OVERLOADED = "overloaded_error"
+
+
+def is_typed(settings: Mapping[str, str]) -> bool:
+    """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
+    methods = (AsyncMessages.create, AsyncAnthropic.request, AsyncAnthropic.post)
+    return typed_calls.wanted(settings, "anthropic", *methods)
 
 
 class AnthropicChat:
@@ -56,12 +66,16 @@ class AnthropicChat:
         client: Of the endpoint, with SDK retries off.
         model: The endpoint's name for it.
         info: Properties of the model.
+        typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
     """
 
-    def __init__(self, client: AsyncAnthropic, model: str, info: ModelInfo) -> None:
+    def __init__(
+        self, client: AsyncAnthropic, model: str, info: ModelInfo, *, typed: bool = False
+    ) -> None:
         self._client = client
         self._model = model
         self._info = info
+        self._typed = typed
         self._refused = Refused()
         self._host = client.base_url.host
         port = client.base_url.port
@@ -72,8 +86,7 @@ class AnthropicChat:
         body = self.body(request)
         with self.errors(body):
             if on_text is None:
-                response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
-                return self.reply(json.loads(response.content))
+                return self.reply(json.loads(await self._content(body)))
             return await self._stream(body, on_text)
 
     @contextmanager
@@ -147,17 +160,11 @@ class AnthropicChat:
         )
 
     async def _stream(self, body: dict[str, object], on_text: OnText) -> ChatReply:
-        stream = await self._client.post(
-            _PATH,
-            body={**self._eagerly(body), "stream": True},
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
+        asked = {**self._eagerly(body), "stream": True}
         texts: list[str] = []
         usage: dict[str, Any] = {}
         stop, model = None, self._model
-        async with stream:
+        async with aclosing(self._events(asked)) as stream:
             async for event in stream:
                 if not isinstance(event, dict):
                     raise TypeError("an event of the stream is not an object")
@@ -183,6 +190,28 @@ class AnthropicChat:
             stop_reason=_stop_reason(stop),
             model=model,
         )
+
+    async def _content(self, body: Mapping[str, object]) -> bytes:
+        if self._typed:
+            return await typed_calls.whole(self._client.messages.create, _FIELDS, body)
+        response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
+        return response.content
+
+    async def _events(self, body: Mapping[str, object]) -> AsyncGenerator[object]:
+        if self._typed:
+            async for event in typed_calls.chunks(self._client.messages.create, _FIELDS, body):
+                yield event
+            return
+        stream = await self._client.post(
+            _PATH,
+            body=body,
+            cast_to=object,
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        async with stream:
+            async for event in stream:
+                yield event
 
     def _eagerly(self, body: dict[str, object]) -> dict[str, object]:
         """Let the input of a tool come as it is written, and not field by field."""

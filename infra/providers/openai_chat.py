@@ -1,20 +1,23 @@
 """Chat completions over the `openai` SDK: OpenAI, Azure, the embedded model, compatible servers.
 
 The SDK sends, pools and names errors; its typed layer is left out, since building and checking
-its models costs more than the rest of a call together. It sends by aiohttp, whose pool does not
-look at every connection for every request as that of httpcore2 does.
+its models costs more than the rest of a call together, unless instrumentation wraps it. The SDK
+sends by aiohttp, whose pool does not look at every connection for every request as that of
+httpcore2 does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
+from openai.resources.chat.completions import AsyncCompletions
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from pydantic import BaseModel
 
 from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
@@ -22,6 +25,7 @@ from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
+from infra.providers import typed_calls
 from infra.providers.http_errors import (
     OTHER_SHAPES,
     connection_error,
@@ -42,6 +46,8 @@ _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 _OF_SCHEMA = ("response_format", "grammar")
 """Body fields of which one asks for a schema."""
 
+_FIELDS = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
+
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
 """Returns the body fields that ask an endpoint for a schema."""
 
@@ -60,6 +66,12 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
     }
 
 
+def is_typed(settings: Mapping[str, str]) -> bool:
+    """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
+    methods = (AsyncCompletions.create, AsyncOpenAI.request, AsyncOpenAI.post)
+    return typed_calls.wanted(settings, "openai", *methods)
+
+
 class OpenAIChat:
     """One model behind an OpenAI-compatible endpoint.
 
@@ -68,6 +80,7 @@ class OpenAIChat:
         model: The endpoint's name for it.
         info: Properties of the model.
         schema_fields: How this endpoint is asked for a schema.
+        typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
     """
 
     def __init__(
@@ -77,11 +90,13 @@ class OpenAIChat:
         info: ModelInfo,
         *,
         schema_fields: SchemaFields = response_format,
+        typed: bool = False,
     ) -> None:
         self._client = client
         self._model = model
         self._info = info
         self._schema_fields = schema_fields
+        self._typed = typed
         self._refused = Refused()
         self._host = client.base_url.host
         port = client.base_url.port
@@ -93,8 +108,7 @@ class OpenAIChat:
         try:
             with self.errors(body):
                 if on_text is None:
-                    response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
-                    return self.reply(json.loads(response.content))
+                    return self.reply(json.loads(await self._content(body)))
                 return await self._stream(body, on_text)
         except _WithheldError:
             return self._refusal()
@@ -176,16 +190,9 @@ class OpenAIChat:
         body["stream"] = True
         if _STREAM_OPTIONS not in self._refused:
             body[_STREAM_OPTIONS] = {"include_usage": True}
-        stream = await self._client.post(
-            _PATH,
-            body=body,
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
         texts: list[str] = []
         refusal, finish, usage, model = "", None, None, self._model
-        async with stream:
+        async with aclosing(self._chunks(body)) as stream:
             async for chunk in stream:
                 if not isinstance(chunk, dict):
                     raise TypeError("a chunk of the stream is not an object")
@@ -207,6 +214,29 @@ class OpenAIChat:
             stop_reason=_stop_reason(finish or "stop", refusal),
             model=model,
         )
+
+    async def _content(self, body: Mapping[str, object]) -> bytes:
+        if self._typed:
+            return await typed_calls.whole(self._client.chat.completions.create, _FIELDS, body)
+        response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
+        return response.content
+
+    async def _chunks(self, body: Mapping[str, object]) -> AsyncGenerator[object]:
+        if self._typed:
+            create = self._client.chat.completions.create
+            async for chunk in typed_calls.chunks(create, _FIELDS, body):
+                yield chunk
+            return
+        stream = await self._client.post(
+            _PATH,
+            body=body,
+            cast_to=object,
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        async with stream:
+            async for chunk in stream:
+                yield chunk
 
     def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
         """Return the refusal that an error of the endpoint is; see `errors`.

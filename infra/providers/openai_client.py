@@ -13,7 +13,7 @@ from infra.chat import ChatModel
 from infra.errors import ConfigError
 from infra.model_configs import ModelInfo
 from infra.providers.openai_batches import OpenAIBatches
-from infra.providers.openai_chat import OpenAIChat, SchemaFields, response_format
+from infra.providers.openai_chat import OpenAIChat, SchemaFields, is_typed, response_format
 from infra.providers.sending import KEEP_ALIVE, sending
 from infra.wire import BatchApi, Endpoint
 
@@ -32,12 +32,13 @@ class OpenAIClient:
 
     def __init__(self, endpoint: Endpoint, *, keep_alive: float = KEEP_ALIVE) -> None:
         self._client = self._connect(endpoint, keep_alive)
+        self._typed = is_typed(endpoint.settings)
 
     def model(
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
     ) -> ChatModel:
         """Return a model of the endpoint, and how it is asked for a schema."""
-        return OpenAIChat(self._client, name, info, schema_fields=schema_fields)
+        return OpenAIChat(self._client, name, info, schema_fields=schema_fields, typed=self._typed)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
         """Return the batches of a model."""

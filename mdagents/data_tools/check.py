@@ -19,6 +19,7 @@ from mdagents.datasets.exemplars import find_train_file
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_places import speaking_of_places
+from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import place, read_lines
 
@@ -38,6 +39,8 @@ class Kind(StrEnum):
     """A placeholder such as "n/a" in place of an option."""
     PLACES = "speaks of places"
     """An option such as "All of the above": the options of the question are not shuffled."""
+    PICTURE = "picture"
+    """It has a picture, which no prompt can hold."""
     MISSING_FIGURE = "missing figure"
     """It refers to a figure, an image or a table, which the text cannot hold."""
     OVERLAP = "overlap"
@@ -171,9 +174,10 @@ def _about_options(question: SourceQuestion) -> Iterator[_Remark]:
 
 
 def _about_text(question: SourceQuestion) -> Iterator[_Remark]:
-    found = next((m for p in _REFERENCES if (m := p.search(question.text))), None)
-    if found:
-        yield Kind.MISSING_FIGURE, f"'{_short(' '.join(found[0].split()))}'", False
+    if question.picture:
+        yield Kind.PICTURE, f"{question.picture}; runs refuse it", False
+    elif words := mentioned_picture(question.text):
+        yield Kind.MISSING_FIGURE, f"'{_short(words)}'", False
 
 
 def _short(text: str, longest: int = 60) -> str:
@@ -181,34 +185,6 @@ def _short(text: str, longest: int = 60) -> str:
 
 
 _NOT_AVAILABLE = re.compile(r"n\s*[/.]\s*a\.?|nan|null|not applicable|[-–—.?]+", re.IGNORECASE)
-
-# Figures that a question refers to, and those that count only after a word such as "the".
-_PICTURE = (
-    r"(?:figure|image|picture|photo(?:graph|micrograph)?|diagram|illustration|drawing|exhibit)s?"
-)
-_CHART = r"(?:graph|chart|table|pedigree|tracing|curve|loop)s?"
-_RECORDING = (
-    r"(?:x-?ray|radiograph|ECG|EKG|electrocardiogram|CT|MRI|scan|smear|biops(?:y|ies)|slide)s?"
-)
-_SHOWN = r"(?:shown|depicted|pictured|displayed|illustrated)"
-_REFERENCES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
-        rf"\b(?:see|in|from|to|on|based on|following|attached|accompanying)\s+"
-        rf"(?:(?:the|this|these|an?)\s+)?(?:(?:following|attached|accompanying)\s+)?{_PICTURE}\b",
-        rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:the|this)?\s*"
-        rf"(?:(?:following|attached|accompanying)\s+)?{_CHART}\s+(?:above|below|{_SHOWN})\b",
-        rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
-        rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
-        rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
-        # A list of values may follow, in which case nothing is missing.
-        rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)",
-        rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]",
-        r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow",
-        rf"\b(?:{_PICTURE}|{_CHART})\s+(?:above|below)\b",
-    )
-]
 
 
 @fails_in_one_line

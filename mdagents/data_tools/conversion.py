@@ -54,10 +54,15 @@ def parquet_rows(files: Sequence[Path]) -> Records:
 
 
 def _plain(value: Any) -> Any:
-    """Convert numbers and lists of numpy to Python's; missing values and bytes become None."""
+    """Convert numbers and lists of numpy to Python's; missing values become None.
+
+    Of bytes, which are pictures, the size remains: it shows that there is one.
+    """
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, bytes) or (isinstance(value, float) and math.isnan(value)):
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes" if value else None
+    if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, list) or hasattr(value, "tolist"):
         inner = value if isinstance(value, list) else value.tolist()

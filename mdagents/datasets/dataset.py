@@ -14,6 +14,7 @@ from infra.errors import ConfigError
 from infra.files.did_you_mean import did_you_mean
 from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import Counting, counting_of
+from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.question_records import is_missing, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
@@ -43,6 +44,10 @@ class IndexEntry:
     """Counted from 1."""
     digest: str
     """SHA-256 of the line, first 16 hex digits."""
+    picture: str = ""
+    """What shows that the question has a picture; empty without one."""
+    mentions_picture: bool = False
+    """Whether its text refers to a figure, an image or a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +256,10 @@ def _index(name: str, path: Path) -> Dataset:
             notices.append(notice)
         if any(map(is_missing, question.hidden.values())):
             without_value.append(number)
-        entries.append(IndexEntry(question.id, offset, number, _digest(line)))
+        mentions = bool(mentioned_picture(question.text))
+        entries.append(
+            IndexEntry(question.id, offset, number, _digest(line), question.picture, mentions)
+        )
     if not entries:
         raise ConfigError(f"{path} has no questions in it")
     if without_value:

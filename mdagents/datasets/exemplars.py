@@ -82,12 +82,12 @@ class Exemplars:
     """
 
     def __init__(self, train: Dataset, order: OptionOrder, seed: int) -> None:
-        if len(train.index) < SHOTS:
+        entries = [entry for entry in train.index if not entry.picture]
+        if len(entries) < SHOTS:
             raise ConfigError(
                 f"--method few_shot shows {SHOTS} questions and {train.path} "
-                f"has only {len(train.index)}"
+                f"has only {len(entries)}"
             )
-        entries = list(train.index)
         # A string seed makes the choice independent of the shuffle of --sample-shuffle.
         random.Random(f"exemplars/{seed}").shuffle(entries)
         self._first: dict[str, Question] = {}

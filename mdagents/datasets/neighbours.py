@@ -104,7 +104,7 @@ class Neighbours:
                 break
             source = self._train.load(self._train.index[place])
             own = fingerprint(source.text)
-            if own not in taken:
+            if own not in taken and not source.picture:
                 taken.add(own)
                 nearest.append(present(source, self._order, self._seed))
         return nearest

@@ -151,8 +151,6 @@ def _medxpertqa(record: Record, where: str) -> Record:
     Source: https://huggingface.co/datasets/TsinghuaC3I/MedXpertQA,
     https://github.com/TsinghuaC3I/MedXpertQA
     """
-    if record.get("images"):
-        raise OutOfScopeError(where, "it is about images")
     label, options = record["label"], record["options"]
     if isinstance(label, list) and len(label) == 1:
         (label,) = label
@@ -197,15 +195,13 @@ def _afrimedqa(record: Record, where: str) -> Record:
 
 
 def _hle(record: Record, where: str) -> Record:
-    """Read options that are lines at the end of the question; a picture may belong to it.
+    """Read options that are lines at the end of the question.
 
     Source: https://huggingface.co/datasets/cais/hle
     """
     if record["answer_type"] != "multipleChoice":
         kind = reprlib.repr(record["answer_type"])
         raise OutOfScopeError(where, f"field 'answer_type' is {kind}, not 'multipleChoice'")
-    if record.get("image"):
-        raise OutOfScopeError(where, "it is about an image")
     question = record["question"]
     stem, _, listed = (
         question.rpartition(_LISTED_CHOICES) if isinstance(question, str) else [""] * 3

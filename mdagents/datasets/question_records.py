@@ -11,6 +11,7 @@ from infra.errors import ConfigError
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
+from mdagents.datasets.pictures import picture_in, text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 
@@ -56,8 +57,9 @@ def parse_question(
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
     names = reprlib.repr([*record])[1:-1]
+    published = record
     record = in_medqa_form(record, where, cop_from)
-    text = record.get("question")
+    text = text_of_parts(record.get("question"))
     if not isinstance(text, str) or not text.strip():
         if "question" not in record:
             raise ConfigError(
@@ -67,9 +69,11 @@ def parse_question(
         raise ConfigError(f"{where}: field 'question' must be a text that is not empty")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
+    picture = picture_in(published, text, options)
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
-        return SourceQuestion(_id(record, where, number), text.strip(), options, "", hidden)
+        id_ = _id(record, where, number)
+        return SourceQuestion(id_, text.strip(), options, "", hidden, picture)
     if "answer_idx" not in record:
         raise ConfigError(
             f"{where}: no field says which option is right, such as answer_idx with its letter; "
@@ -87,7 +91,7 @@ def parse_question(
     answer = record.get("answer")
     if isinstance(answer, str) and answer.strip() and gold not in letters_meant(answer, options):
         _check_answer(answer, options[gold], f"{where}: field 'answer'", gold)
-    return SourceQuestion(_id(record, where, number), text.strip(), options, gold, hidden)
+    return SourceQuestion(_id(record, where, number), text.strip(), options, gold, hidden, picture)
 
 
 def _check_answer(answer: str, right: str, field: str, gold: str) -> None:

@@ -37,6 +37,8 @@ class SourceQuestion:
     """Source letter of the right option; empty when it is not known."""
     hidden: Mapping[str, str] = field(default_factory=dict)
     """Source letter -> text of those that are not shown, being empty, `n/a` or a last `nan`."""
+    picture: str = ""
+    """What shows that a picture belongs to the question, such as a field; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)

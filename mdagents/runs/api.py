@@ -129,7 +129,10 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
         {"answer_idx": gold} if gold else {}
     )
     checked = load_json(json.dumps(record).encode(), "the question")
-    return parse_question(checked, "the question", 1, needs_gold=False)
+    parsed = parse_question(checked, "the question", 1, needs_gold=False)
+    if parsed.picture:
+        raise ConfigError(f"the question has a picture ({parsed.picture}), which agents cannot see")
+    return parsed
 
 
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:

@@ -135,6 +135,8 @@ class RunConfig(BaseModel):
     epochs: AtLeast1 = 1
     skip: tuple[Difficulty, ...] = ()
     """Levels of which questions are left out; also as one text, `basic,advanced`."""
+    skip_pictures: bool = False
+    """Whether questions are left out that have a picture, or whose text refers to one."""
 
     model: str = "auto"
     model_base_url: str = ""
@@ -559,6 +561,7 @@ _WHAT_IT_IS = (
     "seed",
     "epochs",
     "skip",
+    "skip_pictures",
     "model",
     "model_base_url",
     "model_role",

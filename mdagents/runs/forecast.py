@@ -37,7 +37,7 @@ from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.history import Estimate, History, read_history
 from mdagents.runs.models import choose_models
-from mdagents.runs.plan import select, selection_note
+from mdagents.runs.plan import picture_note, select, selection_note
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Table, wrapped
 from mdagents.settings import Difficulty, Method, TeamRole
@@ -325,7 +325,16 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
         history=history,
         calls_at_once=config.max_connections or 16,
         in_batches=config.batch,
-        notices=list(filter(None, [selection_note(dataset, config), part_note(dataset)])),
+        notices=list(
+            filter(
+                None,
+                [
+                    selection_note(dataset, config),
+                    part_note(dataset),
+                    picture_note(dataset, config, entries),
+                ],
+            )
+        ),
     )
 
 

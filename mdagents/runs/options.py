@@ -270,6 +270,8 @@ def _add_data_flags(group: Any) -> None:
     count("--seed", help="of the option order and of every call")
     count("--epochs", help="answer each question N times")
     add("--skip", metavar="LEVEL,…", default="", help="leave questions out that are routed there")
+    add("--skip-pictures", action="store_true",
+        help="leave questions out that have a picture, or whose text refers to one")  # fmt: skip
 
 
 def _add_model_flags(group: Any) -> None:

@@ -20,6 +20,7 @@ from infra.prices import PACKAGE as PRICES
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
+from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.runs.config import ADAPTIVE, RunConfig
@@ -152,10 +153,44 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
         entries = [by_id[id_] for id_ in dict.fromkeys(selection.ids)]
     if selection.shuffle_seed is not None:
         random.Random(selection.shuffle_seed).shuffle(entries)
+    if config.skip_pictures:
+        entries = [e for e in entries if not e.picture and not e.mentions_picture]
     chosen = entries[selection.start : selection.stop]
     if not chosen:
-        raise ConfigError(f"{dataset.path} has only {len(entries)} questions; check --limit")
+        without = " without a picture" if config.skip_pictures else ""
+        raise ConfigError(
+            f"{dataset.path} has only {len(entries)} questions{without}; check --limit"
+        )
+    if pictured := [entry for entry in chosen if entry.picture]:
+        first = pictured[0]
+        raise ConfigError(
+            f"{len(pictured)} of the {len(chosen)} questions have a picture, which agents cannot "
+            f"see yet (first: {place(dataset.path, first.line)}, id {first.id}, {first.picture}); "
+            "--skip-pictures leaves such questions out"
+        )
     return chosen
+
+
+def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEntry]) -> str:
+    """Return which questions need a picture, or were left out for it; empty if there are none.
+
+    Args:
+        dataset: Of the run.
+        config: Of the run.
+        entries: The selected questions.
+    """
+    if config.skip_pictures:
+        out = [entry for entry in dataset.index if entry.picture or entry.mentions_picture]
+        what = "have a picture or refer to one, and are left out by --skip-pictures."
+        return f"{len(out)} of the {len(dataset.index)} questions {what}" if out else ""
+    mentioning = [entry for entry in entries if entry.mentions_picture]
+    if not mentioning:
+        return ""
+    return (
+        f"{len(mentioning)} of the {len(entries)} questions refer to a figure, an image or a table "
+        f"that may be missing (first: {mentioning[0].id}); mdagents data check lists them, "
+        "--skip-pictures leaves them out."
+    )
 
 
 def selection_note(dataset: Dataset, config: RunConfig) -> str:
@@ -211,7 +246,11 @@ def make_manifest(
         dataset=dataset.name,
         dataset_path=_without_machine_path(dataset.path),
         dataset_sha256=dataset.sha256,
-        dataset_notice=" ".join(filter(None, [dataset.notice, part_note(dataset)])),
+        dataset_notice=" ".join(
+            filter(
+                None, [dataset.notice, part_note(dataset), picture_note(dataset, config, entries)]
+            )
+        ),
         model_notice=EMBEDDED_NOTICE if _is_embedded(specs) else "",
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,

@@ -72,6 +72,19 @@ async def test_a_team_is_heard_and_goes_on_as_without(streamed: bool, client: Cl
     assert ears.heard == said[1:], "all but the task, each once"
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_reasoning_in_tags_is_left_out(
+    streamed: bool, client: Client, provider: FakeProvider
+) -> None:
+    provider.when(None, "<think>Hm. Sepsis?</think>\n\nFever.")
+    exaid, ears = listening()
+    async with exaid:
+        stream = team(client, model_client_stream=streamed).run_stream(task="How is he?")
+        async for _ in overheard(exaid, stream):
+            pass
+    assert ears.heard == [("Triage", "Fever."), ("Cardiology", "Fever.")]
+
+
 async def test_tools_and_their_results(client: Client) -> None:
     agent = AssistantAgent("Doctor", client, tools=[troponin])
     exaid, ears = listening()

@@ -435,6 +435,84 @@ async def test_reasoning_is_left_out_of_content_blocks() -> None:
         assert (await hear(graph_of(a=asks(model)), CASE)).heard == [("a", "Fever.")]
 
 
+THINKS = [
+    # ollama's deepseek-r1 (langchain-ai/langchain#29689), vLLM without --reasoning-parser
+    ("<think>Hm. Sepsis?</think>\n\nFever.", "Fever."),
+    # Magistral and Kimi-VL, by their model cards
+    ("[THINK]Hm.[/THINK]Fever.", "Fever."),
+    ("◁think▷Hm.◁/think▷Fever.", "Fever."),
+    # Qwen3 with thinking off (QwenLM/Qwen3#1323)
+    ("<think>\n\n</think>\n\nFever.", "Fever."),
+    # cut at the token limit (open-webui#8706)
+    ("<think>Hm. Sepsis", ""),
+    ("SpO2 <90 % and p <", "SpO2 <90 % and p <"),
+]
+"""What a model writes, and what of it is said."""
+
+
+@pytest.mark.parametrize(("text", "said"), THINKS)
+async def test_reasoning_in_tags_is_left_out(text: str, said: str) -> None:
+    heard = [("a", said)] if said else []
+    for size in (1, 3, 8, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert (await hear(graph_of(a=asks(streams(*pieces))), CASE)).heard == heard
+    assert (await hear(graph_of(a=asks(says(AIMessage(text)))), CASE)).heard == heard
+    completes = FakeListLLM(responses=[text])
+    if said:
+        assert (await hear(completes, "?", run_name="a")).heard == heard
+    # A node without a model: a text, a message, a message as data.
+    for value in (text, AIMessage(text), {"role": "assistant", "content": text}):
+
+        async def node(state: State, value: Any = value) -> Any:
+            return {"notes": [value]}
+
+        ears = await hear(graph_of(a=node), CASE)
+        assert ears.text_of("a").removeprefix("notes: ") == said
+
+
+async def test_reasoning_before_its_first_tag_is_left_out_of_a_whole_text() -> None:
+    """The chat templates of QwQ and DeepSeek-R1 open the tag (vllm-project/vllm#13125)."""
+    model = says(AIMessage("Hm. Sepsis?\n</think>\n\nFever."))
+    assert (await hear(graph_of(a=asks(model)), CASE)).heard == [("a", "Fever.")]
+
+
+async def test_reasoning_beside_the_content_is_left_out() -> None:
+    """`ChatDeepSeek`, `ChatOllama(reasoning=True)` and xAI put it into `additional_kwargs`."""
+    beside = {"reasoning_content": "Hm. Sepsis?"}
+    chunks = [
+        AIMessageChunk(content="", additional_kwargs=beside),
+        AIMessageChunk(content="Fever."),
+    ]
+    whole = AIMessage("Fever.", additional_kwargs=beside)
+    for model in (Speaker(says=[chunks], streaming=True), says(whole)):
+        assert (await hear(graph_of(a=asks(model)), CASE)).heard == [("a", "Fever.")]
+
+
+async def test_a_call_is_told_though_the_reasoning_before_it_is_not_closed() -> None:
+    call: Any = {"name": "Plan", "args": '{"tag": "<think>"}', "id": "1", "index": 0}
+    chunks = [
+        AIMessageChunk(content="<think>Hm."),
+        AIMessageChunk(content="", tool_call_chunks=[call]),
+    ]
+    ears = await hear(graph_of(a=asks(Speaker(says=[chunks], streaming=True))), CASE)
+    assert ears.heard == [("a", 'Plan: {"tag": "<think>"}')]
+
+
+async def test_a_tool_that_is_an_agent_tells_no_reasoning() -> None:
+    @tool
+    def consult(question: str) -> str:
+        """Ask a colleague."""
+        return "<think>Hm.</think>Operate."
+
+    exaid, ears = listening()
+    async with exaid:
+        await consult.ainvoke(
+            {"question": "?"}, config={"callbacks": [ExaidCallback(exaid)], "tags": ["a"]}
+        )
+    assert "consult → Operate." in ears.text_of(ears.heard[0][0])
+    assert "Hm." not in str(ears.heard)
+
+
 async def test_a_structured_output_is_its_arguments() -> None:
     pieces: list[Any] = [
         {"name": "Plan", "args": '{"dose": ', "id": "1", "index": 0, "type": "tool_call_chunk"},

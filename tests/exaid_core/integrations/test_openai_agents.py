@@ -113,6 +113,16 @@ async def test_tools_handoffs_and_reasoning(streamed: bool) -> None:
     assert ears.text_of("Surgeon") == "We operate."
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_reasoning_in_tags_is_left_out(streamed: bool) -> None:
+    said = assistant_message("<think>Hm. Sepsis?</think>\n\nFever.")
+    call = function_call("troponin", {"patient": "A"}, call_id="1")
+    model = ScriptedModel([[said, call], [assistant_message("<think>Hm.")]])
+    _, ears = await hear(Agent("Doctor", model=model, tools=[troponin]), streamed=streamed)
+    assert "Hm." not in ears.text_of("Doctor")
+    assert ears.text_of("Doctor").startswith("Fever.\ntroponin: ")
+
+
 async def test_results_that_fail_or_are_long() -> None:
     for patient, said in (("nobody", "An error occurred"), ("long", f"{LONGEST_DATA} more")):
         call = function_call("troponin", {"patient": patient}, call_id="1")

@@ -48,20 +48,27 @@ REQUEST = ChatRequest(
 )
 
 
-WIRES = ("openai", "azure", "azure-dated", "gemini", "vertex", "anthropic", "anthropic-format")
+WIRES = (
+    "openai", "openai-typed", "azure", "azure-dated", "gemini", "vertex",
+    "anthropic", "anthropic-typed", "anthropic-format",
+)  # fmt: skip
 """Ways to speak to a provider; each is asked the same."""
 
 _VARIABLES = {
     "azure-dated": {"AZURE_OPENAI_API_VERSION": "2024-10-21"},
     "vertex": {"GOOGLE_GENAI_USE_VERTEXAI": "true"},
+    "openai-typed": {"LLM_TYPED_CALLS": "1"},
+    "anthropic-typed": {"LLM_TYPED_CALLS": "1"},
 }
 _MODELS = {
     "openai": "openai/gpt-4o-mini",
+    "openai-typed": "openai/gpt-4o-mini",
     "azure": "azure/our-deployment",
     "azure-dated": "azure/our-deployment",
     "gemini": "google/gemini-2.5-flash-lite",
     "vertex": "google/gemini-2.5-flash-lite",
     "anthropic": "anthropic/claude-haiku-4-5",
+    "anthropic-typed": "anthropic/claude-haiku-4-5",
     "anthropic-format": "anthropic/claude-of-tests",
 }
 

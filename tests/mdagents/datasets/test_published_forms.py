@@ -76,8 +76,6 @@ def hle_with(listed: str) -> dict[str, Any]:
     [
         (AFRIMEDQA | {"correct_answer": "option1,option2"}, "more than one option is right"),
         (AFRIMEDQA | {"question_type": "saq", "answer_options": ""}, "'question_type' is 'saq'"),
-        (MEDXPERTQA | {"images": ["MM-0-a.jpeg"]}, "it is about images"),
-        (HLE | {"image": "data:image/png;base64,iVBO"}, "it is about an image"),
         (HLE | {"answer_type": "exactMatch"}, "field 'answer_type' is 'exactMatch'"),
         (HLE | {"question": "Which?"}, "no options are listed after 'Answer Choices:'"),
         (hle_with("\n(i) one"), "no options are listed"),

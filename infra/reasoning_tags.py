@@ -1,0 +1,106 @@
+"""Hidden reasoning that a model writes into its text, in tags such as `<think>`.
+
+A server without a reasoning parser passes these on as part of the reply.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAMES = ("think", "thinking", "thought", "seed:think")
+_TAGS = {
+    **{f"<{name}>": f"</{name}>" for name in _NAMES},
+    "[think]": "[/think]",  # Magistral
+    "◁think▷": "◁/think▷",  # Kimi-VL
+}
+"""Closing tag by opening tag, in lower case."""
+_OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
+_CLOSING = re.compile("|".join(map(re.escape, _TAGS.values())), re.IGNORECASE)
+_ANY = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
+_EVERY_TAG = (*_TAGS, *_TAGS.values())
+_LONGEST = max(map(len, _EVERY_TAG)) - 1  # characters of a tag that is not complete yet
+
+
+class ThinkTags:
+    """Splits a text that arrives in pieces into what is visible and what is hidden.
+
+    Reasoning that is never closed is hidden to the end. A closing tag that was never opened is
+    left out; what came before it has been passed on by then (see `without_reasoning`).
+    """
+
+    def __init__(self) -> None:
+        self._pending = ""  # may be the beginning of a tag
+        self._closing: str | None = None  # the tag that ends the reasoning, within it
+        self._visible = False  # whether anything but white space was visible
+        self._hidden: list[str] = []
+
+    @property
+    def hidden(self) -> str:
+        """The reasoning so far, without its tags."""
+        return "".join(self._hidden)
+
+    def feed(self, delta: str) -> str:
+        """Return the visible text that a piece completes; it may be empty."""
+        text, self._pending = self._pending + delta, ""
+        visible: list[str] = []
+        while text:
+            end, start = self._next_tag(text)
+            self._put(text[:end], visible)
+            if start is None:
+                self._pending = text[end:]
+                break
+            tag = text[end:start].lower()
+            if self._closing is None:
+                self._closing = _TAGS.get(tag)
+            else:
+                self._closing = None
+            text = text[start:]
+        return "".join(visible)
+
+    def end(self) -> str:
+        """Return the rest of the visible text: what could have been a tag, and is none."""
+        visible: list[str] = []
+        self._put(self._pending, visible)
+        self._pending = ""
+        return "".join(visible)
+
+    def _next_tag(self, text: str) -> tuple[int, int | None]:
+        """Return where the next tag begins and ends; its end is None if it is not complete."""
+        pattern = re.compile(re.escape(self._closing), re.IGNORECASE) if self._closing else _ANY
+        if found := pattern.search(text):
+            return found.span()
+        tags = (self._closing,) if self._closing else _EVERY_TAG
+        for begin in range(max(0, len(text) - _LONGEST), len(text)):
+            tail = text[begin:].lower()
+            if any(tag.startswith(tail) for tag in tags):
+                return begin, None
+        return len(text), None
+
+    def _put(self, text: str, visible: list[str]) -> None:
+        if self._closing is not None:
+            self._hidden.append(text)
+            return
+        if not self._visible and self._hidden:
+            text = text.lstrip()  # the blank lines between the reasoning and the reply
+        self._visible = self._visible or bool(text.strip())
+        visible.append(text)
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """Return the visible part and the reasoning of a whole text.
+
+    Text before a closing tag without an opening one is reasoning, too: the chat templates of
+    DeepSeek-R1 and QwQ open the tag in the prompt.
+    """
+    closed, opened = _CLOSING.search(text), _OPENING.search(text)
+    before = ""
+    if closed and not (opened and opened.start() < closed.start()):
+        before, text = text[: closed.start()], text[closed.end() :].lstrip()
+    tags = ThinkTags()
+    visible = tags.feed(text) + tags.end()
+    return visible, before + tags.hidden
+
+
+def without_reasoning(text: str) -> str:
+    """Return the visible part of a whole text; see `split_reasoning`."""
+    return split_reasoning(text)[0]

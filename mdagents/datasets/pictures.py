@@ -1,0 +1,148 @@
+"""Pictures that belong to a question: in a field of its record, in its text, or only mentioned.
+
+No prompt can hold a picture yet, so a question that has one cannot be asked fairly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_FIELD = re.compile(
+    r"(?:has|num|question|input|local|relevant|medical|context|main)?"
+    r"(?:image|img|picture|pic|photo|photograph|figure|fig|video|media|attachment)s?\d*"
+    r"(?:(?:path|file|filename|name|url|uri|link|src|id|byte|data|list|preview|base64|b64)s?\d*)*"
+)
+"""Names of fields with a picture, without case, spaces and punctuation: `image`, `image_1`,
+`img_path`, `figure`, `image_urls`, `local_image_path`."""
+_NOT_SHOWN = re.compile("rationale|expl|answer|solution|source|caption|licen[cs]e|logo|icon")
+"""In names of fields that do not belong to the question, whatever is in them."""
+_NOTHING = frozenset({"", "nan", "null", "none", "n/a", "na", "no", "false", "0", "[]", "{}", "-"})
+_PART_TYPES = frozenset({"image", "image_url", "input_image", "image_file", "video", "video_url"})
+"""Types of the parts of a message that hold a picture, in the chat APIs of OpenAI and Anthropic."""
+_MARKS = re.compile(
+    r"<(?:\|)?(?:image|img|picture|figure|video)(?:[ _]?\d+)?(?:\|)?\s*/?>"  # MMMU, LLaVA
+    r"|<(?:img|image|picture|figure)\s[^<>]*>"  # HTML
+    r"|!\[[^\]\n]*\]\([^)\s]+[^)\n]*\)"  # Markdown
+    r"|\[(?:image|img|picture)(?:[ _#]?\d+)?\]"
+    r"|\\includegraphics\b"
+    r"|data:image/[\w.+-]+;base64,"
+    r"|\bhttps?://[^\s<>\"']+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)\b",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|dcm)", re.IGNORECASE)
+
+
+def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str]) -> str:
+    """Return what shows that a picture belongs to a question; empty without one.
+
+    Args:
+        record: The record as it was published.
+        text: Of the question.
+        options: Letter -> text.
+    """
+    for name, value in record.items():
+        plain = re.sub(r"[\W_]", "", name.lower())
+        if _NOT_SHOWN.search(plain):
+            continue
+        if (_FIELD.fullmatch(plain) and _is_there(value)) or _is_file(value):
+            return f"field '{name}'"
+        if _has_picture_part(value):
+            return f"a part of field '{name}'"
+    if mark := _MARKS.search(text):
+        return f"'{mark[0][:60]}' in the text"
+    for letter, option in options.items():
+        if _MARKS.search(option) or _FILE.fullmatch(option.strip()):
+            return f"option {letter}"
+    return ""
+
+
+def text_of_parts(parts: object) -> object:
+    """Return the text of a list of content parts; anything else as it is."""
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return parts
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def mentioned_picture(text: str) -> str:
+    """Return the words by which a text refers to a figure, an image or a table; empty if none.
+
+    The text may describe the picture, so this is a hint and no proof.
+    """
+    lower = text.lower()
+    if not any(word in lower for word in _WORDS):
+        return ""
+    found = next((match for p in _REFERENCES if (match := p.search(text))), None)
+    return " ".join(found[0].split()) if found else ""
+
+
+def _is_there(value: object) -> bool:
+    """Return whether the value of a field is a picture, or says where it is."""
+    if isinstance(value, dict):
+        return any(map(_is_there, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_there, value))
+    if isinstance(value, float) and value != value:  # NaN: an empty cell
+        return False
+    return str(value).strip().lower() not in _NOTHING
+
+
+def _is_file(value: object) -> bool:
+    """Return whether a value is the name, the address or the content of a picture."""
+    if not isinstance(value, str):
+        return False
+    return value.startswith("data:image/") or bool(_FILE.fullmatch(value.strip()))
+
+
+def _has_picture_part(value: object) -> bool:
+    return any(part.get("type") in _PART_TYPES for part in _parts(value))
+
+
+def _parts(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in lists of a value: content parts, also within messages."""
+    for inner in value if isinstance(value, list) else ():
+        if isinstance(inner, dict):
+            yield inner
+            yield from _parts(inner.get("content"))
+
+
+# Figures that a question refers to, and those that count only after a word such as "the".
+_PICTURE = (
+    r"(?:figure|image|picture|photo(?:graph|micrograph)?|diagram|illustration|drawing|exhibit)s?"
+)
+_CHART = r"(?:graph|chart|table|pedigree|tracing|curve|loop)s?"
+_RECORDING = (
+    r"(?:x-?ray|radiograph|ECG|EKG|electrocardiogram|CT|MRI|scan|smear|biops(?:y|ies)|slide)s?"
+)
+_SHOWN = r"(?:shown|depicted|pictured|displayed|illustrated)"
+_REFERENCES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
+        rf"\b(?:see|in|from|to|on|based on|following|attached|accompanying)\s+"
+        rf"(?:(?:the|this|these|an?)\s+)?(?:(?:following|attached|accompanying)\s+)?{_PICTURE}\b",
+        rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:the|this)?\s*"
+        rf"(?:(?:following|attached|accompanying)\s+)?{_CHART}\s+(?:above|below|{_SHOWN})\b",
+        rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
+        rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
+        rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
+        # A list of values may follow, in which case nothing is missing.
+        rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)",
+        rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]",
+        r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow",
+        rf"\b(?:{_PICTURE}|{_CHART})\s+(?:above|below)\b",
+        rf"\b(?:the|this)\s+(?:accompanying\s+|attached\s+|following\s+|given\s+)?{_PICTURE}\s+"
+        r"(?:shows?|depicts?|displays?|illustrates?)\b",
+        rf"\b(?:(?:of|in|on|see)\s+the\s+following|accompanying|attached)\s+{_RECORDING}\s*(?:[-:.?,]|$)",
+    )
+]
+_WORDS = (
+    "shown", "depict", "pictured", "displayed", "illustrat", "arrow", "figure", "fig.", "fig ",
+    "image", "picture", "photo", "diagram", "drawing", "exhibit", " table", " graph", "chart",
+    "pedigree", "tracing", "curve", "loop",
+    "above", "below", "attached", "accompanying",
+    *(f"following {word}" for word in ("x", "radiogr", "ecg", "ekg", "electro", "ct", "mri", "scan",
+                                       "smear", "biops", "slide")),
+)  # fmt: skip
+"""One of them is in every text that `_REFERENCES` match; most texts have none."""
