@@ -133,6 +133,10 @@ class ChatReply:
     """Whether it was had in a batch, at its price."""
     raw: Mapping[str, object] | None = None
     """The provider's body as it came, where there is one."""
+    usage_estimated: bool = False
+    """Whether the endpoint reported no usage, so that `usage` was estimated from the text."""
+    note: str = ""
+    """Where the text of a reply without text was, for a message."""
 
 
 class ChatModel(Protocol):

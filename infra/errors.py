@@ -99,6 +99,8 @@ class ErrorKind(StrEnum):
     SCHEMA_UNSUPPORTED = "schema_unsupported"
     SETTING_REFUSED = "setting_refused"
     """The model takes no seed, say, or no temperature; the same call is made without it."""
+    STREAM_REFUSED = "stream_refused"
+    """The model does not stream; the same call is made for the whole reply."""
     BAD_REQUEST = "bad_request"
     UNANSWERED = "unanswered"
     """A batch ended before it came to this request: it expired, or was cancelled."""
@@ -118,6 +120,7 @@ RETRYABLE_KINDS = frozenset(
         ErrorKind.TIMEOUT,
         ErrorKind.BAD_BODY,
         ErrorKind.SETTING_REFUSED,
+        ErrorKind.STREAM_REFUSED,
         ErrorKind.UNANSWERED,
     }
 )

@@ -93,6 +93,8 @@ class CallRow:
     """A kept reply: its tokens were used, but nothing was sent or paid."""
     batched: bool = False
     """Had in a batch, at its price."""
+    usage_estimated: bool = False
+    """Whether the endpoint reported no usage, so that tokens and cost are estimated by the text."""
     restart: int = 0
     """How often the question of the case had been restarted before: 0 unless a crash, an error or
     a lost worker ended an earlier attempt at it. The rows of a record are those of its restart."""
@@ -151,6 +153,7 @@ class CallRow:
             cost_usd=None if price is None else price.of(usage),
             cached=cached,
             batched=batched,
+            usage_estimated=reply is not None and reply.usage_estimated,
             prompt=tuple(m.content for m in request.messages) if log_prompts else None,
             reply=("" if reply is None else reply.text) if log_prompts else None,
         )

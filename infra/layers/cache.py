@@ -241,6 +241,8 @@ class ReplyStore:
         }
         if reply.batched:
             content["batched"] = True
+        if reply.usage_estimated:
+            content["usage_estimated"] = True
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
 
     def put_error(self, key: str, error: ProviderError) -> None:
@@ -352,12 +354,13 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         return ProviderError(kept["error"], kind=kind)
     usage = TokenUsage(**kept["usage"])
     counts = (getattr(usage, name) for name in TokenUsage.__slots__)
-    batched = kept.get("batched", False)
+    batched, estimated = kept.get("batched", False), kept.get("usage_estimated", False)
     if not (
         isinstance(kept["text"], str)
         and isinstance(kept["model"], str)
         and type(kept["latency"]) in (int, float)
         and isinstance(batched, bool)
+        and isinstance(estimated, bool)
         and all(type(count) is int for count in counts)
     ):
         raise TypeError(content)
@@ -369,6 +372,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         latency=kept["latency"],
         cached=True,
         batched=batched,
+        usage_estimated=estimated,
     )
 
 

@@ -16,6 +16,7 @@ FATAL = frozenset(
 )
 """Errors that every further attempt at the same model would have too."""
 
+_REFUSED = (ErrorKind.SETTING_REFUSED, ErrorKind.STREAM_REFUSED)
 _FATAL_IN_A_ROW = 3
 _FORBIDDEN = 403
 _MOST_SETTINGS = 5  # that can be refused, one after the other
@@ -129,7 +130,7 @@ class Retry:
             except ProviderError as error:
                 if not self._is_retryable(error):
                     raise
-                if error.kind is ErrorKind.SETTING_REFUSED and number <= _MOST_SETTINGS:
+                if error.kind in _REFUSED and number <= _MOST_SETTINGS:
                     number += 1
                     continue  # at once: the provider leaves the setting out from now on
                 is_outage = self._is_an_outage(error)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from infra.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, OnText, StopReason
 from infra.errors import ErrorKind, ProviderError, StructuredOutputError
 from infra.json_schema import reply_schema
+from infra.reasoning_tags import without_reasoning
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a reply that ran away must not double the prompt
@@ -122,6 +123,8 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
         return None, "the model refused to reply"
     if reply.stop_reason is StopReason.LENGTH:
         return None, "the reply was cut off at the token limit"
+    if not reply.text.strip():
+        return None, "the reply has no text" + (f": {reply.note}" if reply.note else "")
     try:
         return schema.model_validate_json(reply.text), ""
     except ValidationError as error:
@@ -141,7 +144,7 @@ def _repaired(text: str, schema: type[BaseModel]) -> object:
     # Imported here: it costs start-up time and most runs never need it.
     import json_repair
 
-    text = text.rpartition("</think>")[2]
+    text = without_reasoning(text)
     start = text.find("{")
     if start < 0:
         return None
@@ -151,8 +154,20 @@ def _repaired(text: str, schema: type[BaseModel]) -> object:
         repaired = json_repair.loads(text[start:])
         is_whole = isinstance(repaired, dict) and repaired.keys() >= schema.model_fields.keys()
         return None if _is_open(text[start:]) and not is_whole else repaired
-    # Two objects are two replies: choosing one would be a guess.
-    return None if "{" in text[end:] else value
+    return None if _has_another(text[end:], value) else value
+
+
+def _has_another(text: str, value: object) -> bool:
+    """Return whether a text has an object other than `value`: choosing one would be a guess."""
+    while (start := text.find("{")) >= 0:
+        try:
+            found, end = json.JSONDecoder().raw_decode(text, start)
+        except ValueError:
+            return True
+        if found != value:
+            return True
+        text = text[end:]
+    return False
 
 
 def _is_open(text: str) -> bool:

@@ -16,23 +16,13 @@ from infra.chat import ChatReply, ChatRequest
 from infra.clock import ms_of
 from infra.errors import ErrorKind, ProviderError
 from infra.providers.anthropic_messages import AnthropicChat
+from infra.providers.filters import WithheldError
 from infra.wire import BatchState, Line
 
 _PATH = "/v1/messages/batches"
 _ENDED = "ended"
 _SOME = 100  # batches that are looked through for one of ours
 _SKEW = 60.0  # seconds by which the clocks may differ
-_STATUS = {
-    "authentication_error": 401,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "overloaded_error": 529,
-}
-"""The API's name for an error -> HTTP status, which a line does not tell."""
-_BAD_REQUEST = 400
 
 
 class AnthropicBatches:
@@ -101,18 +91,17 @@ class AnthropicBatches:
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
         """See `BatchApi`."""
         content: Any = line
-        with self._chat.errors():
-            result = content["result"]
-            match result["type"]:
-                case "succeeded":
-                    return self._chat.reply(result["message"])
-                case "errored":
-                    error = result["error"].get("error") or result["error"]
-                    kind, said = error["type"], error["message"]
-                    status = _STATUS.get(kind, _BAD_REQUEST)
-                    raise self._chat.failure(
-                        status, kind, said, self._chat.body(request, whole=True)
-                    )
+        body = self._chat.body(request, whole=True)
+        try:
+            with self._chat.errors(body):
+                result = content["result"]
+                match result["type"]:
+                    case "succeeded":
+                        return self._chat.reply(result["message"], request)
+                    case "errored":
+                        raise self._chat.failure(None, result["error"], body)
+        except WithheldError:
+            return self._chat.refusal()
         raise ProviderError(f"the batch ended: {result['type']}", kind=ErrorKind.UNANSWERED)
 
     async def _post(self, path: str, body: object) -> dict[str, Any]:

@@ -8,7 +8,7 @@ API to keep that beginning in its prompt cache.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from itertools import pairwise
 from typing import Any
@@ -32,25 +32,38 @@ from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
 from infra.providers import typed_calls
+from infra.providers.checks import checked_usage, estimated_usage, served_model
+from infra.providers.error_body import error_in, read_error
+from infra.providers.filters import WithheldError, is_filters, is_withheld
 from infra.providers.http_errors import (
     OTHER_SHAPES,
     connection_error,
-    one_line,
     retry_after_seconds,
     status_error,
     without_key,
 )
-from infra.providers.refused import Refused
+from infra.providers.refused import STREAM, Refused
 
 _PATH = "/v1/messages"
 _MOST_MARKS = 4  # of one request, by the API's reference
 _KEEP = {"type": "ephemeral"}  # for 5 minutes, anew with each use
-_LENGTH = frozenset({"max_tokens", "model_context_window_exceeded"})
-_STOP = frozenset({"end_turn", "stop_sequence", "tool_use"})
+_LENGTH = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
+_STOP = frozenset({"end_turn", "stop_sequence", "tool_use", "stop", "tool_calls"})
+"""Reasons of the API, and those of OpenAI, which gateways pass on."""
 _EAGERLY = "eager_input_streaming"
 _FIELDS = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
-_FIRST_ERROR = 400  # HTTP status
-_OVERLOADED = "overloaded_error"
+STATUS = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "overloaded_error": 529,
+    "invalid_request_error": 400,
+    "billing_error": 402,
+}
+"""The API's name for an error -> HTTP status, which streams and lines of batches do not tell."""
 
 
 def is_typed(settings: Mapping[str, str]) -> bool:
@@ -84,10 +97,16 @@ class AnthropicChat:
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; streams when `on_text` is given."""
         body = self.body(request)
-        with self.errors(body):
-            if on_text is None:
-                return self.reply(json.loads(await self._content(body)))
-            return await self._stream(body, on_text)
+        try:
+            with self.errors(body):
+                if on_text is not None and STREAM not in self._refused:
+                    return await self._stream(body, request, on_text)
+                reply = self.reply(json.loads(await self._content(body)), request)
+        except WithheldError:
+            return self.refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
 
     @contextmanager
     def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
@@ -99,16 +118,14 @@ class AnthropicChat:
         try:
             yield
         except anthropic.APIStatusError as error:
-            raise self.failure(
-                error.status_code,
-                error.type or "",
-                error.api_message or error.message,
-                body,
-                retry_after=retry_after_seconds(error.response.headers),
-            ) from None
+            wait = retry_after_seconds(error.response.headers)
+            said = _parsed(error.response)
+            raise self.failure(error.status_code, said, body, retry_after=wait) from None
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, anthropic.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
+        except _ErrorInReplyError as error:
+            raise self.failure(None, error.body, body) from None
         except OTHER_SHAPES as error:
             message = f"{self._host} sent a body that is not a message ({type(error).__name__})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
@@ -144,51 +161,88 @@ class AnthropicChat:
             "tool_choice": {"type": "tool", "name": name, "disable_parallel_tool_use": True},
         }
 
-    def reply(self, raw: Mapping[str, Any]) -> ChatReply:
+    def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
         """Return a message of the API as a reply.
 
+        Args:
+            raw: The parsed body.
+            request: What was asked.
+
         Raises:
-            ValueError: It is none; so do KeyError, TypeError and AttributeError.
+            ValueError: It is not a message; so do the other errors of `OTHER_SHAPES`.
         """
-        text = "".join(_said(block) for block in raw["content"])
+        _raise_error_in(raw)
+        text = "".join(map(_said, raw["content"]))
+        usage, is_estimated = _usage(raw.get("usage"), request, text)
         return ChatReply(
             text=well_formed(text),
-            usage=_usage(raw["usage"]),
+            usage=usage,
             stop_reason=_stop_reason(raw["stop_reason"]),
-            model=raw.get("model") or self._model,
+            model=served_model(raw.get("model"), self._model),
             raw=raw,
+            usage_estimated=is_estimated,
         )
 
-    async def _stream(self, body: dict[str, object], on_text: OnText) -> ChatReply:
-        asked = {**self._eagerly(body), "stream": True}
+    async def _stream(
+        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        asked = {**self._eagerly(body), STREAM: True}
+        with self.errors(asked):
+            if self._typed:
+                create = self._client.messages.create
+                async with aclosing(typed_calls.chunks(create, _FIELDS, asked)) as events:
+                    return await self._read_events(events, request, on_text)
+            stream = await self._client.post(
+                _PATH, body=asked, cast_to=object, stream=True, stream_cls=_Events
+            )
+            async with stream:
+                if "event-stream" not in stream.response.headers.get("content-type", ""):
+                    content = await stream.response.aread()
+                    if content.lstrip().startswith(b"{"):  # the whole reply after all
+                        reply = self.reply(json.loads(content), request)
+                        if reply.text:
+                            on_text(reply.text)
+                        return reply
+                events = (json.loads(data) async for data in stream.data())
+                return await self._read_events(events, request, on_text)
+
+    async def _read_events(
+        self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
         texts: list[str] = []
         usage: dict[str, Any] = {}
-        stop, model = None, self._model
-        async with aclosing(self._events(asked)) as stream:
-            async for event in stream:
-                if not isinstance(event, dict):
-                    raise TypeError("an event of the stream is not an object")
-                match event["type"]:
-                    case "message_start":
-                        model = event["message"].get("model") or model
-                        usage |= event["message"]["usage"]
-                    case "content_block_delta":
-                        delta = event["delta"]
-                        if text := delta.get("text") or delta.get("partial_json"):
-                            texts.append(text)
-                            on_text(text)
-                    case "message_delta":
-                        stop = event["delta"].get("stop_reason") or stop
-                        counts = event.get("usage") or {}
-                        usage |= {name: n for name, n in counts.items() if n is not None}
-        if stop is None:
+        stop, has_ended, model = None, False, self._model
+        async for event in events:
+            if not isinstance(event, dict):
+                raise TypeError("an event of the stream is not an object")
+            if event.get("type") == "error" or "type" not in event:
+                _raise_error_in(event)
+            match event["type"]:
+                case "message_start":
+                    model = served_model(event["message"].get("model"), self._model)
+                    usage |= event["message"].get("usage") or {}
+                case "content_block_delta":
+                    delta = event["delta"]
+                    if text := delta.get("text") or delta.get("partial_json"):
+                        texts.append(text)
+                        on_text(text)
+                case "message_delta":
+                    stop = event["delta"].get("stop_reason") or stop
+                    counts = event.get("usage") or {}
+                    usage |= {name: n for name, n in counts.items() if n is not None}
+                case "message_stop":
+                    has_ended = True
+        if stop is None and not (has_ended and texts):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
+        text = "".join(texts)
+        tokens, is_estimated = _usage(usage, request, text)
         return ChatReply(
-            text=well_formed("".join(texts)),
-            usage=_usage(usage),
-            stop_reason=_stop_reason(stop),
+            text=well_formed(text),
+            usage=tokens,
+            stop_reason=_stop_reason(stop or "stop"),
             model=model,
+            usage_estimated=is_estimated,
         )
 
     async def _content(self, body: Mapping[str, object]) -> bytes:
@@ -197,66 +251,91 @@ class AnthropicChat:
         response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
         return response.content
 
-    async def _events(self, body: Mapping[str, object]) -> AsyncGenerator[object]:
-        if self._typed:
-            async for event in typed_calls.chunks(self._client.messages.create, _FIELDS, body):
-                yield event
-            return
-        stream = await self._client.post(
-            _PATH,
-            body=body,
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
-        async with stream:
-            async for event in stream:
-                yield event
+    def refusal(self) -> ChatReply:
+        """Return what a filter's error is: a reply without text."""
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
 
-    def _eagerly(self, body: dict[str, object]) -> dict[str, object]:
+    def _eagerly(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Let the input of a tool come as it is written, and not field by field."""
         tools = body.get("tools")
         if not isinstance(tools, list) or _EAGERLY in self._refused:
             return body
-        return body | {"tools": [{**tool, _EAGERLY: True} for tool in tools]}
+        return {**body, "tools": [{**tool, _EAGERLY: True} for tool in tools]}
 
     def failure(
         self,
-        status: int,
-        kind: str,
-        message: str,
+        status: int | None,
+        error: object,
         body: Mapping[str, object] | None = None,
         *,
         retry_after: float | None = None,
-    ) -> ProviderError:
-        """Return what an error of the endpoint means.
+    ) -> Exception:
+        """Return what an error of the endpoint means: a `ProviderError`, or a `WithheldError`.
 
         Args:
-            status: HTTP status; below 400 for an error inside a stream.
-            kind: The endpoint's name for it, such as `overloaded_error`.
-            message: The endpoint's words.
+            status: HTTP status; None, or below 400, for an error inside a reply.
+            error: Its body.
             body: What was sent; None: no request for a reply.
             retry_after: Seconds that the endpoint asked to wait.
 
         Raises:
             ProviderError: `setting_refused`, see `Refused`.
         """
-        said = without_key(message, self._client.api_key or "")
-        if status < _FIRST_ERROR:
-            what = ErrorKind.OVERLOADED if kind == _OVERLOADED else ErrorKind.SERVER
-            return ProviderError(f"{self._host} broke the stream off: {one_line(said)}", kind=what)
+        said = read_error(error)
+        if status is None or status < httpx2.codes.BAD_REQUEST:
+            named = (STATUS[code] for code in said.code.split() if code in STATUS)
+            status = said.status or next(named, None)
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._client.api_key or "")
         body = body or {}
-        sent = [name for name in ("temperature",) if name in body]
+        sent = [name for name in ("temperature", STREAM) if name in body]
         sent += [_EAGERLY] if "tools" in body else []
-        self._refused.raise_for(sent, self._host, status, said)
+        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
         return status_error(
             self._host,
             status,
-            said,
-            code=kind,
-            retry_after=retry_after,
+            words,
+            code=said.code,
+            retry_after=said.retry_after if retry_after is None else retry_after,
             asked_with_schema="tools" in body or "output_config" in body,
         )
+
+
+class _ErrorInReplyError(Exception):
+    """An error came where a reply belongs.
+
+    Args:
+        body: Its body.
+    """
+
+    def __init__(self, body: object) -> None:
+        super().__init__()
+        self.body = body
+
+
+class _Events(AsyncStream[object]):
+    """The data of a stream's events, as text: also of those without a name."""
+
+    async def data(self) -> AsyncIterator[str]:
+        async for event in self._iter_events():
+            if event.data and event.event != "ping" and event.data != "[DONE]":
+                yield event.data
+
+
+def _parsed(response: httpx2.Response) -> object:
+    """Return the body of an error: parsed, or as text."""
+    try:
+        return json.loads(response.content)
+    except OTHER_SHAPES:
+        return response.text
+    except httpx2.StreamError:  # it could not be read
+        return ""
+
+
+def _raise_error_in(reply: object) -> None:
+    if (error := error_in(reply, "content")) is not None:
+        raise _ErrorInReplyError(error)
 
 
 def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, object]]]:
@@ -295,28 +374,28 @@ def _said(block: Mapping[str, Any]) -> str:
     return ""  # thinking
 
 
-def _usage(usage: Mapping[str, Any]) -> TokenUsage:
-    """Return the tokens of a reply; Anthropic counts input without what its cache had or took."""
+def _usage(usage: Any, request: ChatRequest, text: str) -> tuple[TokenUsage, bool]:
+    """Return the tokens of a reply, and whether they are estimated.
+
+    Anthropic counts input without what its cache had or took.
+    """
+    if not usage or not (usage.get("input_tokens") or usage.get("output_tokens")):
+        return estimated_usage(request, text), True
     read = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0
     details = usage.get("output_tokens_details") or {}
-    counts = (
-        usage["input_tokens"] + read + written,
-        usage["output_tokens"],
-        read,
-        details.get("thinking_tokens") or 0,
-        written,
-    )
-    if not all(isinstance(count, int) for count in counts):
-        raise ValueError("a token count is not a number")
-    return TokenUsage(*counts)
+    parts = [usage["input_tokens"], read, written]
+    if not all(type(part) is int and part >= 0 for part in parts):
+        raise ValueError("a token count is not a number of tokens")
+    reasoning = details.get("thinking_tokens") or 0
+    return checked_usage(sum(parts), usage["output_tokens"], read, reasoning, written), False
 
 
 def _stop_reason(reason: str | None) -> StopReason:
     if reason in _LENGTH:
         return StopReason.LENGTH
-    if reason == "refusal":
-        return StopReason.REFUSAL
     if reason in _STOP:
         return StopReason.STOP
+    if is_filters(str(reason)):
+        return StopReason.REFUSAL
     raise ValueError("the reply ends without a known reason")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 
 import httpx2
@@ -16,21 +16,27 @@ from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
+from infra.providers.checks import checked_usage, estimated_usage, served_model
+from infra.providers.error_body import read_error
+from infra.providers.filters import WithheldError, is_withheld
 from infra.providers.http_errors import (
     OTHER_SHAPES,
     one_line,
     retry_after_seconds,
-    seconds_of_duration,
     status_error,
     why_unreachable,
     without_key,
 )
-from infra.providers.refused import Refused
+from infra.providers.refused import STREAM, Refused
 
 _HOST = "Gemini"
 _REFUSABLE = ("temperature", "seed")
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
+_BROKEN_OFF = frozenset(
+    ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"]
+)
+"""Finish reasons of a reply that went wrong, which the next one need not."""
 _MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
 
 
@@ -55,16 +61,22 @@ class GeminiChat:
         """See `ChatModel.generate`; streams when `on_text` is given."""
         contents, config = self.asked(request)
         models = self._models
-        with self.errors(config):
-            if on_text is None:
-                reply = await models.generate_content(
+        try:
+            with self.errors(config):
+                if on_text is not None and STREAM not in self._refused:
+                    stream = await models.generate_content_stream(
+                        model=self._model, contents=contents, config=config
+                    )
+                    return await self._read_stream(stream, request, on_text)
+                answered = await models.generate_content(
                     model=self._model, contents=contents, config=config
                 )
-                return self.reply(reply)
-            stream = await models.generate_content_stream(
-                model=self._model, contents=contents, config=config
-            )
-            return await self._read_stream(stream, on_text)
+                reply = self.reply([answered], request)
+        except WithheldError:
+            return self.refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
 
     @contextmanager
     def errors(self, config: types.GenerateContentConfig | None = None) -> Iterator[None]:
@@ -95,18 +107,31 @@ class GeminiChat:
 
     def failure(
         self, error: APIError, config: types.GenerateContentConfig | None = None
-    ) -> ProviderError:
-        """Return what an error of the endpoint means; see `errors`.
+    ) -> Exception:
+        """Return what an error of the endpoint means: a `ProviderError`, or a `WithheldError`.
 
         Raises:
             ProviderError: `setting_refused`, see `Refused`.
         """
-        said = without_key(error.message or "", self._api_key)
+        said = read_error(error.details)
+        status = error.code if isinstance(error.code, int) else said.status
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._api_key)
         if config is not None:
             sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
-            self._refused.raise_for(sent, _HOST, error.code, said)
-        with_schema = config is not None and config.response_json_schema is not None
-        return _provider_error(error, said, asked_with_schema=with_schema)
+            refusable = (*sent, STREAM)
+            self._refused.raise_for(refusable, _HOST, status, words, said.param, said.code)
+        headers = getattr(error.response, "headers", None) or {}
+        wait = retry_after_seconds(headers) if said.retry_after is None else said.retry_after
+        return status_error(
+            _HOST,
+            status,
+            words,
+            code=said.code,
+            retry_after=wait,
+            asked_with_schema=config is not None and config.response_json_schema is not None,
+        )
 
     def asked(
         self, request: ChatRequest, *, whole: bool = False
@@ -145,36 +170,52 @@ class GeminiChat:
         return setting not in refused and bool(getattr(self._info, f"takes_{setting}"))
 
     async def _read_stream(
-        self, stream: AsyncIterator[types.GenerateContentResponse], on_text: OnText
+        self,
+        stream: AsyncIterator[types.GenerateContentResponse],
+        request: ChatRequest,
+        on_text: OnText,
     ) -> ChatReply:
-        texts: list[str] = []
-        last: types.GenerateContentResponse | None = None
+        chunks: list[types.GenerateContentResponse] = []
         async for chunk in stream:
+            chunks.append(chunk)
             if text := _text_of(chunk):
-                texts.append(text)
                 on_text(text)
-            last = chunk
-        if last is None:
+        if not chunks:
             raise ValueError("an empty stream")
-        return self.reply(last, "".join(texts))
+        return self.reply(chunks, request)
 
-    def reply(self, last: types.GenerateContentResponse, text: str | None = None) -> ChatReply:
+    def reply(
+        self, chunks: Iterable[types.GenerateContentResponse], request: ChatRequest
+    ) -> ChatReply:
         """Return a reply.
 
         Args:
-            last: The body, or the chunk that ends it.
-            text: Of all chunks; None: that of the body.
+            chunks: The body, or the chunks of a stream: each may have the usage, or the reason
+                why the reply ended.
+            request: What was asked.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is not a reply.
         """
-        text = _text_of(last) if text is None else text
+        chunks = tuple(chunks)
+        text = "".join(map(_text_of, chunks))
+        usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
+        names = [chunk.model_version for chunk in chunks if chunk.model_version]
+        usage = _usage(usages[-1]) if usages else TokenUsage()
+        is_estimated = usage.total_tokens == 0
+        if is_estimated and not (text or any(chunk.prompt_feedback for chunk in chunks)):
+            raise ValueError("neither text nor token usage")
         return ChatReply(
             text=well_formed(text),
-            usage=_usage(last.usage_metadata),
-            stop_reason=_stop_reason(last),
-            model=last.model_version or self._model,
+            usage=estimated_usage(request, text) if is_estimated else usage,
+            stop_reason=_stop_reason(chunks),
+            model=served_model(names[-1] if names else None, self._model),
+            usage_estimated=is_estimated,
         )
+
+    def refusal(self) -> ChatReply:
+        """Return what a filter's error is: a reply without text."""
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
 
 
 def _text_of(reply: types.GenerateContentResponse) -> str:
@@ -184,50 +225,32 @@ def _text_of(reply: types.GenerateContentResponse) -> str:
     return "".join(part.text for part in parts if part.text and not part.thought)
 
 
-def _stop_reason(reply: types.GenerateContentResponse) -> StopReason:
-    if not reply.candidates:
-        # Without a reason it is an empty reply, booked since its tokens were used.
-        feedback = reply.prompt_feedback
-        return StopReason.REFUSAL if feedback and feedback.block_reason else StopReason.STOP
-    finish = reply.candidates[0].finish_reason
-    if finish is None:
+def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
+    chunks = tuple(chunks)
+    if any(chunk.prompt_feedback and chunk.prompt_feedback.block_reason for chunk in chunks):
+        return StopReason.REFUSAL
+    candidates = [chunk.candidates[0] for chunk in chunks if chunk.candidates]
+    if not candidates:
+        return StopReason.STOP  # an empty reply, booked since its tokens were used
+    names = [one.finish_reason.value for one in candidates if one.finish_reason is not None]
+    if not names:
         raise ValueError("the reply ends without a finish reason")
-    name = finish.value
+    name = names[-1]
+    if name in _BROKEN_OFF:
+        message = f"Gemini broke the reply off (finish reason {name})"
+        raise ProviderError(message, kind=ErrorKind.SERVER)
     if name in _LENGTH:
         return StopReason.LENGTH
     # With all others Google withheld the reply: safety, recitation, a blocklist, …
     return StopReason.STOP if name in _STOP else StopReason.REFUSAL
 
 
-def _usage(usage: types.GenerateContentResponseUsageMetadata | None) -> TokenUsage:
-    if usage is None:
-        raise ValueError("the reply has no token usage")
+def _usage(usage: types.GenerateContentResponseUsageMetadata) -> TokenUsage:
+    prompt = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0)
     thoughts = usage.thoughts_token_count or 0
-    return TokenUsage(
-        input_tokens=(usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
-        output_tokens=(usage.candidates_token_count or 0) + thoughts,
-        cached_input_tokens=usage.cached_content_token_count or 0,
-        reasoning_tokens=thoughts,
-    )
-
-
-def _provider_error(error: APIError, said: str, *, asked_with_schema: bool) -> ProviderError:
-    body = error.details if isinstance(error.details, dict) else {}
-    inner = body.get("error")
-    details = inner.get("details") if isinstance(inner, dict) else None
-    entries = [entry for entry in details or [] if isinstance(entry, dict)]
-    delays = [
-        seconds_of_duration(entry.get("retryDelay"))
-        for entry in entries
-        if str(entry.get("@type", "")).endswith("google.rpc.RetryInfo")
-    ]
-    per_day = any("PerDay" in str(entry.get("violations")) for entry in entries)
-    headers = getattr(error.response, "headers", None) or {}
-    return status_error(
-        _HOST,
-        error.code,
-        said,
-        code=f"{error.status or ''} {'insufficient_quota' if per_day else ''}",
-        retry_after=delays[0] if delays else retry_after_seconds(headers),
-        asked_with_schema=asked_with_schema,
-    )
+    output = (usage.candidates_token_count or 0) + thoughts
+    total = usage.total_token_count or 0
+    if total > prompt + output:  # some gateways count the thoughts only there
+        thoughts += total - prompt - output
+        output = total - prompt
+    return checked_usage(prompt, output, usage.cached_content_token_count or 0, thoughts)

@@ -15,6 +15,7 @@ from google.genai.errors import APIError
 from infra.chat import ChatReply, ChatRequest
 from infra.errors import ErrorKind, ProviderError
 from infra.files.text import well_formed
+from infra.providers.filters import WithheldError
 from infra.providers.gemini import GeminiChat
 from infra.providers.http_errors import one_line
 from infra.wire import BatchState, Line
@@ -110,8 +111,11 @@ class GeminiBatches:
             status = code if code >= _LOWEST_HTTP else _HTTP.get(code, 500)
             said = well_formed(answered.error.message or "")
             body = {"error": {"code": status, "message": said, "status": ""}}
-            raise self._chat.failure(APIError(status, body), config)
+            raised = self._chat.failure(APIError(status, body), config)
+            if isinstance(raised, WithheldError):
+                return self._chat.refusal()
+            raise raised
         if answered.response is None:
             raise ProviderError("the batch ended before this request", kind=ErrorKind.UNANSWERED)
         with self._chat.errors(config):
-            return self._chat.reply(answered.response)
+            return self._chat.reply([answered.response], request)

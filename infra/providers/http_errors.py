@@ -25,8 +25,19 @@ _QUOTA = (
     "spend_limit",
     "usage_limit",
     "api usage limits",
+    "insufficient balance",
+    "balance is insufficient",  # SiliconFlow
+    "insufficient credit",
+    "insufficient funds",
+    "out of credits",
+    "used all available credits",  # xAI
+    "exceeded_current_quota",  # Moonshot
+    "arrearage",  # Model Studio
+    "accountoverdue",  # Volcengine
+    "payment required",
+    "余额不足",  # Zhipu: the balance does not suffice
 )
-_OF_QUOTA = (400, 403, 429)  # Anthropic answers 400 to an account without credit
+_OF_QUOTA = (None, 400, 403, 429, 500)  # Anthropic answers 400 to an account without credit
 _CONTEXT = (
     "context_length",
     "context length",
@@ -37,6 +48,14 @@ _CONTEXT = (
     "reduce the length of the messages",  # Groq
     "prompt is too long",  # Anthropic
     "context limit",
+    "maximum context",
+    "`inputs` tokens",  # TGI
+    "`inputs` must have less than",
+    "longer than the model",  # SGLang
+    "too long for requested model",  # Bedrock
+    "range of input length",  # Model Studio
+    "prompt too long",  # Ollama
+    "too many tokens",
 )
 _SCHEMA = (
     "response_format",
@@ -51,7 +70,9 @@ _SCHEMA = (
 )
 _REFUSED = re.compile(
     r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
-    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)"
+    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
+    r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))|strictly positive"
+    r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
 """How endpoints say that they do not take a setting, as against a value of it."""
 _CLAUSE = re.compile(r"[.;\n]\s")
@@ -68,6 +89,16 @@ _NO_MODEL = (
 )
 _NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _FILE = "SSL_CERT_FILE"
+_AUTH = (
+    "api key",  # Gemini answers 400 to a wrong key
+    "api_key",
+    "apikey",
+    "invalid_authentication",
+    "authentication_error",
+    "unauthorized",
+)
+_RATE = ("rate_limit", "rate limit", "ratelimit", "too many requests", "resource_exhausted")
+_BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
 _SHORTEST_KEY = 8  # characters
@@ -76,7 +107,7 @@ _LONGEST_MESSAGE = 200  # characters
 
 def status_error(
     host: str,
-    status: int,
+    status: int | None,
     message: str,
     *,
     code: str = "",
@@ -87,23 +118,25 @@ def status_error(
 
     Args:
         host: Of the endpoint, for the message.
-        status: HTTP status.
+        status: HTTP status; None for an error that came where a reply belongs, without a status.
         message: The endpoint's own words; keys in it are masked, and it is shortened.
         code: The endpoint's machine-readable code and type, if any.
         retry_after: Seconds that the endpoint asked to wait.
         asked_with_schema: Whether the request used native schema support, so that an error
             about a schema means that the endpoint does not support it.
     """
-    words = f"{code} {_own_words(message)}".lower()
+    own = _own_words(message)
+    words = f"{code} {own}".lower()
+    start = f"{status} from {host}" if status is not None else f"{host} sent an error"
     return ProviderError(
-        f"{status} from {host}: {one_line(message)}",
+        f"{start}: {one_line(own)}",
         kind=_kind(status, words, asked_with_schema),
         status=status,
         retry_after=retry_after,
     )
 
 
-def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
+def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
     by_status = {
         401: ErrorKind.AUTH,
         403: ErrorKind.AUTH,
@@ -111,43 +144,69 @@ def _kind(status: int, words: str, asked_with_schema: bool) -> ErrorKind:
         408: ErrorKind.TIMEOUT,
         409: ErrorKind.SERVER,
         413: ErrorKind.CONTEXT_LENGTH,
+        424: ErrorKind.SERVER,  # TGI: the generation failed
         498: ErrorKind.OVERLOADED,
         503: ErrorKind.OVERLOADED,
         529: ErrorKind.OVERLOADED,
     }
-    if status == 402 or (status in _OF_QUOTA and any(word in words for word in _QUOTA)):
+    if status == 402 or (status in _OF_QUOTA and _has(words, _QUOTA)):
         return ErrorKind.QUOTA
-    if status == 429:
+    if status == 429 or (status in (None, 400, 403, 500) and _has(words, _RATE)):
         return ErrorKind.RATE_LIMIT
+    if asked_with_schema and status in (404, 500, 501) and _is_about_a_schema(words):
+        return ErrorKind.SCHEMA_UNSUPPORTED
     if status in by_status:
         return by_status[status]
-    if status >= 500:
+    if status is not None and status >= 500:
         return ErrorKind.SERVER
-    if any(word in words for word in _CONTEXT):
+    return _kind_of_words(words, asked_with_schema) or (
+        ErrorKind.SERVER if status is None else ErrorKind.BAD_REQUEST
+    )
+
+
+def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
+    """Return what the words of a 400 say, or None."""
+    if _has(words, _CONTEXT):
         return ErrorKind.CONTEXT_LENGTH
-    if any(word in words for word in _NO_MODEL):
+    if _has(words, _NO_MODEL):
         return ErrorKind.MODEL_NOT_FOUND
-    if "api key" in words or "api_key" in words:  # Gemini answers 400 to a wrong key
+    if _has(words, _AUTH):
         return ErrorKind.AUTH
     if "json_validate_failed" in words:  # Groq: this sample did not fit the schema, another may
         return ErrorKind.BAD_BODY
-    if asked_with_schema and any(word in words for word in _SCHEMA):
+    if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
-    return ErrorKind.BAD_REQUEST
+    return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
 
 
-def is_refused(setting: str, status: int, message: str, about: str = "") -> bool:
+def _has(words: str, some: tuple[str, ...]) -> bool:
+    return any(word in words for word in some)
+
+
+def _is_about_a_schema(words: str) -> bool:
+    """Return whether an error that is not a 400 says that there is no support for a schema."""
+    return _has(words, _SCHEMA) and bool(_REFUSED.search(words) or "not implemented" in words)
+
+
+def is_refused(
+    setting: str, status: int | None, message: str, about: str = "", code: str = ""
+) -> bool:
     """Return whether an endpoint says that it does not take a setting, such as `seed`, at all.
 
     Args:
         setting: As it was sent.
-        status: HTTP status.
+        status: HTTP status; None for an error inside a reply.
         message: The endpoint's words.
         about: The setting that the error is about; empty: the endpoint does not name it apart.
+        code: The endpoint's machine-readable codes.
     """
-    if status not in (400, 422) or about not in ("", setting):
+    if status not in (None, 400, 422) or about not in ("", setting):
         return False
-    name = re.compile(rf"\b{re.escape(setting)}\b")
+    if about and re.search(r"unsupported_|unknown_parameter", code):
+        return True
+    name = re.compile(
+        rf"\b{re.escape(setting)}{'(ing)?' if setting == 'stream' else ''}\b", re.IGNORECASE
+    )
     return any(
         abs(named.start() - refused.start()) <= _FARTHEST
         for clause in _CLAUSE.split(_own_words(message))

@@ -117,9 +117,8 @@ class OpenAIBatches:
             response = content["response"]
             status, body = response["status_code"], response["body"]
             if status == httpx2.codes.OK:
-                return self._chat.reply(body)
-        error = body.get("error", body) if isinstance(body, dict) else {}
-        return self._chat.refusal_or_raise(status, error, self._chat.body(request, whole=True))
+                return self._chat.reply(body, request)
+        return self._chat.refusal_or_raise(status, body, self._chat.body(request, whole=True))
 
     def _problem(self, problems: Sequence[BatchError]) -> ProviderError:
         """Return why a batch was refused: the kind of error that a call would have had."""

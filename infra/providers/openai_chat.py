@@ -9,13 +9,15 @@ httpcore2 does.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
+from openai._streaming_cleanup import drain_response_async
 from openai.resources.chat.completions import AsyncCompletions
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from pydantic import BaseModel
@@ -26,23 +28,44 @@ from infra.files.text import well_formed
 from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
 from infra.providers import typed_calls
+from infra.providers.checks import checked_usage, estimated_usage, served_model
+from infra.providers.error_body import error_in, read_error
+from infra.providers.filters import WithheldError, is_filters, is_withheld
 from infra.providers.http_errors import (
     OTHER_SHAPES,
     connection_error,
-    one_line,
     retry_after_seconds,
     status_error,
     without_key,
 )
-from infra.providers.refused import Refused
+from infra.providers.refused import STREAM, Refused
+from infra.reasoning_tags import ThinkTags, split_reasoning
 
 _PATH = "/chat/completions"
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The two names for the limit of a reply; a model that refuses one takes the other."""
 _STREAM_OPTIONS = "stream_options"
-_LENGTH = frozenset({"length", "model_length"})  # the latter is Mistral's
-_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
-"""Finish reasons of a reply that is not whole: of OpenRouter and Mistral, vLLM, DeepSeek."""
+_LENGTH = frozenset(
+    ["length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"]
+)
+"""Finish reasons of OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai."""
+_BROKEN_OFF = frozenset(
+    [
+        "error",
+        "abort",
+        "insufficient_system_resource",
+        "network_error",
+        "engine_overloaded",
+        "failed",
+        "cancelled",
+        "function_call_filter",
+        "malformed_function_call",
+    ]
+)
+"""Finish reasons of a reply that is not whole: of OpenRouter, Mistral, vLLM, DeepSeek, Z.ai, …"""
+_REASONING = ("reasoning_content", "reasoning")
+"""Fields with hidden reasoning: of DeepSeek, vLLM and others, of OpenRouter and newer vLLM."""
+_DONE = "[DONE]"
 _OF_SCHEMA = ("response_format", "grammar")
 """Body fields of which one asks for a schema."""
 
@@ -107,11 +130,14 @@ class OpenAIChat:
         body = self.body(request)
         try:
             with self.errors(body):
-                if on_text is None:
-                    return self.reply(json.loads(await self._content(body)))
-                return await self._stream(body, on_text)
-        except _WithheldError:
+                if on_text is not None and STREAM not in self._refused:
+                    return await self._stream(body, request, on_text)
+                reply = self._read(await self._content(body), request)
+        except WithheldError:
             return self._refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
 
     @contextmanager
     def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
@@ -123,19 +149,14 @@ class OpenAIChat:
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._failure(
-                error.status_code,
-                error.body,
-                body,
-                message=error.message,
-                retry_after=retry_after_seconds(error.response.headers),
-            ) from None
+            said = _parsed(error.response)
+            wait = retry_after_seconds(error.response.headers)
+            raise self._failure(error.status_code, said, body, retry_after=wait) from None
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, openai.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
-        except openai.APIError as error:  # an error event inside a stream
-            message = f"{self._host} broke the stream off: {one_line(error.message)}"
-            raise ProviderError(message, kind=ErrorKind.SERVER) from None
+        except _ErrorInReplyError as error:
+            raise self._failure(None, error.body, body) from None
         except OTHER_SHAPES as error:
             kind = type(error).__name__
             message = f"{self._host} sent a body that is not a chat completion ({kind})"
@@ -168,52 +189,73 @@ class OpenAIChat:
             body.update(self._schema_fields(request.schema))
         return body
 
-    def reply(self, raw: Mapping[str, Any]) -> ChatReply:
+    def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
         """Return a chat completion as a reply.
 
+        Args:
+            raw: The parsed body.
+            request: What was asked.
+
         Raises:
-            ValueError: It is none; so do the other errors of `OTHER_SHAPES`.
+            ValueError: It is not a chat completion; so do the other errors of `OTHER_SHAPES`.
         """
+        _raise_error_in(raw)
         # No choice at all is an empty reply, booked since its tokens were used.
         choices: list[Any] = raw["choices"]
         choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
-        message = choice.get("message") or {}
-        return ChatReply(
-            text=well_formed(message.get("content") or message.get("refusal") or ""),
-            usage=_usage(raw.get("usage")),
-            stop_reason=_stop_reason(choice["finish_reason"], message.get("refusal")),
-            model=raw.get("model") or self._model,
-            raw=raw,
-        )
+        _raise_error_of(choice)
+        message = choice.get("message") or {"content": choice.get("text")}
+        _check_object(message)
+        served = served_model(raw.get("model"), self._model)
+        reply = _made(message, choice["finish_reason"], raw.get("usage"), served, request)
+        return replace(reply, raw=raw)
 
-    async def _stream(self, body: dict[str, object], on_text: OnText) -> ChatReply:
-        body["stream"] = True
+    def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
+        """Return the reply of a body: a chat completion, or a stream that nobody asked for."""
+        if not content.lstrip().startswith(b"data:"):
+            return self.reply(json.loads(content), request)
+        chunks = _Chunks(self._model)
+        for line in content.decode().splitlines():
+            if line.startswith("data:"):
+                chunks.add(line.removeprefix("data:").strip())
+        return self._whole(chunks, request)
+
+    async def _stream(
+        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        asked = {**body, STREAM: True}
         if _STREAM_OPTIONS not in self._refused:
-            body[_STREAM_OPTIONS] = {"include_usage": True}
-        texts: list[str] = []
-        refusal, finish, usage, model = "", None, None, self._model
-        async with aclosing(self._chunks(body)) as stream:
-            async for chunk in stream:
-                if not isinstance(chunk, dict):
-                    raise TypeError("a chunk of the stream is not an object")
-                model = chunk.get("model") or model
-                usage = chunk.get("usage") or usage
-                for choice in chunk["choices"]:
-                    delta = choice.get("delta") or {}
-                    refusal += delta.get("refusal") or ""
-                    finish = choice.get("finish_reason") or finish
-                    if text := delta.get("content"):
-                        texts.append(text)
-                        on_text(text)
-        if finish is None and texts:
+            asked[_STREAM_OPTIONS] = {"include_usage": True}
+        chunks = _Chunks(self._model, on_text)
+        with self.errors(asked):
+            if self._typed:
+                create = self._client.chat.completions.create
+                async with aclosing(typed_calls.chunks(create, _FIELDS, asked)) as typed:
+                    async for chunk in typed:
+                        chunks.take(chunk)
+                return self._whole(chunks, request)
+            stream = await self._client.post(
+                _PATH, body=asked, cast_to=object, stream=True, stream_cls=_Events
+            )
+            async with stream:
+                if "event-stream" not in stream.response.headers.get("content-type", ""):
+                    content = await stream.response.aread()
+                    if content.lstrip()[:1] in (b"{", b"["):  # the whole reply after all
+                        reply = self.reply(json.loads(content), request)
+                        if reply.text:
+                            on_text(reply.text)
+                        return reply
+                async for data in stream.data():
+                    chunks.add(data)
+            return self._whole(chunks, request)
+
+    def _whole(self, chunks: _Chunks, request: ChatRequest) -> ChatReply:
+        if chunks.finish is None and chunks.message and not chunks.is_done:
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        return ChatReply(
-            text=well_formed("".join(texts) or refusal),
-            usage=_usage(usage),
-            stop_reason=_stop_reason(finish or "stop", refusal),
-            model=model,
-        )
+        reply = _made(chunks.message, chunks.finish or "stop", chunks.usage, chunks.model, request)
+        chunks.end(reply.text)
+        return reply
 
     async def _content(self, body: Mapping[str, object]) -> bytes:
         if self._typed:
@@ -221,37 +263,20 @@ class OpenAIChat:
         response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
         return response.content
 
-    async def _chunks(self, body: Mapping[str, object]) -> AsyncGenerator[object]:
-        if self._typed:
-            create = self._client.chat.completions.create
-            async for chunk in typed_calls.chunks(create, _FIELDS, body):
-                yield chunk
-            return
-        stream = await self._client.post(
-            _PATH,
-            body=body,
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
-        async with stream:
-            async for chunk in stream:
-                yield chunk
-
     def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
         """Return the refusal that an error of the endpoint is; see `errors`.
 
         Args:
             status: HTTP status.
-            error: The endpoint's own account of it.
+            error: The body of the error.
             body: What was sent.
 
         Raises:
-            ProviderError: It is none.
+            ProviderError: It is not a refusal.
         """
         try:
             raise self._failure(status, error, body)
-        except _WithheldError:
+        except WithheldError:
             return self._refusal()
 
     def _refusal(self) -> ChatReply:
@@ -259,66 +284,223 @@ class OpenAIChat:
 
     def _failure(
         self,
-        status: int,
+        status: int | None,
         error: object,
         body: Mapping[str, object] | None = None,
         *,
-        message: str = "",
         retry_after: float | None = None,
     ) -> Exception:
-        details = error if isinstance(error, dict) else {}
-        code = f"{details.get('code') or ''} {details.get('type') or ''}"
-        if "content_filter" in code or "content_policy" in code:
-            return _WithheldError()
-        own = details.get("message")
-        said = without_key(own if isinstance(own, str) else message, self._client.api_key)
+        said = read_error(error)
+        status = said.status if status is None else status
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._client.api_key)
         body = body or {}
-        refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, *_LIMITS)
+        refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM, *_LIMITS)
         sent = [name for name in refusable if name in body]
-        about = details.get("param")
-        about = about.rpartition(".")[2] if isinstance(about, str) else ""
-        self._refused.raise_for(sent, self._host, status, said, about)
+        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
         with_schema = not body.keys().isdisjoint(_OF_SCHEMA)
         return status_error(
             self._host,
             status,
-            said,
-            code=code,
-            retry_after=retry_after,
+            words,
+            code=said.code,
+            retry_after=said.retry_after if retry_after is None else retry_after,
             asked_with_schema=with_schema,
         )
 
 
-class _WithheldError(Exception):
-    """The endpoint's filter withheld the reply."""
+class _ErrorInReplyError(Exception):
+    """An error came where a reply belongs.
+
+    Args:
+        body: Its body.
+    """
+
+    def __init__(self, body: object) -> None:
+        super().__init__()
+        self.body = body
+
+
+class _Events(AsyncStream[object]):
+    """The data of a stream's events, as text and with the mark of its end."""
+
+    async def data(self) -> AsyncIterator[str]:
+        async for event in self._iter_events():
+            if event.data:
+                yield event.data
+            if event.data.startswith(_DONE):
+                await drain_response_async(self.response)  # so that the connection is kept
+                break
+
+
+class _Chunks:
+    """The chunks of a reply so far.
+
+    Args:
+        model: The model that was asked for.
+        on_text: Takes the visible text as it arrives.
+    """
+
+    def __init__(self, model: str, on_text: OnText | None = None) -> None:
+        self._on_text = on_text
+        self._asked = model
+        self.model = model
+        self._tags = ThinkTags()
+        self._shown = ""
+        self.message: dict[str, Any] = {}
+        """As in a whole reply; empty until something was written."""
+        self.finish: str | None = None
+        self.usage: Any = None
+        self.is_done = False
+        """Whether the mark of the end came."""
+
+    def add(self, data: str) -> None:
+        """Take the data of an event."""
+        if data.startswith(_DONE):
+            self.is_done = True
+            return
+        self.take(json.loads(data))
+
+    def take(self, chunk: Any) -> None:
+        """Take a chunk."""
+        if chunk is None:  # keeps the connection open
+            return
+        _check_object(chunk)
+        _raise_error_in(chunk)
+        self.model = served_model(chunk.get("model") or self.model, self._asked)
+        self.usage = chunk.get("usage") or self.usage
+        for choice in chunk.get("choices") or ():
+            _raise_error_of(choice)
+            delta = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
+            self._add(delta)
+            self.finish = choice.get("finish_reason") or self.finish
+
+    def _add(self, delta: Mapping[str, Any]) -> None:
+        text = _text_of(delta.get("content"))
+        pieces = {name: delta.get(name) or "" for name in ("refusal", *_REASONING)}
+        for name, piece in {**pieces, "content": text, "arguments": _arguments(delta)}.items():
+            if piece:
+                self.message[name] = self.message.get(name, "") + piece
+        self._show(self._tags.feed(text))
+
+    def _show(self, text: str) -> None:
+        if text and self._on_text is not None:
+            self._shown += text
+            self._on_text(text)
+
+    def end(self, text: str) -> None:
+        """Give what has not been given of the text, or all of it where it turned out another."""
+        self._show(self._tags.end())
+        if text != well_formed(self._shown) and self._on_text is not None:
+            if self._shown:
+                self._on_text(None)
+            if text:
+                self._on_text(text)
+
+
+def _parsed(response: httpx2.Response) -> object:
+    """Return the body of an error: parsed, or as text."""
+    try:
+        return json.loads(response.content)
+    except OTHER_SHAPES:
+        return response.text
+    except httpx2.StreamError:  # it could not be read
+        return ""
+
+
+def _check_object(value: object) -> None:
+    if not isinstance(value, dict):
+        raise TypeError("a part of the reply is not an object")
+
+
+def _raise_error_in(reply: object) -> None:
+    if (error := error_in(reply, "choices")) is not None:
+        raise _ErrorInReplyError(error)
+
+
+def _raise_error_of(choice: Mapping[str, Any]) -> None:
+    if choice.get("error"):  # OpenRouter: the model broke off
+        raise _ErrorInReplyError(choice)
+
+
+def _made(
+    message: Mapping[str, Any], finish: object, usage: Any, model: str, request: ChatRequest
+) -> ChatReply:
+    """Return a reply from its parts.
+
+    A tool call in place of text is the reply where a schema was asked for.
+    """
+    refusal = message.get("refusal")
+    text, hidden = split_reasoning(_text_of(message.get("content")))
+    fields = [name for name in _REASONING if message.get(name)]
+    note = f"its text was in {fields[0]}" if fields else ""
+    note = "its text was in <think>" if hidden else note
+    arguments = message.get("arguments") or _arguments(message)
+    if not text.strip() and request.schema is not None:
+        text = arguments
+    text = well_formed(text or refusal or "")
+    written = text + hidden + "".join(str(message[name]) for name in fields)
+    tokens = _usage(usage) if usage else TokenUsage()
+    is_estimated = tokens.total_tokens == 0
+    return ChatReply(
+        text=text,
+        usage=estimated_usage(request, written) if is_estimated else tokens,
+        stop_reason=_stop_reason(finish, refusal),
+        model=model,
+        usage_estimated=is_estimated,
+        note="" if text else note,
+    )
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message's content: a text, or a list of parts without the thinking."""
+    if isinstance(content, list):
+        return "".join(map(_text_of, content))
+    if isinstance(content, dict):
+        kind = content.get("type", "text")
+        if kind not in ("text", "output_text"):
+            return ""
+        content = content["text"]
+    if not isinstance(content, str | None):
+        raise TypeError("the text is not a text")
+    return content or ""
+
+
+def _arguments(message: Mapping[str, Any]) -> str:
+    """Return the arguments of the tool calls of a message, as JSON text."""
+    calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
+    calls.append(message.get("function_call") or {})
+    given = [call.get("arguments") or "" for call in calls]
+    return "".join(one if isinstance(one, str) else json.dumps(one) for one in given)
 
 
 def _usage(usage: Any) -> TokenUsage:
-    if not usage:
-        raise ValueError("the reply has no token usage")
     of_input = usage.get("prompt_tokens_details") or {}
     of_output = usage.get("completion_tokens_details") or {}
-    counts = (
-        usage["prompt_tokens"],
-        usage["completion_tokens"],
-        of_input.get("cached_tokens") or 0,
-        of_output.get("reasoning_tokens") or 0,
-        of_input.get("cache_write_tokens") or 0,
-    )
-    if not all(isinstance(count, int) for count in counts):
-        raise ValueError("a token count is not a number")
-    prompt, completion, cached, reasoning, written = counts
-    if reasoning and usage.get("total_tokens") == prompt + completion + reasoning:
-        completion += reasoning  # xAI counts reasoning beside the completion
-    return TokenUsage(prompt, completion, cached, reasoning, written)
+    prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
+    reasoning = of_output.get("reasoning_tokens") or 0
+    completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
+    if total is None and reasoning > completion:
+        total = prompt + completion + reasoning
+    if total is not None and total > prompt + completion:
+        # Of xAI, and of Google by its compatible endpoint, the thoughts are only in the total.
+        reasoning = reasoning or total - prompt - completion
+        completion = total - prompt
+    if type(reasoning) is int and type(completion) is int:
+        reasoning = min(reasoning, completion)  # where the total leaves no room for it
+    cached = of_input.get("cached_tokens") or 0
+    written = of_input.get("cache_write_tokens") or 0
+    return checked_usage(prompt, completion, cached, reasoning, written)
 
 
-def _stop_reason(finish: str | None, refusal: str | None) -> StopReason:
+def _stop_reason(finish: object, refusal: object) -> StopReason:
     if finish is None:
         raise ValueError("the reply ends without a finish reason")
-    if refusal or finish == "content_filter":
+    name = str(finish).lower()
+    if refusal or is_filters(name):
         return StopReason.REFUSAL
-    if finish in _BROKEN_OFF:
+    if name.partition(":")[0] in _BROKEN_OFF:
         message = f"the endpoint broke the reply off (finish reason {finish})"
         raise ProviderError(message, kind=ErrorKind.SERVER)
-    return StopReason.LENGTH if finish in _LENGTH else StopReason.STOP
+    return StopReason.LENGTH if name in _LENGTH else StopReason.STOP

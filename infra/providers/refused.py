@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from infra.errors import ErrorKind, ProviderError
 from infra.providers.http_errors import is_refused, one_line
 
+STREAM = "stream"
+"""The setting that asks for the text as it is written."""
+
 
 class Refused:
     """The settings that one model takes no longer part in: seed, temperature and the like.
@@ -22,22 +25,31 @@ class Refused:
         return setting in self._names
 
     def raise_for(
-        self, sent: Iterable[str], host: str, status: int, message: str, about: str = ""
+        self,
+        sent: Iterable[str],
+        host: str,
+        status: int | None,
+        message: str,
+        about: str = "",
+        code: str = "",
     ) -> None:
         """Note what an error refuses of the settings that were sent, and ask for another attempt.
 
         Args:
             sent: The settings.
             host: Of the endpoint, for the message.
-            status: HTTP status.
+            status: HTTP status; None for an error inside a reply.
             message: The endpoint's words.
             about: See `is_refused`.
+            code: See `is_refused`.
 
         Raises:
-            ProviderError: `setting_refused`: the same call can be made without the setting.
+            ProviderError: `setting_refused`, or `stream_refused`: the same call can be made
+                without the setting.
         """
         for setting in sent:
-            if is_refused(setting, status, message, about):
+            if is_refused(setting, status, message, about, code):
                 self._names.add(setting)
-                said = f"{status} from {host}: {one_line(message)}"
-                raise ProviderError(said, kind=ErrorKind.SETTING_REFUSED, status=status)
+                said = f"{status or 'error'} from {host}: {one_line(message)}"
+                kind = ErrorKind.STREAM_REFUSED if setting == STREAM else ErrorKind.SETTING_REFUSED
+                raise ProviderError(said, kind=kind, status=status)

@@ -9,7 +9,7 @@ messages nor tokens.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -45,7 +45,7 @@ async def whole(create: Create, fields: Collection[str], body: Mapping[str, obje
 
 async def chunks(
     create: Create, fields: Collection[str], body: Mapping[str, object]
-) -> AsyncIterator[object]:
+) -> AsyncGenerator[object]:
     """Yield the chunks of a streamed reply as JSON objects; the arguments are those of `whole`."""
     async with await create(**_arguments(fields, body)) as stream:
         async for chunk in stream:

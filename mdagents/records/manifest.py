@@ -156,6 +156,8 @@ class Spent(BaseModel):
     """Replies kept from earlier calls; they cost nothing."""
     batched_calls: int = 0
     """Replies of both kinds that came in a provider's batch, at its lower price."""
+    estimated_calls: int = 0
+    """Replies of both kinds whose endpoint reported no usage: their tokens were estimated."""
     settings_refused: int = 0
     """Attempts in which a model refused a setting, such as a temperature, that it was then spared;
     a part of the failed ones."""
@@ -190,13 +192,17 @@ class Spent(BaseModel):
     def add(self, row: CallRow) -> None:
         """Count one more row of the ledger."""
         self.batched_calls += row.replied and row.batched
+        self.estimated_calls += row.replied and row.usage_estimated
         if row.cached:
             self.cached_calls += 1
         elif row.outcome == ABORTED:
             return
         elif not row.replied:
             self.failed_attempts += 1
-            self.settings_refused += row.outcome == ErrorKind.SETTING_REFUSED
+            self.settings_refused += row.outcome in (
+                ErrorKind.SETTING_REFUSED,
+                ErrorKind.STREAM_REFUSED,
+            )
         else:
             self.calls += 1
             self.input_tokens += row.usage.input_tokens

@@ -86,10 +86,16 @@ class RunOutput:
                 "command answers them again"
             )
         notices.append(self._of_batches)
-        if count_of(object_of(self.manifest, "spent").get("settings_refused")):
+        spent = object_of(self.manifest, "spent")
+        if estimated := count_of(spent.get("estimated_calls")):
             notices.append(
-                "a model refused a setting (temperature, seed), and was asked without it from then "
-                "on: see setting_refused in calls.jsonl"
+                f"tokens and costs are estimated by the text (4 characters a token) for {estimated} "
+                "replies, whose endpoint reported no usage: see usage_estimated in calls.jsonl"
+            )
+        if count_of(spent.get("settings_refused")):
+            notices.append(
+                "a model refused a setting (temperature, seed, stream), and was asked without it "
+                "from then on: see setting_refused and stream_refused in calls.jsonl"
             )
         return [*(notice for notice in notices if notice), *self.reading_notices]
 

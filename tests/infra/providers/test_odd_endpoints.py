@@ -56,7 +56,6 @@ def with_choice(**choice: Any) -> dict[str, Any]:
         {},
         GOOD | {"choices": ["hi"]},
         GOOD | {"choices": None},
-        GOOD | {"usage": None},
         GOOD | {"usage": "many"},
         GOOD | {"usage": {"prompt_tokens": None, "completion_tokens": 2}},
         GOOD | {"usage": {"prompt_tokens": "3", "completion_tokens": 2}},
@@ -94,15 +93,17 @@ async def test_another_name_for_the_limit() -> None:
     assert reply.stop_reason is StopReason.LENGTH
 
 
-@pytest.mark.parametrize(("total", "output"), [(135, 103), (41, 9), (None, 9)])
+@pytest.mark.parametrize(
+    ("total", "output", "hidden"), [(135, 103, 94), (41, 9, 9), (None, 103, 94)]
+)
 async def test_reasoning_that_is_counted_beside_the_completion_is_output(
-    total: int | None, output: int
+    total: int | None, output: int, hidden: int
 ) -> None:
     details = {"completion_tokens_details": {"reasoning_tokens": 94}}
     usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": total, **details}
     reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
     assert reply.usage.output_tokens == output
-    assert reply.usage.reasoning_tokens == 94
+    assert reply.usage.reasoning_tokens == hidden
 
 
 class Choice(BaseModel):
