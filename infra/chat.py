@@ -97,6 +97,8 @@ class ChatRequest:
     messages: tuple[ChatMessage, ...]
     max_tokens: int
     """Upper limit of the visible reply, in tokens."""
+    headroom: int | None = None
+    """Tokens for hidden reasoning on top of that; None: as usual for the model. Set by `Room`."""
     temperature: float = 0.0
     seed: int | None = None
     schema: type[BaseModel] | None = None

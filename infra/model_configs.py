@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from infra.chat import ChatRequest
 from infra.errors import ConfigError
 from infra.ledger import Price
 from infra.prices import known_price
@@ -21,6 +22,8 @@ LOCAL = "local"
 """The provider of the embedded model, and of any GGUF file."""
 OPENAI = "openai"
 """OpenAI, and any OpenAI-compatible endpoint of the user's own."""
+HEADROOM = 8192
+"""Tokens that a model gets to think in when nothing is known of it."""
 GROUP = "mdagents.providers"
 """The group of entry points that name providers of other packages."""
 
@@ -46,11 +49,17 @@ class ModelInfo:
     forced_tool: bool = True
     """Whether a model of Anthropic can be held to a tool, which carries the schema; if not, the
     schema is that of its output (`output_config.format`)."""
-    reasoning_headroom: int = 0
-    """Tokens added to a reply's limit because hidden reasoning counts against it."""
+    reasoning_headroom: int = HEADROOM
+    """Tokens added to a reply's limit because hidden reasoning counts against it; 0 for a model
+    that does not think unless it is asked to."""
     is_small: bool = False
     """Whether it is too small to write unaided: its grammar holds free text to prose, it is kept
     from saying the same again, and for a summary it chooses sentences of the agents."""
+
+    def limit(self, request: ChatRequest) -> int:
+        """Return the tokens that a reply may have, hidden reasoning included."""
+        own = request.headroom
+        return request.max_tokens + (self.reasoning_headroom if own is None else own)
 
 
 @dataclass(frozen=True, slots=True)

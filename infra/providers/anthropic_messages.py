@@ -111,7 +111,7 @@ class AnthropicChat:
         system, turns = _marked(request.messages)
         body: dict[str, object] = {
             "model": self._model,
-            "max_tokens": request.max_tokens + info.reasoning_headroom,
+            "max_tokens": info.limit(request),
             "messages": turns,
         }
         if system:

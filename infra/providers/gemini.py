@@ -131,7 +131,7 @@ class GeminiChat:
         return types.GenerateContentConfig(
             system_instruction=system or None,
             temperature=request.temperature if self._takes("temperature", refused) else None,
-            max_output_tokens=min(request.max_tokens + self._info.reasoning_headroom, _MAX_OUTPUT),
+            max_output_tokens=min(self._info.limit(request), _MAX_OUTPUT),
             seed=request.seed if self._takes("seed", refused) else None,
             response_mime_type="application/json" if schema else None,
             # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.

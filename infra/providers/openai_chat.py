@@ -137,9 +137,7 @@ class OpenAIChat:
         info, refused = self._info, Refused() if whole else self._refused
         limit: str = info.max_tokens_field
         settings: dict[str, object] = {
-            _LIMITS[limit] if limit in refused else limit: (
-                request.max_tokens + info.reasoning_headroom
-            )
+            _LIMITS[limit] if limit in refused else limit: info.limit(request)
         }
         if info.takes_temperature:
             settings["temperature"] = request.temperature
