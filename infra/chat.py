@@ -97,8 +97,6 @@ class ChatRequest:
     messages: tuple[ChatMessage, ...]
     max_tokens: int
     """Upper limit of the visible reply, in tokens."""
-    headroom: int | None = None
-    """Tokens for hidden reasoning on top of that; None: as usual for the model. Set by `Room`."""
     temperature: float = 0.0
     seed: int | None = None
     schema: type[BaseModel] | None = None
@@ -112,6 +110,9 @@ class ChatRequest:
     """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
     on_sent: Callable[[], None] | None = None
     """Called by `Gate` when the request has its connection; set by `Hedge`."""
+    headroom: int | None = None
+    """Tokens for hidden reasoning on top of `max_tokens`; None: as usual for the model. Set by
+    `Room`."""
 
 
 @dataclass(frozen=True, slots=True)

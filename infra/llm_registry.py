@@ -240,7 +240,7 @@ class ModelRegistry:
 
     def _build(self, spec: ModelSpec) -> ChatModel:
         runtime = self._runtime
-        info = runtime.configs.info(spec.provider, spec.name)
+        info = runtime.configs.info(spec.provider, spec.name).asked_to(spec.thinking)
         structured = partial(
             Structured,
             native=info.native_schema,
@@ -251,7 +251,7 @@ class ModelRegistry:
         hits = Hits(
             runtime.ledger,
             provider=spec.provider,
-            model=f"{spec} {spec.base_url}",
+            model=spec.identity,
             name=spec.name,
             price=info.price,
             batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
@@ -279,8 +279,9 @@ class ModelRegistry:
             sleep=runtime.sleep,
             notes=_notes(spec, runtime.environment, runtime.configs),
         )
-        # A model of our own is bound by its context, and a grammar bounds its replies.
-        if spec.is_local:
+        # A model of our own is bound by its context, and a grammar bounds its replies; a limit of
+        # the user's is kept to.
+        if spec.is_local or spec.thinking.max_tokens is not None:
             return retry
         return Room(retry, info, name=str(spec), remembers=runtime.batching is None)
 
@@ -292,7 +293,7 @@ class ModelRegistry:
             self._endpoints.open_batches(spec, info),
             runtime.batching,
             name=str(spec),
-            identity=f"{spec} {spec.base_url}".rstrip(),
+            identity=spec.identity.rstrip(),
             key=hits.key,
             row=partial(
                 CallRow.of,

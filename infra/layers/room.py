@@ -67,7 +67,8 @@ class Room:
         headroom, reply = await self._ask(request, self._headroom, on_text)
         if not self._needs_more(reply, headroom):
             return reply
-        larger = self._larger(request, headroom)
+        is_given = self._info.thinking.tokens is not None  # by the user, and kept to
+        larger = headroom if is_given else self._larger(request, headroom)
         if larger > headroom:
             if on_text is not None:
                 on_text(None)

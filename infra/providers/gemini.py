@@ -27,6 +27,13 @@ from infra.providers.refused import Refused
 
 _HOST = "Gemini"
 _REFUSABLE = ("temperature", "seed")
+_THINKING = (
+    "thinking", "Thinking", "thinking_config", "thinking_level", "thinking_budget",
+    "thinkingConfig", "thinkingLevel", "thinkingBudget",
+)  # fmt: skip
+"""How the API calls what says how much to think."""
+_LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}
+_MOST_BUDGET = 24_576  # tokens, of 2.5 Flash
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
@@ -102,6 +109,7 @@ class GeminiChat:
         said = without_key(error.message or "", self._api_key)
         if config is not None:
             sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
+            sent += _THINKING if config.thinking_config is not None else ()
             self._refused.raise_for(sent, _HOST, error.code, said)
         with_schema = config is not None and config.response_json_schema is not None
         return _provider_error(error, said, asked_with_schema=with_schema)
@@ -128,6 +136,7 @@ class GeminiChat:
     def _config(self, request: ChatRequest, refused: Refused) -> types.GenerateContentConfig:
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
         schema = request.schema
+        refused_thinking = any(name in refused for name in _THINKING)
         return types.GenerateContentConfig(
             system_instruction=system or None,
             temperature=request.temperature if self._takes("temperature", refused) else None,
@@ -136,6 +145,7 @@ class GeminiChat:
             response_mime_type="application/json" if schema else None,
             # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
+            thinking_config=None if refused_thinking else _thinking(self._model, self._info),
             automatic_continuation=False,  # it would send, and bill, calls that are not booked
         )
 
@@ -173,6 +183,21 @@ class GeminiChat:
             stop_reason=_stop_reason(last),
             model=last.model_version or self._model,
         )
+
+
+def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
+    """Return how much to think: a budget up to 2.5, a level from 3 on, None for the default.
+
+    https://ai.google.dev/gemini-api/docs/thinking
+    """
+    effort, budget = info.thinking.effort, info.thinking.budget
+    if "gemini-2" in model:
+        if budget is None:
+            return None
+        return types.ThinkingConfig(thinking_budget=min(budget, _MOST_BUDGET))
+    if not effort:
+        return None
+    return types.ThinkingConfig(thinking_level=types.ThinkingLevel(_LEVELS.get(effort, "HIGH")))
 
 
 def _text_of(reply: types.GenerateContentResponse) -> str:

@@ -39,6 +39,7 @@ _STREAM_OPTIONS = "stream_options"
 _LENGTH = frozenset({"length", "model_length"})  # the latter is Mistral's
 _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 """Finish reasons of a reply that is not whole: of OpenRouter and Mistral, vLLM, DeepSeek."""
+_EFFORT = ("reasoning_effort", "reasoning")
 _OF_SCHEMA = ("response_format", "grammar")
 """Body fields of which one asks for a schema."""
 
@@ -143,6 +144,7 @@ class OpenAIChat:
             settings["temperature"] = request.temperature
         if request.seed is not None and info.takes_seed:
             settings[info.seed_field] = request.seed
+        settings |= _thinking(info)
         body: dict[str, object] = {
             "model": self._model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
@@ -241,7 +243,7 @@ class OpenAIChat:
         own = details.get("message")
         said = without_key(own if isinstance(own, str) else message, self._client.api_key)
         body = body or {}
-        refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, *_LIMITS)
+        refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, *_LIMITS, *_EFFORT)
         sent = [name for name in refusable if name in body]
         about = details.get("param")
         about = about.rpartition(".")[2] if isinstance(about, str) else ""
@@ -259,6 +261,20 @@ class OpenAIChat:
 
 class _WithheldError(Exception):
     """The endpoint's filter withheld the reply."""
+
+
+def _thinking(info: ModelInfo) -> dict[str, object]:
+    """Return the field that says how much to think, if the user does.
+
+    OpenAI: https://platform.openai.com/docs/guides/reasoning; OpenRouter, which takes a number of
+    tokens: https://openrouter.ai/docs/use-cases/reasoning-tokens.
+    """
+    thinking = info.thinking
+    if info.reasoning_field == "reasoning":
+        if thinking.effort:
+            return {"reasoning": {"effort": thinking.effort}}
+        return {} if thinking.tokens is None else {"reasoning": {"max_tokens": thinking.tokens}}
+    return {"reasoning_effort": thinking.effort} if thinking.effort else {}
 
 
 def _usage(usage: Any) -> TokenUsage:

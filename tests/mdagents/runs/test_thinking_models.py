@@ -32,3 +32,19 @@ def test_every_question_is_answered(
         assert status == 0, err
         found = records(output)
         assert [record["status"] for record in found] == ["answered"] * 3
+
+
+def test_how_much_to_think_is_sent_by_role_and_is_part_of_the_run(
+    provider: FakeProvider, run: Run
+) -> None:
+    usual = ("--num-samples", "1", "--difficulty", "basic", "--model", "gpt-5")
+    assert run(*usual)[0] == 0
+    assert all("reasoning_effort" not in call.body for call in provider.calls)
+    provider.reset()
+    status, _, err = run(*usual, "--reasoning-effort", "expert=low,decision=high")
+    assert status == 0, err
+    sent = [call.body.get("reasoning_effort") for call in provider.calls]
+    assert set(sent) >= {"low", "high"}, "the cache of the first run is not used"
+    assert "reasoning_effort=decision=high,expert=low" in " ".join(err.split())
+    names = {path.parent.name for path in Path("output").glob("*/run.json")}
+    assert len(names) == 2
