@@ -110,6 +110,9 @@ class ChatRequest:
     """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
     on_sent: Callable[[], None] | None = None
     """Called by `Gate` when the request has its connection; set by `Hedge`."""
+    headroom: int | None = None
+    """Tokens for hidden reasoning on top of `max_tokens`; None: as usual for the model. Set by
+    `Room`."""
 
 
 @dataclass(frozen=True, slots=True)

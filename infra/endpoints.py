@@ -28,6 +28,7 @@ from infra.model_configs import (
     ModelConfigs,
     ModelInfo,
     ProviderInfo,
+    Thinking,
     load_model_configs,
 )
 
@@ -51,6 +52,14 @@ class ModelSpec:
     """The provider's name for it; for `local` the path of a GGUF file, or the embedded model."""
     base_url: str = ""
     """Address of an endpoint other than the provider's own; empty for that."""
+    thinking: Thinking = field(default_factory=Thinking)
+    """How much it is asked to think."""
+
+    @property
+    def identity(self) -> str:
+        """Model, endpoint and what it is asked for: two that differ in it are two models."""
+        endpoint, thinking = f"{self} {self.base_url}", str(self.thinking)
+        return f"{endpoint} {thinking}" if thinking else endpoint
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"

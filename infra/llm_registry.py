@@ -1,6 +1,6 @@
 """Which model a role gets, and how a model is built from its layers.
 
-    Structured( Cache( Retry( Gate( Attempt( Provider )))))
+    Structured( Cache( Room( Retry( Gate( Attempt( Provider ))))))
 
 So the ledger has a row for every attempt that reached a provider, the cache replays exactly what a
 provider sent, and a re-ask is a request of its own. With hedging on, `Hedge` stands between `Retry`
@@ -35,6 +35,7 @@ from infra.layers.cache import Cache, Hits, Replay
 from infra.layers.gate import Connections, Gate, Urgency
 from infra.layers.hedge import Hedge
 from infra.layers.retry import Retry
+from infra.layers.room import Room
 from infra.layers.structured import Structured
 from infra.ledger import CallRow, Ledger
 from infra.model_configs import LOCAL, OPENAI, ModelConfigs, ModelInfo, load_model_configs
@@ -239,7 +240,7 @@ class ModelRegistry:
 
     def _build(self, spec: ModelSpec) -> ChatModel:
         runtime = self._runtime
-        info = runtime.configs.info(spec.provider, spec.name)
+        info = runtime.configs.info(spec.provider, spec.name).asked_to(spec.thinking)
         structured = partial(
             Structured,
             native=info.native_schema,
@@ -250,7 +251,7 @@ class ModelRegistry:
         hits = Hits(
             runtime.ledger,
             provider=spec.provider,
-            model=f"{spec} {spec.base_url}",
+            model=spec.identity,
             name=spec.name,
             price=info.price,
             batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
@@ -268,7 +269,7 @@ class ModelRegistry:
         """Build the model behind its endpoint."""
         model = self._in_batches(spec, info, hits) or self._at_once(spec, info)
         runtime = self._runtime
-        return Retry(
+        retry = Retry(
             model,
             runtime.retry,
             name=str(spec),
@@ -278,6 +279,11 @@ class ModelRegistry:
             sleep=runtime.sleep,
             notes=_notes(spec, runtime.environment, runtime.configs),
         )
+        # A model of our own is bound by its context, and a grammar bounds its replies; a limit of
+        # the user's is kept to.
+        if spec.is_local or spec.thinking.max_tokens is not None:
+            return retry
+        return Room(retry, info, name=str(spec), remembers=runtime.batching is None)
 
     def _in_batches(self, spec: ModelSpec, info: ModelInfo, hits: Hits) -> ChatModel | None:
         runtime = self._runtime
@@ -287,7 +293,7 @@ class ModelRegistry:
             self._endpoints.open_batches(spec, info),
             runtime.batching,
             name=str(spec),
-            identity=f"{spec} {spec.base_url}".rstrip(),
+            identity=spec.identity.rstrip(),
             key=hits.key,
             row=partial(
                 CallRow.of,

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from infra.chat import ChatRequest
 from infra.errors import ConfigError
 from infra.ledger import Price
 from infra.prices import known_price
@@ -21,10 +22,39 @@ LOCAL = "local"
 """The provider of the embedded model, and of any GGUF file."""
 OPENAI = "openai"
 """OpenAI, and any OpenAI-compatible endpoint of the user's own."""
+HEADROOM = 8192
+"""Tokens that a model gets to think in when nothing is known of it."""
 GROUP = "mdagents.providers"
 """The group of entry points that name providers of other packages."""
 
 _FILE = Path(__file__).with_name("model_configs.yaml")
+
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How much a model can be asked to think, the least first."""
+BUDGETS = dict(zip(EFFORTS, (0, 1024, 2048, 8192, 16_384, 24_576, 32_768), strict=True))
+"""Effort -> tokens, for models that are told a number of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """How much a model is asked to think. Without a value the endpoint's own default holds."""
+
+    effort: str = ""
+    """One of `EFFORTS`, or empty."""
+    tokens: int | None = None
+    """Room for hidden reasoning, and its budget where the endpoint takes one."""
+    max_tokens: int | None = None
+    """Limit of a whole reply, hidden reasoning included, instead of the usual one."""
+
+    def __str__(self) -> str:
+        parts = {"effort": self.effort, "tokens": self.tokens, "max": self.max_tokens}
+        return " ".join(f"{name}={of}" for name, of in parts.items() if of not in ("", None))
+
+    @property
+    def budget(self) -> int | None:
+        """Tokens to think with; None when neither they nor an effort were given."""
+        return BUDGETS.get(self.effort) if self.tokens is None else self.tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +76,32 @@ class ModelInfo:
     forced_tool: bool = True
     """Whether a model of Anthropic can be held to a tool, which carries the schema; if not, the
     schema is that of its output (`output_config.format`)."""
-    reasoning_headroom: int = 0
-    """Tokens added to a reply's limit because hidden reasoning counts against it."""
+    reasoning_headroom: int = HEADROOM
+    """Tokens added to a reply's limit because hidden reasoning counts against it; 0 for a model
+    that does not think unless it is asked to."""
+    reasoning_field: Literal["reasoning_effort", "reasoning"] = "reasoning_effort"
+    """The field of a chat completion that says how much to think: the vendors', or OpenRouter's."""
+    thinking: Thinking = field(default_factory=Thinking)
+    """How much the user asks it to think."""
     is_small: bool = False
     """Whether it is too small to write unaided: its grammar holds free text to prose, it is kept
     from saying the same again, and for a summary it chooses sentences of the agents."""
+
+    def limit(self, request: ChatRequest) -> int:
+        """Return the tokens that a reply may have, hidden reasoning included."""
+        if self.thinking.max_tokens is not None:
+            return self.thinking.max_tokens
+        own = request.headroom
+        return request.max_tokens + (self.reasoning_headroom if own is None else own)
+
+    def asked_to(self, thinking: Thinking) -> ModelInfo:
+        """Return the properties of the model when it is asked to think so much."""
+        headroom = self.reasoning_headroom
+        if thinking.tokens is not None:
+            headroom = thinking.tokens
+        elif thinking.effort:
+            headroom = max(headroom, thinking.budget or 0)
+        return replace(self, thinking=thinking, reasoning_headroom=headroom)
 
 
 @dataclass(frozen=True, slots=True)

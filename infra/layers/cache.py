@@ -508,5 +508,7 @@ def cache_key(model: str, request: ChatRequest) -> str:
         None if request.schema is None else reply_schema(request.schema),
         [[message.role, message.content] for message in request.messages],
     ]
+    if request.headroom is not None:
+        content.append(request.headroom)
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from infra.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, OnText, StopReason
 from infra.errors import ErrorKind, ProviderError, StructuredOutputError
 from infra.json_schema import reply_schema
+from infra.layers.room import is_out_of_room
 from infra.reasoning_tags import without_reasoning
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -58,7 +59,7 @@ class Structured:
         parsed, problem = _read(reply, request.schema)
         if parsed is not None:
             return replace(reply, parsed=parsed)
-        if reply.stop_reason is not StopReason.REFUSAL:
+        if reply.stop_reason is not StopReason.REFUSAL and not is_out_of_room(reply):
             first = reply
             if on_text is not None:
                 on_text(None)
@@ -121,6 +122,8 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     """Return the validated reply, or None and what is wrong with it."""
     if reply.stop_reason is StopReason.REFUSAL:
         return None, "the model refused to reply"
+    if is_out_of_room(reply):
+        return None, "the reply ended at its token limit before any text (see --reasoning-tokens)"
     if reply.stop_reason is StopReason.LENGTH:
         return None, "the reply was cut off at the token limit"
     if not reply.text.strip():

@@ -8,6 +8,7 @@ API to keep that beginning in its prompt cache.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from itertools import pairwise
@@ -51,6 +52,8 @@ _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
 _STOP = frozenset({"end_turn", "stop_sequence", "tool_use", "stop", "tool_calls"})
 """Reasons of the API, and those of OpenAI, which gateways pass on."""
 _EAGERLY = "eager_input_streaming"
+_WITH_BUDGET = re.compile(r"claude-3|-4-[0-5](?!\d)|-4(?:-\d{8})?$")
+_LEAST_BUDGET = 1024  # tokens
 _FIELDS = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
 STATUS = {
     "authentication_error": 401,
@@ -141,20 +144,31 @@ class AnthropicChat:
         system, turns = _marked(request.messages)
         body: dict[str, object] = {
             "model": self._model,
-            "max_tokens": request.max_tokens + info.reasoning_headroom,
+            "max_tokens": info.limit(request),
             "messages": turns,
         }
         if system:
             body["system"] = system
         if info.takes_temperature and (whole or "temperature" not in self._refused):
             body["temperature"] = request.temperature
+        refused = Refused() if whole else self._refused
+        wanted = _thinking(self._model, info)
+        asked = {name: value for name, value in wanted.items() if name not in refused}
+        thinks = asked.get("thinking", {}).get("type") in ("adaptive", "enabled")
+        if thinks:  # only with a temperature of 1, the default
+            body.pop("temperature", None)
+        if "thinking" in asked:
+            body["thinking"] = asked["thinking"]
+        output = {"effort": asked["effort"]} if "effort" in asked else {}
+        if output:
+            body["output_config"] = output
         if request.schema is None:
             return body
         schema = without_string_lengths(request.schema)
-        if not info.forced_tool:
+        if not info.forced_tool or thinks:  # one that thinks cannot be held to a tool
             # The API knows a part of JSON schema here; the rest becomes words, checked later.
             shape = {"type": "json_schema", "schema": anthropic.transform_schema(schema)}
-            return body | {"output_config": {"format": shape}}
+            return body | {"output_config": {**output, "format": shape}}
         name = request.schema.__name__
         return body | {
             "tools": [{"name": name, "description": "Give the reply.", "input_schema": schema}],
@@ -290,6 +304,7 @@ class AnthropicChat:
         words = without_key(said.words or said.code, self._client.api_key or "")
         body = body or {}
         sent = [name for name in ("temperature", STREAM) if name in body]
+        sent += [name for name in _thinking(self._model, self._info) if body]
         sent += [_EAGERLY] if "tools" in body else []
         self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
         return status_error(
@@ -300,6 +315,23 @@ class AnthropicChat:
             retry_after=said.retry_after if retry_after is None else retry_after,
             asked_with_schema="tools" in body or "output_config" in body,
         )
+
+
+def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
+    """Return `thinking` and `effort` as a model takes them, if the user says how much to think.
+
+    Up to 4.5 models are told a budget, from 4.6 on an effort:
+    https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
+    """
+    effort, budget = info.thinking.effort, info.thinking.budget
+    if budget is None:
+        return {}
+    if not budget:
+        return {"thinking": {"type": "disabled"}}
+    if _WITH_BUDGET.search(model):
+        return {"thinking": {"type": "enabled", "budget_tokens": max(budget, _LEAST_BUDGET)}}
+    level = {"effort": "low" if effort == "minimal" else effort} if effort else {}
+    return {"thinking": {"type": "adaptive"}, **level}
 
 
 class _ErrorInReplyError(Exception):

@@ -31,6 +31,13 @@ from infra.providers.refused import STREAM, Refused
 
 _HOST = "Gemini"
 _REFUSABLE = ("temperature", "seed")
+_THINKING = (
+    "thinking", "Thinking", "thinking_config", "thinking_level", "thinking_budget",
+    "thinkingConfig", "thinkingLevel", "thinkingBudget",
+)  # fmt: skip
+"""How the API calls what says how much to think."""
+_LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}
+_MOST_BUDGET = 24_576  # tokens, of 2.5 Flash
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _BROKEN_OFF = frozenset(
@@ -114,12 +121,13 @@ class GeminiChat:
             ProviderError: `setting_refused`, see `Refused`.
         """
         said = read_error(error.details)
-        status = error.code if isinstance(error.code, int) else said.status
+        status = error.code
         if is_withheld(status, said):
             return WithheldError()
         words = without_key(said.words or said.code, self._api_key)
         if config is not None:
             sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
+            sent += _THINKING if config.thinking_config is not None else ()
             refusable = (*sent, STREAM)
             self._refused.raise_for(refusable, _HOST, status, words, said.param, said.code)
         headers = getattr(error.response, "headers", None) or {}
@@ -155,14 +163,16 @@ class GeminiChat:
     def _config(self, request: ChatRequest, refused: Refused) -> types.GenerateContentConfig:
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")
         schema = request.schema
+        refused_thinking = any(name in refused for name in _THINKING)
         return types.GenerateContentConfig(
             system_instruction=system or None,
             temperature=request.temperature if self._takes("temperature", refused) else None,
-            max_output_tokens=min(request.max_tokens + self._info.reasoning_headroom, _MAX_OUTPUT),
+            max_output_tokens=min(self._info.limit(request), _MAX_OUTPUT),
             seed=request.seed if self._takes("seed", refused) else None,
             response_mime_type="application/json" if schema else None,
             # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
+            thinking_config=None if refused_thinking else _thinking(self._model, self._info),
             automatic_continuation=False,  # it would send, and bill, calls that are not booked
         )
 
@@ -216,6 +226,21 @@ class GeminiChat:
     def refusal(self) -> ChatReply:
         """Return what a filter's error is: a reply without text."""
         return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+
+def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
+    """Return how much to think: a budget up to 2.5, a level from 3 on, None for the default.
+
+    https://ai.google.dev/gemini-api/docs/thinking
+    """
+    effort, budget = info.thinking.effort, info.thinking.budget
+    if "gemini-2" in model:
+        if budget is None:
+            return None
+        return types.ThinkingConfig(thinking_budget=min(budget, _MOST_BUDGET))
+    if not effort:
+        return None
+    return types.ThinkingConfig(thinking_level=types.ThinkingLevel(_LEVELS.get(effort, "HIGH")))
 
 
 def _text_of(reply: types.GenerateContentResponse) -> str:

@@ -66,6 +66,7 @@ _BROKEN_OFF = frozenset(
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: of DeepSeek, vLLM and others, of OpenRouter and newer vLLM."""
 _DONE = "[DONE]"
+_EFFORT = ("reasoning_effort", "reasoning")
 _OF_SCHEMA = ("response_format", "grammar")
 """Body fields of which one asks for a schema."""
 
@@ -172,14 +173,13 @@ class OpenAIChat:
         info, refused = self._info, Refused() if whole else self._refused
         limit: str = info.max_tokens_field
         settings: dict[str, object] = {
-            _LIMITS[limit] if limit in refused else limit: (
-                request.max_tokens + info.reasoning_headroom
-            )
+            _LIMITS[limit] if limit in refused else limit: info.limit(request)
         }
         if info.takes_temperature:
             settings["temperature"] = request.temperature
         if request.seed is not None and info.takes_seed:
             settings[info.seed_field] = request.seed
+        settings |= _thinking(info)
         body: dict[str, object] = {
             "model": self._model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
@@ -296,7 +296,11 @@ class OpenAIChat:
             return WithheldError()
         words = without_key(said.words or said.code, self._client.api_key)
         body = body or {}
-        refusable = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM, *_LIMITS)
+        refusable = (
+            *("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM),
+            *_LIMITS,
+            *_EFFORT,
+        )
         sent = [name for name in refusable if name in body]
         self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
         with_schema = not body.keys().isdisjoint(_OF_SCHEMA)
@@ -473,6 +477,20 @@ def _arguments(message: Mapping[str, Any]) -> str:
     calls.append(message.get("function_call") or {})
     given = [call.get("arguments") or "" for call in calls]
     return "".join(one if isinstance(one, str) else json.dumps(one) for one in given)
+
+
+def _thinking(info: ModelInfo) -> dict[str, object]:
+    """Return the field that says how much to think, if the user does.
+
+    OpenAI: https://platform.openai.com/docs/guides/reasoning; OpenRouter, which takes a number of
+    tokens: https://openrouter.ai/docs/use-cases/reasoning-tokens.
+    """
+    thinking = info.thinking
+    if info.reasoning_field == "reasoning":
+        if thinking.effort:
+            return {"reasoning": {"effort": thinking.effort}}
+        return {} if thinking.tokens is None else {"reasoning": {"max_tokens": thinking.tokens}}
+    return {"reasoning_effort": thinking.effort} if thinking.effort else {}
 
 
 def _usage(usage: Any) -> TokenUsage:

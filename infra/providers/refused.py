@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from infra.errors import ErrorKind, ProviderError
+from infra.files.printing import print_line
 from infra.providers.http_errors import is_refused, one_line
 
 STREAM = "stream"
@@ -49,6 +50,10 @@ class Refused:
         """
         for setting in sent:
             if is_refused(setting, status, message, about, code):
+                if setting.lower().startswith(("thinking", "reasoning", "effort")) and (
+                    setting not in self._names
+                ):
+                    print_line(f"NOTE: {host} refuses '{setting}' as it was given: it is left out")
                 self._names.add(setting)
                 said = f"{status or 'error'} from {host}: {one_line(message)}"
                 kind = ErrorKind.STREAM_REFUSED if setting == STREAM else ErrorKind.SETTING_REFUSED

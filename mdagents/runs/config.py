@@ -30,6 +30,7 @@ from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
+from infra.model_configs import EFFORTS, Thinking
 from mdagents.agents.case import expert_number
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import DATA_DIR
@@ -142,6 +143,12 @@ class RunConfig(BaseModel):
     model_base_url: str = ""
     model_role: Mapping[str, str] = {}
     """Role -> model; also as a list of `role=model`."""
+    reasoning_effort: str = ""
+    """How much to think: one of `EFFORTS` for all, `role=effort` for one, with commas between."""
+    reasoning_tokens: str = ""
+    """Room for hidden reasoning, in tokens; for all or by role, like `reasoning_effort`."""
+    max_tokens: str = ""
+    """Limit of a reply, hidden reasoning included, in tokens; likewise."""
 
     difficulty: LevelChoice | tuple[LevelChoice, ...] = ADAPTIVE
     """`adaptive`: a router rates each question. Several, also as one text `basic,advanced`: the
@@ -279,6 +286,39 @@ class RunConfig(BaseModel):
             _refuse_several(model, f"--model-role {role}")
             chosen[role] = model
         return chosen
+
+    @field_validator("reasoning_effort", "reasoning_tokens", "max_tokens", mode="before")
+    @classmethod
+    def _by_role(cls, value: object, info: ValidationInfo) -> object:
+        flag, is_effort = (
+            f"--{str(info.field_name).replace('_', '-')}",
+            "effort" in str(info.field_name),
+        )
+        given: dict[str, str] = {}
+        for entry in _listed("" if value is None else str(value)):
+            role, equals, amount = entry.rpartition("=")
+            number = expert_number(role)
+            is_expert = number is not None and SMALLEST_COUNT <= number <= LARGEST_COUNT
+            if equals and not (role in MODEL_ROLES or is_expert):
+                raise ConfigError(
+                    f"{flag} {entry}: write ROLE=VALUE with a role of {', '.join(MODEL_ROLES)}"
+                    f"{_meant(role, MODEL_ROLES)}"
+                )
+            amount = amount.lower()
+            least = 0 if info.field_name == "reasoning_tokens" else 1
+            if is_effort and amount not in EFFORTS:
+                raise ConfigError(
+                    f"{flag} is '{amount}' but must be one of {', '.join(EFFORTS)}"
+                    f"{did_you_mean(amount, EFFORTS)}"
+                )
+            if not is_effort and not (amount.isdecimal() and int(amount) >= least):
+                raise ConfigError(
+                    f"{flag} is '{amount}' but must be a whole number, {least} or more"
+                )
+            if role in given:
+                raise ConfigError(f"{flag} gives {role or 'all roles'} two values; leave one out")
+            given[role] = amount if is_effort else str(int(amount))
+        return ",".join(f"{role}={of}" if role else of for role, of in sorted(given.items()))
 
     @field_validator("words", mode="before")
     @classmethod
@@ -472,6 +512,21 @@ class RunConfig(BaseModel):
         numbers = sorted(n for n in map(expert_number, self.model_role) if n is not None)
         return tuple(f"{TeamRole.EXPERT}-{number}" for number in numbers)
 
+    def thinking(self, role: str) -> Thinking:
+        """Return how much the model of a role is asked to think."""
+        effort, tokens, most = (
+            _of_role(text, role)
+            for text in (self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
+        )
+        return Thinking(effort, int(tokens) if tokens else None, int(most) if most else None)
+
+    @property
+    def thinking_roles(self) -> frozenset[str]:
+        """Roles for which `thinking` is given apart."""
+        texts = (self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
+        entries = [entry for text in texts for entry in text.split(",")]
+        return frozenset(entry.partition("=")[0] for entry in entries if "=" in entry)
+
     @property
     def least_agreement(self) -> float:
         """The effective `agreement`."""
@@ -565,6 +620,9 @@ _WHAT_IT_IS = (
     "model",
     "model_base_url",
     "model_role",
+    "reasoning_effort",
+    "reasoning_tokens",
+    "max_tokens",
     "difficulty",
     "method",
     "router",
@@ -585,6 +643,13 @@ _WHAT_IT_IS = (
 
 _IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "method", "batch")
 """Flags that a run's name shows by itself, or that change no result."""
+
+
+def _of_role(text: str, role: str) -> str:
+    """Return what is given for a role, for `expert` where it is a numbered one, or for all."""
+    given = {name: of for name, _, of in (each.rpartition("=") for each in text.split(",") if each)}
+    usual = given.get(TeamRole.EXPERT if expert_number(role) else "", given.get("", ""))
+    return given.get(role, usual)
 
 
 def _range(limit: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
@@ -18,6 +19,7 @@ from infra.layers.retry import OnWait
 from infra.ledger import Ledger
 from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import load_model_configs
+from mdagents.agents.case import expert_number
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.settings import EngineName, Method, TeamRole
@@ -42,6 +44,10 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
         if role.value not in specs:
             chooser = ModelChooser(environment, configs, config.model_base_url)
             specs[role.value] = chooser.for_role(role, team, chosen=config.model != AUTO)
+    for role in config.thinking_roles - specs.keys():
+        if expert_number(role) is not None:
+            specs[role] = specs[TeamRole.EXPERT.value]
+    specs = {role: replace(spec, thinking=config.thinking(role)) for role, spec in specs.items()}
     for spec in specs.values() if config.batch else ():
         provider = configs.provider(spec.provider)
         if provider is None or provider.batch_price is None:

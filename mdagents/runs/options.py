@@ -27,6 +27,7 @@ from infra.files.printing import print_line
 from infra.files.yaml_text import read_yaml
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
+from infra.model_configs import EFFORTS
 from infra.web.address import add_address_flags
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
@@ -281,6 +282,15 @@ def _add_model_flags(group: Any) -> None:
     add("--model-base-url", metavar="URL", help="any OpenAI-compatible endpoint")
     add("--model-role", metavar="ROLE=MODEL", action="append", default=[],
         help=f"another model for one role; repeatable ({', '.join(MODEL_ROLES)})")  # fmt: skip
+    add("--reasoning-effort", metavar="EFFORT",
+        help=f"how much to think: {', '.join(EFFORTS)}; by role: expert=low,decision=high "
+        "[the endpoint's default]")  # fmt: skip
+    add("--reasoning-tokens", metavar="N",
+        help="room for hidden reasoning, in tokens; also by role [8192, and more when it is used "
+        "up; 0 for models that do not think]")  # fmt: skip
+    add("--max-tokens", metavar="N",
+        help="limit of a reply, hidden reasoning included, in tokens; also by role [as each reply "
+        "needs]")  # fmt: skip
 
 
 def _add_team_flags(group: Any) -> None:

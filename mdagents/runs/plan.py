@@ -215,7 +215,10 @@ def make_manifest(
     """Make the manifest of a run that starts now."""
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
     items_hash = dataset.items_hash(entries)
-    endpoints = {role: f"{spec} {spec.base_url} {_file_size(spec)}" for role, spec in specs.items()}
+    endpoints = {
+        role: f"{spec} {spec.base_url} {_file_size(spec)} {spec.thinking}".rstrip()
+        for role, spec in specs.items()
+    }
     exemplars, source = "", ""
     if method is not None:
         exemplars, source = method.exemplars_sha256, method.source_sha256

@@ -56,6 +56,15 @@ class Group:
     calls_per_question: float | None
     exaid_tokens_per_question: float | None
     """Of EXAID's own calls, which are not in `tokens_per_question`."""
+    reasoning_tokens_per_question: float | None = None
+    """Those of `tokens_per_question` that were hidden reasoning; None when they are not known."""
+
+    @property
+    def right_per_1000_reasoning_tokens(self) -> float | None:
+        """Accuracy per 1,000 tokens of hidden reasoning; None where there was none."""
+        if self.accuracy is None or not self.reasoning_tokens_per_question:
+            return None
+        return 1000 * self.accuracy / self.reasoning_tokens_per_question
 
 
 def scored(rows: Sequence[ScoredRow]) -> list[ScoredRow]:
@@ -109,6 +118,7 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
         cost_per_question=_mean(counted, attrgetter("cost_usd")),
         calls_per_question=_mean(counted, attrgetter("calls")),
         exaid_tokens_per_question=_mean(counted, attrgetter("exaid_tokens")),
+        reasoning_tokens_per_question=_mean(counted, attrgetter("reasoning_tokens")),
     )
 
 

@@ -207,9 +207,25 @@ def report_tables(report: Report) -> list[Table]:
         return [Table(["", "accuracy", *COST_COLUMNS], cells, has_total=len(groups) > 1)]
     return [
         *group_tables("", groups, has_total=len(groups) > 1),
+        *_tables_of_thinking(groups),
         *_tables_of_experts(report, list(groups)),
         *(repeats_tables(report.repeats) if report.repeats is not None else []),
     ]
+
+
+def _tables_of_thinking(groups: Mapping[str, Group]) -> list[Table]:
+    """Return what hidden reasoning brought; nothing where there was none."""
+    cells = [
+        [
+            name,
+            number(group.reasoning_tokens_per_question, ",.0f"),
+            percent(group.right_per_1000_reasoning_tokens),
+        ]
+        for name, group in groups.items()
+        if group.reasoning_tokens_per_question
+    ]
+    headings = ["", "reasoning tokens/question", "accuracy per 1,000 of them"]
+    return [Table(headings, cells, has_total=len(cells) > 1)] if cells else []
 
 
 def group_tables(

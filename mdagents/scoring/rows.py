@@ -89,8 +89,8 @@ class RunOutput:
         spent = object_of(self.manifest, "spent")
         if estimated := count_of(spent.get("estimated_calls")):
             notices.append(
-                f"tokens and costs are estimated by the text (4 characters a token) for {estimated} "
-                "replies, whose endpoint reported no usage: see usage_estimated in calls.jsonl"
+                f"tokens and costs of {estimated} replies are estimated by the text (4 characters "
+                "a token), as the endpoint reported none: see usage_estimated in calls.jsonl"
             )
         if count_of(spent.get("settings_refused")):
             notices.append(

@@ -69,6 +69,8 @@ class ScoredRow:
     cost_usd: float | None
     wall_seconds: float | None
     calls: int | None
+    reasoning_tokens: int | None
+    """Those of `output_tokens` that were hidden reasoning."""
     epoch: int
     """From 1. This field and those below are not columns of the CSV."""
     content: int
@@ -189,6 +191,7 @@ def make_row(
         cost_usd=number_of(usage.get("cost_usd")),
         wall_seconds=number_of(record.get("wall_seconds")),
         calls=count_of(record.get("calls")),
+        reasoning_tokens=count_of(usage.get("reasoning_tokens")),
         epoch=count_of(record.get("epoch")) or 1,
         content=content,
         options=len(options),

@@ -33,6 +33,8 @@ _OF_THE_WHOLE = (
 )  # fmt: skip
 _LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
 _LABEL = "label"
+_EFFORT = "reasoning-effort"
+"""A flag that is an axis of its own when it is a list: each method with each effort."""
 _LEVELS = (ADAPTIVE, *Difficulty)
 _FILES = (".jsonl", ".json", ".csv", ".gguf", ".py")
 _NOT_IN_A_LABEL = ("batch", "model-base-url")
@@ -101,6 +103,15 @@ def read_study(path: Path) -> StudyFile:
         _entries(content.get(axis, default), axis, path)
         for axis, default in (("datasets", ["medqa"]), ("models", ["auto"]), ("methods", None))
     )
+    efforts = content.pop(_EFFORT, None)
+    if isinstance(efforts, list) and not any("=" in str(each) for each in efforts):
+        methods = tuple(
+            Entry(f"{method.label}, {_EFFORT} {effort}", {**method.settings, _EFFORT: effort})
+            for method in methods
+            for effort in (_text(each, f"{path}: '{_EFFORT}'") for each in efforts)
+        )
+    elif efforts is not None:
+        content[_EFFORT] = efforts
     labels = [method.label for method in methods]
     baseline = _text(content.get("baseline", labels[0]), f"{path}: 'baseline'")
     if baseline not in labels:

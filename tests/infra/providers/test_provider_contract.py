@@ -80,8 +80,10 @@ def over(wire: str, make_runtime: Callable[..., Runtime], **changes: Any) -> Mod
     known = runtime.configs.models
     models = {
         **known,
-        "anthropic/claude-of-tests": ModelInfo(forced_tool=False),
-        "azure/our-deployment": ModelInfo(max_tokens_field="max_completion_tokens"),
+        "anthropic/claude-of-tests": ModelInfo(reasoning_headroom=0, forced_tool=False),
+        "azure/our-deployment": ModelInfo(
+            reasoning_headroom=0, max_tokens_field="max_completion_tokens"
+        ),
     }
     return ModelRegistry(
         replace(

@@ -57,7 +57,8 @@ def test_the_csv_has_the_columns_of_the_contract(capsys: pytest.CaptureFixture[s
         rows = list(csv.DictReader(file))
     assert ",".join(rows[0]) == (
         "question_id,label,response,difficulty,input_tokens,output_tokens,total_tokens,correct,"
-        "status,parse_method,exaid_tokens,cost_usd,wall_seconds,calls"
+        "status,parse_method,exaid_tokens,cost_usd,wall_seconds,calls,"
+        "reasoning_tokens"
     )
     assert [row["response"] for row in rows] == ["A", "B", "", "X", "", "B"]
     assert [row["correct"] for row in rows] == ["1", "0", "0", "0", "0", "1"]

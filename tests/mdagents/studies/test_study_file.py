@@ -137,3 +137,15 @@ def refusal(path: Path) -> str:
         return "" if cells_of(read_study(path), {}, {}) else "it has no runs"
     except ConfigError as error:
         return str(error)
+
+
+def test_a_list_of_efforts_is_an_axis(tmp_path: Path) -> None:
+    file = tmp_path / "efforts.yaml"
+    file.write_text("methods: [zero_shot, basic]\nreasoning_effort: [low, high]\n")
+    found = cells_of(read_study(file), {}, {})
+    assert [(cell.method, cell.config.reasoning_effort) for cell in found] == [
+        ("zero_shot, reasoning-effort low", "low"),
+        ("zero_shot, reasoning-effort high", "high"),
+        ("basic, reasoning-effort low", "low"),
+        ("basic, reasoning-effort high", "high"),
+    ]
