@@ -206,7 +206,7 @@ def test_settings_that_a_model_refused_are_told() -> None:
         json.dumps({"item_ids": ["1"], "spent": {"settings_refused": 2}})
     )
     (notice,) = read_output(folder).notices
-    assert notice.startswith("a model refused a setting (temperature, seed)")
+    assert notice.startswith("a model refused a setting (temperature, seed, stream)")
 
 
 def test_two_inputs_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
