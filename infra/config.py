@@ -7,6 +7,7 @@ directory; a variable of the process wins over the file.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +26,7 @@ TYPED_CALLS = "LLM_TYPED_CALLS"
 """Whether calls go through the typed methods of the SDKs, for what wraps these; for all providers
 whose SDK has such methods."""
 _OFF = ("", "0", "false", "no", "off")
+_USER = re.compile(r"//[^/?#]*@")  # and the password in an address
 
 
 class LLMRole(StrEnum):
@@ -151,8 +153,9 @@ def check_base_url(url: str, name: str) -> None:
         name: The variable or flag that set it, for the message.
 
     Raises:
-        ConfigError: The URL has no scheme or no host, or goes on beyond the base.
+        ConfigError: The URL has no scheme or no host, holds a password, or goes on beyond the base.
     """
+    shown = _USER.sub("//***@", url)
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -160,7 +163,9 @@ def check_base_url(url: str, name: str) -> None:
     except ValueError:
         is_one = False
     if url and not is_one:
-        raise ConfigError(f"{name} {url} must begin with http:// or https:// and a host")
+        raise ConfigError(f"{name} {shown} must begin with http:// or https:// and a host")
+    if shown != url:
+        raise ConfigError(f"{name} {shown} must hold no password; a key goes into its own variable")
     if urlsplit(url).path.rstrip("/").endswith("/chat/completions"):
         raise ConfigError(f"{name} {url} must end before /chat/completions, mostly in /v1")
 

@@ -355,10 +355,10 @@ class RunConfig(BaseModel):
     def _url(cls, url: str) -> str:
         check_base_url(url, "--model-base-url")
         parts = urlsplit(url)
-        if parts.username or parts.password or parts.query:
+        if parts.query:
             raise ConfigError(
-                "--model-base-url must hold no password and no query, since it is written to "
-                "run.json; put the key into OPENAI_API_KEY"
+                "--model-base-url must hold no query, since it is written to run.json; put the key "
+                "into OPENAI_API_KEY"
             )
         return url
 
