@@ -17,6 +17,7 @@ _TAGS = {
 _OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 _CLOSING = re.compile("|".join(map(re.escape, _TAGS.values())), re.IGNORECASE)
 _ANY = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
+_BEGINNING = re.compile("[<\\[◁]")  # the characters that tags begin with
 _EVERY_TAG = (*_TAGS, *_TAGS.values())
 _LONGEST = max(map(len, _EVERY_TAG)) - 1  # characters of a tag that is not complete yet
 
@@ -41,8 +42,11 @@ class ThinkTags:
 
     def feed(self, delta: str) -> str:
         """Return the visible text that a piece completes; it may be empty."""
-        text, self._pending = self._pending + delta, ""
         visible: list[str] = []
+        if not self._pending and self._closing is None and not _BEGINNING.search(delta):
+            self._put(delta, visible)  # nearly every piece
+            return visible[0]
+        text, self._pending = self._pending + delta, ""
         while text:
             end, start = self._next_tag(text)
             self._put(text[:end], visible)
