@@ -65,7 +65,7 @@ class Room:
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """See `ChatModel.generate`; the usage is that of both replies if it asked twice."""
         headroom, reply = await self._ask(request, self._headroom, on_text)
-        if not self._needs_more(reply, headroom):
+        if not self._needs_more(request, reply, headroom):
             return reply
         is_given = self._info.thinking.tokens is not None  # by the user, and kept to
         larger = headroom if is_given else self._larger(request, headroom)
@@ -125,10 +125,19 @@ class Room:
                 )
             return headroom, reply
 
-    def _needs_more(self, reply: ChatReply, headroom: int) -> bool:
-        """Return whether hidden reasoning has taken the room of the text, or a part of it."""
-        is_cut = reply.stop_reason is StopReason.LENGTH
-        return is_out_of_room(reply) or (is_cut and reply.usage.reasoning_tokens > headroom)
+    def _needs_more(self, request: ChatRequest, reply: ChatReply, headroom: int) -> bool:
+        """Return whether hidden reasoning has taken the room of the text, or a part of it.
+
+        Where it is not counted apart it shows by a text that is shorter than its limit, and more
+        output than that.
+        """
+        if reply.stop_reason is not StopReason.LENGTH:
+            return False
+        usage, written = reply.usage, len(reply.text) // _CHARACTERS_PER_TOKEN
+        is_hidden = (
+            not usage.reasoning_tokens and written < request.max_tokens < usage.output_tokens
+        )
+        return is_out_of_room(reply) or usage.reasoning_tokens > headroom or is_hidden
 
     def _larger(self, request: ChatRequest, headroom: int) -> int:
         """Return more room, as far as the context is known to have it."""

@@ -158,7 +158,7 @@ class AnthropicChat:
         if thinks:  # only with a temperature of 1, the default
             body.pop("temperature", None)
         if "thinking" in asked:
-            body["thinking"] = asked["thinking"]
+            body |= _with_budget(asked["thinking"], info.limit(request), request.max_tokens)
         output = {"effort": asked["effort"]} if "effort" in asked else {}
         if output:
             body["output_config"] = output
@@ -315,6 +315,21 @@ class AnthropicChat:
             retry_after=said.retry_after if retry_after is None else retry_after,
             asked_with_schema="tools" in body or "output_config" in body,
         )
+
+
+def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str, object]:
+    """Return `thinking` and `max_tokens`; the API takes only a budget below the limit.
+
+    Args:
+        thinking: As wanted.
+        limit: Of the whole reply.
+        of_text: Tokens of the visible text.
+    """
+    if "budget_tokens" not in thinking:
+        return {"thinking": thinking, "max_tokens": limit}
+    budget = max(_LEAST_BUDGET, min(thinking["budget_tokens"], limit - of_text))
+    least = limit if limit > budget else budget + of_text
+    return {"thinking": {**thinking, "budget_tokens": budget}, "max_tokens": least}
 
 
 def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:

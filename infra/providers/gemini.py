@@ -37,6 +37,8 @@ _THINKING = (
 )  # fmt: skip
 """How the API calls what says how much to think."""
 _LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}
+_LEAST_BUDGETS = {"pro": 128, "flash-lite": 512}
+"""Kind of a 2.5 model -> fewest tokens that it thinks with."""
 _MOST_BUDGET = 24_576  # tokens, of 2.5 Flash
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
@@ -237,7 +239,11 @@ def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
     if "gemini-2" in model:
         if budget is None:
             return None
-        return types.ThinkingConfig(thinking_budget=min(budget, _MOST_BUDGET))
+        least = _LEAST_BUDGETS.get(model.partition("gemini-")[2].partition("-")[2], 0)
+        is_off = budget == 0 and "pro" not in model  # Pro cannot be told not to think
+        return types.ThinkingConfig(
+            thinking_budget=0 if is_off else max(least, min(budget, _MOST_BUDGET))
+        )
     if not effort:
         return None
     return types.ThinkingConfig(thinking_level=types.ThinkingLevel(_LEVELS.get(effort, "HIGH")))

@@ -75,6 +75,14 @@ _REFUSED = re.compile(
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
 """How endpoints say that they do not take a setting, as against a value of it."""
+_IS_THINKING = re.compile(r"(?i)reasoning|thinking|effort")
+"""Settings that say how much to think, of which endpoints speak by many names."""
+_THINKING = re.compile(r"(?i)reasoning|\bthink|\beffort\b|\bbudget\b")
+_OF_THINKING = {  # of Anthropic, who names both apart
+    "effort": re.compile(r"(?i)\beffort\b"),
+    "thinking": re.compile(r"(?i)\bthink|\bbudget\b"),
+}
+_BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
 _CLAUSE = re.compile(r"[.;\n]\s")
 _FARTHEST = 80  # characters between the name of a setting and the words that refuse it
 _ECHO = re.compile(r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value=""")
@@ -200,7 +208,17 @@ def is_refused(
         about: The setting that the error is about; empty: the endpoint does not name it apart.
         code: The endpoint's machine-readable codes.
     """
-    if status not in (None, 400, 422) or about not in ("", setting):
+    if status not in (None, 400, 422):
+        return False
+    if _IS_THINKING.match(setting) and (not about or _THINKING.search(about)):
+        # No value of it is worth a run: what the model does of itself is asked for instead.
+        clauses = _CLAUSE.split(_own_words(message))
+        named = _OF_THINKING.get(setting, _THINKING)
+        return any(
+            named.search(one) and (_REFUSED.search(one) or _BAD_VALUE.search(one))
+            for one in clauses
+        )
+    if about not in ("", setting):
         return False
     if about and re.search(r"unsupported_|unknown_parameter", code):
         return True
