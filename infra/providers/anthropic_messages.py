@@ -34,7 +34,7 @@ from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
 from infra.providers import typed_calls
 from infra.providers.checks import checked_usage, estimated_usage, served_model
-from infra.providers.error_body import error_in, read_error
+from infra.providers.error_body import ErrorInReplyError, parsed, raise_error_in, read_error
 from infra.providers.filters import WithheldError, is_filters, is_withheld
 from infra.providers.http_errors import (
     OTHER_SHAPES,
@@ -122,12 +122,14 @@ class AnthropicChat:
             yield
         except anthropic.APIStatusError as error:
             wait = retry_after_seconds(error.response.headers)
-            said = _parsed(error.response)
+            if error.response.is_success:  # in a stream, by the SDK's typed way
+                raise self.failure(None, error.body, body) from None
+            said = parsed(error.response)
             raise self.failure(error.status_code, said, body, retry_after=wait) from None
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, anthropic.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
-        except _ErrorInReplyError as error:
+        except ErrorInReplyError as error:
             raise self.failure(None, error.body, body) from None
         except OTHER_SHAPES as error:
             message = f"{self._host} sent a body that is not a message ({type(error).__name__})"
@@ -185,7 +187,7 @@ class AnthropicChat:
         Raises:
             ValueError: It is not a message; so do the other errors of `OTHER_SHAPES`.
         """
-        _raise_error_in(raw)
+        raise_error_in(raw, "content")
         text = "".join(map(_said, raw["content"]))
         usage, is_estimated = _usage(raw.get("usage"), request, text)
         return ChatReply(
@@ -230,7 +232,7 @@ class AnthropicChat:
             if not isinstance(event, dict):
                 raise TypeError("an event of the stream is not an object")
             if event.get("type") == "error" or "type" not in event:
-                _raise_error_in(event)
+                raise_error_in(event, "content")
             match event["type"]:
                 case "message_start":
                     model = served_model(event["message"].get("model"), self._model)
@@ -349,18 +351,6 @@ def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
     return {"thinking": {"type": "adaptive"}, **level}
 
 
-class _ErrorInReplyError(Exception):
-    """An error came where a reply belongs.
-
-    Args:
-        body: Its body.
-    """
-
-    def __init__(self, body: object) -> None:
-        super().__init__()
-        self.body = body
-
-
 class _Events(AsyncStream[object]):
     """The data of a stream's events, as text: also of those without a name."""
 
@@ -368,21 +358,6 @@ class _Events(AsyncStream[object]):
         async for event in self._iter_events():
             if event.data and event.event != "ping" and event.data != "[DONE]":
                 yield event.data
-
-
-def _parsed(response: httpx2.Response) -> object:
-    """Return the body of an error: parsed, or as text."""
-    try:
-        return json.loads(response.content)
-    except OTHER_SHAPES:
-        return response.text
-    except httpx2.StreamError:  # it could not be read
-        return ""
-
-
-def _raise_error_in(reply: object) -> None:
-    if (error := error_in(reply, "content")) is not None:
-        raise _ErrorInReplyError(error)
 
 
 def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, object]]]:

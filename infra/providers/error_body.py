@@ -12,7 +12,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from infra.providers.http_errors import seconds_of_duration
+import httpx2
+
+from infra.providers.http_errors import OTHER_SHAPES, seconds_of_duration
 
 _WORDS = frozenset(
     [
@@ -71,6 +73,34 @@ class ErrorBody:
     """The HTTP status that stands in the body, if any."""
     retry_after: float | None = None
     """Seconds after which the body asks to come back (Google's RetryInfo)."""
+
+
+class ErrorInReplyError(Exception):
+    """An error came where a reply belongs.
+
+    Args:
+        body: Its body.
+    """
+
+    def __init__(self, body: object) -> None:
+        super().__init__()
+        self.body = body
+
+
+def parsed(response: httpx2.Response) -> object:
+    """Return the body of an error: parsed JSON, or text; empty where it could not be read."""
+    try:
+        return json.loads(response.content)
+    except OTHER_SHAPES:
+        return response.text
+    except httpx2.StreamError:
+        return ""
+
+
+def raise_error_in(reply: object, content: str) -> None:
+    """Raise `ErrorInReplyError` for an error that came where a reply belongs; see `error_in`."""
+    if (error := error_in(reply, content)) is not None:
+        raise ErrorInReplyError(error)
 
 
 def read_error(body: object) -> ErrorBody:

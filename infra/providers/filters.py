@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from infra.providers.error_body import ErrorBody
+from infra.providers.http_errors import own_words
 
 _FINISHES = frozenset(
     [
@@ -68,7 +69,7 @@ def is_withheld(status: int | None, said: ErrorBody) -> bool:
     """
     if status == _UNAVAILABLE:
         return True
-    words = f"{said.code} {said.words}"
+    words = f"{said.code} {own_words(said.words)}"
     return status in _STATUSES and bool(_FILTERED.search(words)) and not _ACCOUNT.search(words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import ssl
@@ -49,6 +50,7 @@ _CONTEXT = (
     "prompt is too long",  # Anthropic
     "context limit",
     "maximum context",
+    "must be at least 1, got -",  # vLLM: the prompt leaves no room for a reply
     "`inputs` tokens",  # TGI
     "`inputs` must have less than",
     "longer than the model",  # SGLang
@@ -133,11 +135,12 @@ def status_error(
         asked_with_schema: Whether the request used native schema support, so that an error
             about a schema means that the endpoint does not support it.
     """
-    own = _own_words(message)
+    own = own_words(message)
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
+    said = one_line(own)
     return ProviderError(
-        f"{start}: {one_line(own)}",
+        f"{start}: {said}" if said else start,
         kind=_kind(status, words, asked_with_schema),
         status=status,
         retry_after=retry_after,
@@ -165,6 +168,8 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
         return ErrorKind.SCHEMA_UNSUPPORTED
     if status in by_status:
         return by_status[status]
+    if status == 500 and _has(words, _CONTEXT):  # llama.cpp's server
+        return ErrorKind.CONTEXT_LENGTH
     if status is not None and status >= 500:
         return ErrorKind.SERVER
     return _kind_of_words(words, asked_with_schema) or (
@@ -212,7 +217,7 @@ def is_refused(
         return False
     if _IS_THINKING.match(setting) and (not about or _THINKING.search(about)):
         # No value of it is worth a run: what the model does of itself is asked for instead.
-        clauses = _CLAUSE.split(_own_words(message))
+        clauses = _CLAUSE.split(own_words(message))
         named = _OF_THINKING.get(setting, _THINKING)
         return any(
             named.search(one) and (_REFUSED.search(one) or _BAD_VALUE.search(one))
@@ -227,13 +232,13 @@ def is_refused(
     )
     return any(
         abs(named.start() - refused.start()) <= _FARTHEST
-        for clause in _CLAUSE.split(_own_words(message))
+        for clause in _CLAUSE.split(own_words(message))
         for named in name.finditer(clause)
         for refused in _REFUSED.finditer(clause)
     )
 
 
-def _own_words(message: str) -> str:
+def own_words(message: str) -> str:
     """Return what an endpoint says itself, without what it repeats of the request."""
     return _ECHO.split(message, maxsplit=1)[0]
 
@@ -317,7 +322,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return None
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
@@ -325,10 +330,12 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def _number(value: object) -> float | None:
+    """Return a finite number, or None."""
     try:
-        return float(str(value)) if value is not None else None
+        number = float(str(value))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def seconds_of_duration(value: object) -> float | None:

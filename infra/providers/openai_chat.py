@@ -29,7 +29,7 @@ from infra.json_schema import without_string_lengths
 from infra.model_configs import ModelInfo
 from infra.providers import typed_calls
 from infra.providers.checks import checked_usage, estimated_usage, served_model
-from infra.providers.error_body import error_in, read_error
+from infra.providers.error_body import ErrorInReplyError, parsed, raise_error_in, read_error
 from infra.providers.filters import WithheldError, is_filters, is_withheld
 from infra.providers.http_errors import (
     OTHER_SHAPES,
@@ -150,13 +150,15 @@ class OpenAIChat:
         try:
             yield
         except openai.APIStatusError as error:
-            said = _parsed(error.response)
+            said = parsed(error.response)
             wait = retry_after_seconds(error.response.headers)
             raise self._failure(error.status_code, said, body, retry_after=wait) from None
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, openai.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
-        except _ErrorInReplyError as error:
+        except openai.APIError as error:  # in a stream, by the SDK's typed way
+            raise self._failure(None, {"error": error.body or error.message}, body) from None
+        except ErrorInReplyError as error:
             raise self._failure(None, error.body, body) from None
         except OTHER_SHAPES as error:
             kind = type(error).__name__
@@ -199,7 +201,7 @@ class OpenAIChat:
         Raises:
             ValueError: It is not a chat completion; so do the other errors of `OTHER_SHAPES`.
         """
-        _raise_error_in(raw)
+        raise_error_in(raw, "choices")
         # No choice at all is an empty reply, booked since its tokens were used.
         choices: list[Any] = raw["choices"]
         choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
@@ -314,18 +316,6 @@ class OpenAIChat:
         )
 
 
-class _ErrorInReplyError(Exception):
-    """An error came where a reply belongs.
-
-    Args:
-        body: Its body.
-    """
-
-    def __init__(self, body: object) -> None:
-        super().__init__()
-        self.body = body
-
-
 class _Events(AsyncStream[object]):
     """The data of a stream's events, as text and with the mark of its end."""
 
@@ -371,7 +361,7 @@ class _Chunks:
         if chunk is None:  # keeps the connection open
             return
         _check_object(chunk)
-        _raise_error_in(chunk)
+        raise_error_in(chunk, "choices")
         self.model = served_model(chunk.get("model") or self.model, self._asked)
         self.usage = chunk.get("usage") or self.usage
         for choice in chunk.get("choices") or ():
@@ -403,29 +393,14 @@ class _Chunks:
                 self._on_text(text)
 
 
-def _parsed(response: httpx2.Response) -> object:
-    """Return the body of an error: parsed, or as text."""
-    try:
-        return json.loads(response.content)
-    except OTHER_SHAPES:
-        return response.text
-    except httpx2.StreamError:  # it could not be read
-        return ""
-
-
 def _check_object(value: object) -> None:
     if not isinstance(value, dict):
         raise TypeError("a part of the reply is not an object")
 
 
-def _raise_error_in(reply: object) -> None:
-    if (error := error_in(reply, "choices")) is not None:
-        raise _ErrorInReplyError(error)
-
-
 def _raise_error_of(choice: Mapping[str, Any]) -> None:
     if choice.get("error"):  # OpenRouter: the model broke off
-        raise _ErrorInReplyError(choice)
+        raise ErrorInReplyError(choice)
 
 
 def _made(
@@ -435,7 +410,9 @@ def _made(
 
     A tool call in place of text is the reply where a schema was asked for.
     """
-    refusal = message.get("refusal")
+    refusal = message.get("refusal") or ""
+    if not isinstance(refusal, str):
+        raise TypeError("the refusal is not a text")
     text, hidden = split_reasoning(_text_of(message.get("content")))
     fields = [name for name in _REASONING if message.get(name)]
     note = f"its text was in {fields[0]}" if fields else ""
@@ -443,7 +420,7 @@ def _made(
     arguments = message.get("arguments") or _arguments(message)
     if not text.strip() and request.schema is not None:
         text = arguments
-    text = well_formed(text or refusal or "")
+    text = well_formed(text or refusal)
     written = text + hidden + "".join(str(message[name]) for name in fields)
     tokens = _usage(usage) if usage else TokenUsage()
     is_estimated = tokens.total_tokens == 0

@@ -433,6 +433,158 @@ SHAPES = {
     "a model with half a character": Shape(
         "openai", ANSWERED, completion(model="a\ud800"), "found by attack"
     ),
+    # Tried after the code was written, as quoted.
+    "context size in a 500": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "code": 500,
+                "message": "the request exceeds the available context size",
+                "type": "exceed_context_size_error",
+                "n_prompt_tokens": 1407,
+                "n_ctx": 256,
+            }
+        },
+        "llama.cpp#15780",
+        500,
+    ),
+    "context size in a 500, without a type": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "code": 500,
+                "message": "Context size has been exceeded.",
+                "type": "server_error",
+            }
+        },
+        "llama.cpp#19774",
+        500,
+    ),
+    "context size in a 200": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "code": 400,
+                "message": "the request exceeds the available context size",
+                "type": "exceed_context_size_error",
+            }
+        },
+        "textgen#7257",
+    ),
+    "prompt and completion": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "message": "This model's maximum context length is 131072 tokens. However, "
+                "you requested 131134 tokens (122942 in the messages, 8192 in the completion).",
+                "type": "invalid_request_error",
+                "code": "invalid_request_error",
+            }
+        },
+        "fast-agent#621",
+        400,
+    ),
+    "no room for a reply": Shape(
+        "openai",
+        "context_length",
+        {
+            "object": "error",
+            "message": "max_tokens must be at least 1, got -186.",
+            "type": "BadRequestError",
+            "param": None,
+            "code": 400,
+        },
+        "vllm#4667",
+        400,
+    ),
+    "a limit of a worker in a stream": Shape(
+        "openai",
+        RETRIED,
+        stream(
+            {
+                "id": "x",
+                "choices": [],
+                "error": {
+                    "code": 502,
+                    "message": "Worker local total request limit reached (33/32)",
+                },
+            }
+        ),
+        "OmniRoute#8210",
+        streams=True,
+    ),
+    "an error beside a finish reason": Shape(
+        "openai",
+        RETRIED,
+        stream(
+            delta("{"),
+            delta(
+                None,
+                "error",
+                error={
+                    "code": 502,
+                    "message": "Provider disconnected",
+                    "metadata": {"error_type": "provider_unavailable"},
+                },
+            ),
+        ),
+        "local-operator#223",
+        streams=True,
+    ),
+    "a finish reason by another name": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {
+                "model": "m",
+                "choices": [
+                    {"delta": {"content": ANSWER}, "finish_reason": None, "finishReason": "stop"}
+                ],
+                "usage": USAGE,
+            }
+        ),
+        "llmcord#84",
+        streams=True,
+    ),
+    "finish reasons that are empty": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER[:4], ""), delta(ANSWER[4:], ""), delta("", "stop", usage=USAGE)),
+        "ollama#4357",
+        streams=True,
+    ),
+    "Claude overloaded in a stream": Shape(
+        "anthropic",
+        RETRIED,
+        'event: error\ndata: {"type":"error","error":{"details":null,"type":"overloaded_error",'
+        '"message":"Overloaded"}}\n\n',
+        "gpt-cli#71",
+        streams=True,
+        headers={"content-type": "text/event-stream"},
+    ),
+    "Gemini without content and usage": Shape(
+        "gemini",
+        UNREADABLE,
+        {"candidates": [{"finishReason": "MAX_TOKENS", "index": 0}], "promptFeedback": {}},
+        "generative-ai-docs#235",
+    ),
+    "Gemini stops without parts": Shape(
+        "gemini",
+        UNREADABLE,
+        {
+            "candidates": [{"content": {"role": "model"}, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 11280, "totalTokenCount": 11280},
+            "modelVersion": "gemini-2.5-pro",
+        },
+        "deprecated-generative-ai-python#744",
+    ),
+    "a refusal that is a number": Shape(
+        "openai", RETRIED, completion({"content": ANSWER, "refusal": 5}), "ours"
+    ),
 }
 
 
@@ -462,13 +614,13 @@ async def served(shape: Shape) -> AsyncIterator[tuple[str, list[Any]]]:
 
 
 async def what_comes(
-    shape: Shape, make_runtime: Callable[..., Runtime]
+    shape: Shape, make_runtime: Callable[..., Runtime], **variables: str
 ) -> tuple[str, ChatReply | BenchError, list[Any]]:
     """Return (what comes of a shape, the reply or the error, requests)."""
     provider, name, path = SPECS[shape.wire]
     async with served(shape) as (address, asked):
         keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "test-key")
-        registry = ModelRegistry(make_runtime(environment=Environment(keys)))
+        registry = ModelRegistry(make_runtime(environment=Environment(keys | variables)))
         model = registry.model(ModelSpec(provider, name, f"{address}{path}"))
         shown: list[str | None] = []
         try:
@@ -512,6 +664,24 @@ async def test_what_endpoints_really_send(
         assert len(asked) == 1
     assert all(row.model.isprintable() for row in rows)
     assert all(row.usage.input_tokens >= 0 for row in rows)
+
+
+MADE_A_NUMBER = "usage true"  # by the SDK's own model, before we see it
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, shape in SHAPES.items()
+        if shape.comes in (REFUSED, RETRIED, DOWN) and name != MADE_A_NUMBER
+    ],
+)
+async def test_errors_mean_the_same_by_the_typed_way_of_an_sdk(
+    name: str, make_runtime: Callable[..., Runtime]
+) -> None:
+    comes, what, _ = await what_comes(SHAPES[name], make_runtime, LLM_TYPED_CALLS="1")
+    assert comes == SHAPES[name].comes, str(what)
 
 
 async def test_thoughts_that_are_only_in_the_total_are_output(
