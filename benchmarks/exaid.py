@@ -86,7 +86,7 @@ class Size:
     connections: int
     """Calls under way at once, EXAID's included."""
     latency: float
-    """Of the team's calls, in seconds."""
+    """Seconds that the endpoint takes for a call of the team."""
     retries: int
     """Further attempts at a call that fails."""
 

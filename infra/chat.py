@@ -38,11 +38,12 @@ class TokenUsage:
     output_tokens: int = 0
     """All generated tokens, reasoning (thoughts) included."""
     cached_input_tokens: int = 0
-    """Those of `input_tokens` that the provider served from its prompt cache."""
+    """Input tokens that the provider served from its prompt cache; a part of `input_tokens`."""
     reasoning_tokens: int = 0
-    """Those of `output_tokens` that were hidden reasoning."""
+    """Output tokens of hidden reasoning; a part of `output_tokens`."""
     cache_write_tokens: int = 0
-    """Those of `input_tokens` that the provider wrote to its prompt cache, where it counts them."""
+    """Input tokens that the provider wrote to its prompt cache, where it counts them; a part of
+    `input_tokens`."""
 
     @property
     def total_tokens(self) -> int:

@@ -279,9 +279,8 @@ class ModelRegistry:
             sleep=runtime.sleep,
             notes=_notes(spec, runtime.environment, runtime.configs),
         )
-        # A model of our own is bound by its context, and a grammar bounds its replies; a limit of
-        # the user's is kept to.
-        if spec.is_local or spec.thinking.max_tokens is not None:
+        # A model of our own is bound by its context, and a grammar bounds its replies.
+        if spec.is_local:
             return retry
         return Room(retry, info, name=str(spec), remembers=runtime.batching is None)
 

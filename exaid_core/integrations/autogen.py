@@ -62,7 +62,7 @@ class _Talk:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._turns: dict[str, Turn] = {}
-        """Of those whose words are streamed, by source."""
+        """Turns in progress of agents whose words are streamed, by the source of the messages."""
         self._results: dict[str, set[str]] = {}
         """What the last tools have said, by source: who hands over says the same again."""
 

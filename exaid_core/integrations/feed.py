@@ -117,7 +117,7 @@ class Feed:
 
 
 _FEEDS: WeakValueDictionary[tuple[type[Feed], int], Feed] = WeakValueDictionary()
-"""Those that somebody has, by their type and the id of their EXAID."""
+"""The feeds in use, by their type and the id of their EXAID."""
 _FINDING = RLock()
 
 

@@ -83,9 +83,9 @@ class _Run:
     steps: tuple[Step, ...] = ()
     """The nodes in which it runs: of the graph, of a graph in that, and so on."""
     step: str = ""
-    """Of a node: where it is in the graphs."""
+    """Where a node is in the graphs; empty for a run that is no node."""
     turn: Turn | None = None
-    """Of a model."""
+    """The turn that a model speaks in; None for a run that is no model."""
     tool: str = ""
     """Name of a tool."""
     told_by: str = ""

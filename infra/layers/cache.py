@@ -202,7 +202,10 @@ class ReplyStore:
             self._db.execute("DELETE FROM reply WHERE key = ?", (key,))
 
     async def claim(self, key: str) -> ChatReply | None:
-        """See `Replies`; truncated replies and errors do not count."""
+        """Return the kept reply, once nobody else asks for it; None: the caller must ask.
+
+        Truncated replies and errors are not kept replies; see `Replies.claim`.
+        """
         reply = self.get(key, truncated_too=False)
         while reply is None and (asking := self.asking.get(key)) is not None:
             await asyncio.shield(asking)
@@ -212,7 +215,7 @@ class ReplyStore:
         return reply
 
     def release(self, key: str) -> None:
-        """See `Replies`."""
+        """Let those go on who wait for the reply that the caller has asked for."""
         self.asking.pop(key).set_result(None)
 
     def is_empty(self) -> bool:
@@ -394,7 +397,10 @@ class Cache:
         self._hits = hits
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; a kept reply is given to `on_text` as one delta."""
+        """Return the kept reply, or ask for one and keep it; see `ChatModel.generate`.
+
+        A kept reply is given to `on_text` as one delta.
+        """
         key = self._hits.key(request)
         kept = await self._replies.claim(key)
         if kept is not None:
@@ -425,7 +431,7 @@ class Replay:
         self._hits = hits
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; the reply is given to `on_text` as one delta.
+        """Return the recorded reply, given to `on_text` as one delta; see `ChatModel.generate`.
 
         Raises:
             ProviderError: `cache_miss`: no reply to this request is kept; or the error in which the

@@ -33,7 +33,7 @@ class Room:
     """Asks once more with a larger limit when hidden reasoning has used up that of a reply.
 
     The larger limit is kept for the calls that follow. A limit that the endpoint refuses is lowered
-    until it is taken, and stays so. Each is said once.
+    until it is taken, and stays so. Each is said once. A limit that the user gave is kept to.
 
     Args:
         inner: The model that is called.
@@ -68,7 +68,7 @@ class Room:
         if not self._needs_more(request, reply, headroom):
             return reply
         is_given = self._info.thinking.tokens is not None  # by the user, and kept to
-        larger = headroom if is_given else self._larger(request, headroom)
+        larger = headroom if is_given or self._is_fixed else self._larger(request, headroom)
         if larger > headroom:
             if on_text is not None:
                 on_text(None)
@@ -87,9 +87,11 @@ class Room:
                     latency=reply.latency + second.latency,
                 )
         if is_out_of_room(reply):
+            flag = "--max-tokens" if self._is_fixed else "--reasoning-tokens"
+            room = "" if self._is_fixed else f" with {headroom:,} tokens for hidden reasoning"
             self._tell(
-                f"{self._name}: a reply ended at its limit with {headroom:,} tokens for hidden "
-                "reasoning and no text; give it more with --reasoning-tokens"
+                f"{self._name}: a reply ended at its limit{room} before any text; give it more "
+                f"with {flag}"
             )
         return reply
 
@@ -112,7 +114,8 @@ class Room:
                 reply = await self._inner.generate(asked, on_text)
             except (ProviderError, EndpointDown) as error:
                 smaller = _smaller(headroom)
-                if headroom == 0 or smaller <= above or not _is_about_the_limit(error):
+                is_least = headroom == 0 or smaller <= above or self._is_fixed
+                if is_least or not _is_about_the_limit(error):
                     raise
                 refused, headroom = max(refused, headroom), smaller
                 continue
@@ -124,6 +127,11 @@ class Room:
                     f"{headroom:,} from now on"
                 )
             return headroom, reply
+
+    @property
+    def _is_fixed(self) -> bool:
+        """Whether the user has said how long a whole reply may be."""
+        return self._info.thinking.max_tokens is not None
 
     def _needs_more(self, request: ChatRequest, reply: ChatReply, headroom: int) -> bool:
         """Return whether hidden reasoning has taken the room of the text, or a part of it.

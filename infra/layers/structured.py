@@ -123,7 +123,10 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     if reply.stop_reason is StopReason.REFUSAL:
         return None, "the model refused to reply"
     if is_out_of_room(reply):
-        return None, "the reply ended at its token limit before any text (see --reasoning-tokens)"
+        return None, (
+            "the reply ended at its token limit before any text (see --reasoning-tokens and "
+            "--max-tokens)"
+        )
     if reply.stop_reason is StopReason.LENGTH:
         return None, "the reply was cut off at the token limit"
     if not reply.text.strip():

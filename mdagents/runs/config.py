@@ -60,6 +60,7 @@ DEEPEST_IN_BATCHES = 3
 """Calls one after the other: each waits for a batch, which may take a day."""
 MODEL_ROLES = (*(role.value for role in TeamRole), "expert-1", "expert-2", *sorted(EXAID_ROLES))
 """Roles for which a model can be chosen; experts are numbered up to `LARGEST_COUNT`."""
+_MOST_TOKENS = 1_000_000  # of a reply; no model writes so much
 WORD_LIMITS = (
     "opinion",
     "debate_opinion",
@@ -311,9 +312,11 @@ class RunConfig(BaseModel):
                     f"{flag} is '{amount}' but must be one of {', '.join(EFFORTS)}"
                     f"{did_you_mean(amount, EFFORTS)}"
                 )
-            if not is_effort and not (amount.isdecimal() and int(amount) >= least):
+            is_number = amount.isdecimal() and len(amount) <= len(str(_MOST_TOKENS))
+            if not is_effort and not (is_number and least <= int(amount) <= _MOST_TOKENS):
                 raise ConfigError(
-                    f"{flag} is '{amount}' but must be a whole number, {least} or more"
+                    f"{flag} is '{amount}' but must be a whole number from {least} to "
+                    f"{_MOST_TOKENS:,}"
                 )
             if role in given:
                 raise ConfigError(f"{flag} gives {role or 'all roles'} two values; leave one out")

@@ -13,7 +13,7 @@ from infra.endpoints import ModelSpec, Runtime
 from infra.errors import EndpointDown, ErrorKind, ProviderError, StructuredOutputError
 from infra.layers.room import Room
 from infra.llm_registry import ModelRegistry
-from infra.model_configs import HEADROOM, ModelInfo, load_model_configs
+from infra.model_configs import HEADROOM, ModelInfo, Thinking, load_model_configs
 from infra.providers.http_errors import status_error
 from tests.fake_provider import FakeProvider
 from tests.infra.providers.test_provider_contract import REQUEST, Choice
@@ -88,6 +88,20 @@ async def test_what_is_still_too_little_names_the_flag(
         reply = await model.generate(REQUEST)
         assert (reply.text, reply.stop_reason) == ("", StopReason.LENGTH)
     assert "--reasoning-tokens" in capsys.readouterr().err
+
+
+async def test_a_limit_of_the_user_is_not_asked_for_twice_and_is_named(
+    provider: FakeProvider,
+    make_runtime: Callable[..., Runtime],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    provider.reasoning_tokens = 12_000
+    spec = replace(spec_of("vllm", provider), thinking=Thinking(max_tokens=500))
+    async with aclosing(ModelRegistry(make_runtime())) as registry:
+        reply = await registry.model(spec).generate(REQUEST)
+    assert (reply.text, reply.stop_reason) == ("", StopReason.LENGTH)
+    assert [call.max_tokens for call in provider.calls] == [500]
+    assert "before any text; give it more with --max-tokens" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4.1-mini", "gpt-4-turbo", "gpt-5.4", "o3"])

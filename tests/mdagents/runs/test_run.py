@@ -181,6 +181,9 @@ def test_the_interaction_table_is_printed(provider: FakeProvider, run: Run) -> N
 WRONG_USE = [
     (["--num-samples", "0"], "--num-samples is 0 but must be at least 1"),
     (["--num-samples", "x"], "--num-samples is 'x' but must be a whole number"),
+    (["--reasoning-tokens", "-5"], "'-5' but must be a whole number from 0 to 1,000,000"),
+    (["--reasoning-tokens", "9" * 5_000], "but must be a whole number from 0 to 1,000,000"),
+    (["--max-tokens", "expert=0"], "'0' but must be a whole number from 1 to 1,000,000"),
     (["--limit", "5-2"], "--limit is '5-2'"),
     (["--limit", "40-50"], "has only 30 questions"),
     (["--limit", "2", "--num-samples", "2"], "say the same thing"),
