@@ -24,7 +24,7 @@ from mdagents.view.app import make_app
 from mdagents.view.watch import Watches
 
 _TO_END = 1  # seconds that answers under way get
-_LAST_WORDS = 5  # seconds behind a run, which is over: to show how it ended, then to tell pages
+_LAST_WORDS = 20  # seconds behind a run, at most: to show how it ended, then to tell pages
 _BEHIND_THE_RUN = 5  # added to its niceness: where cores are scarce the run goes first
 
 
