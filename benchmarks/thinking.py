@@ -16,9 +16,11 @@ from infra.model_configs import EFFORTS, Thinking, load_model_configs
 from infra.providers.anthropic_messages import AnthropicChat
 from infra.providers.gemini import GeminiChat
 from infra.providers.openai_chat import OpenAIChat
+from infra.providers.openai_responses import OpenAIResponses
 
 MODELS = (
-    "openai/gpt-5.6-sol", "groq/openai/gpt-oss-120b", "vllm/any", "openrouter/any/model",
+    "openai/gpt-5.6-sol", "openai/gpt-5.5-pro", "groq/openai/gpt-oss-120b", "vllm/any",
+    "openrouter/any/model",
     "anthropic/claude-haiku-4-5", "anthropic/claude-opus-4-8", "anthropic/claude-sonnet-5",
     "google/gemini-2.5-flash", "google/gemini-3.5-flash",
 )  # fmt: skip
@@ -42,7 +44,8 @@ def fields(model: str, thinking: Thinking) -> dict[str, object]:
         body = config.model_dump(mode="json", exclude_none=True)
     else:
         client = AsyncOpenAI(base_url="http://127.0.0.1/v1", api_key="none")
-        body = OpenAIChat(client, name, info).body(REQUEST)
+        chat = OpenAIResponses if info.api == "responses" else OpenAIChat
+        body = chat(client, name, info).body(REQUEST)
     return {field: body[field] for field in _FIELDS if field in body}
 
 

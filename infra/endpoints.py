@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from infra.chat import ChatModel
 from infra.clock import Clock
@@ -54,12 +54,20 @@ class ModelSpec:
     """Address of an endpoint other than the provider's own; empty for that."""
     thinking: Thinking = field(default_factory=Thinking)
     """How much it is asked to think."""
+    api: Literal["", "chat", "responses"] = ""
+    """Which API of OpenAI's wire it is asked by; empty: that of `ModelInfo`."""
 
     @property
     def identity(self) -> str:
         """Model, endpoint and what it is asked for: two that differ in it are two models."""
-        endpoint, thinking = f"{self} {self.base_url}", str(self.thinking)
-        return f"{endpoint} {thinking}" if thinking else endpoint
+        endpoint = f"{self} {self.base_url}"
+        return f"{endpoint} {self.settings}" if self.settings else endpoint
+
+    @property
+    def settings(self) -> str:
+        """What it is asked for in another way than usual; empty if nothing."""
+        parts = (str(self.thinking), f"api={self.api}" if self.api else "")
+        return " ".join(filter(None, parts))
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"

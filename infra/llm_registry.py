@@ -241,6 +241,8 @@ class ModelRegistry:
     def _build(self, spec: ModelSpec) -> ChatModel:
         runtime = self._runtime
         info = runtime.configs.info(spec.provider, spec.name).asked_to(spec.thinking)
+        if spec.api:
+            info = replace(info, api=spec.api)
         structured = partial(
             Structured,
             native=info.native_schema,

@@ -30,6 +30,8 @@ GROUP = "mdagents.providers"
 _FILE = Path(__file__).with_name("model_configs.yaml")
 
 
+APIS = ("auto", "chat", "responses")
+"""The APIs of OpenAI's wire: chat completions, Responses; `auto`: as the model needs."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model can be asked to think, the least first."""
 BUDGETS = dict(zip(EFFORTS, (0, 1024, 2048, 8192, 16_384, 24_576, 32_768), strict=True))
@@ -83,6 +85,8 @@ class ModelInfo:
     """The field of a chat completion that says how much to think: the vendors', or OpenRouter's."""
     thinking: Thinking = field(default_factory=Thinking)
     """How much the user asks it to think."""
+    api: Literal["chat", "responses"] = "chat"
+    """Which API of OpenAI's wire it is asked by: chat completions, or Responses."""
     is_small: bool = False
     """Whether it is too small to write unaided: its grammar holds free text to prose, it is kept
     from saying the same again, and for a summary it chooses sentences of the agents."""

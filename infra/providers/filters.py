@@ -37,7 +37,8 @@ _FILTERED = re.compile(
     r"content[ _-]?filter|content management policy|contentpolicyviolation|content[ _]policy"
     r"|responsibleaipolicyviolation|content[ _]moderation|content[ _]safety"
     r"|\binvalid_prompt\b|data_?inspection_?failed|content exists risk|safety_check_type"
-    r"|\bmoderation(_blocked)?\b|\bguardrail|prohibited_content|\bcyber_policy|censorship"
+    r"|\bmoderation(_blocked)?\b|\bguardrail|prohibited_content|censorship"
+    r"|\b(cyber|bio)_policy|_policy_violation"
     r"|\b(prompt|input|output|response|content|text|message)s? "
     r"(was |were |is |has been |have been |may have been )?(flagged|blocked|censored)"
     r"|prompt injection"
@@ -54,6 +55,8 @@ _ACCOUNT = re.compile(
     r"\b(deactivated|disabled|terminated|suspended|banned|restricted|blocked|flagged)\b"
 )
 """An account is shut out: every further call would be, whatever it asks."""
+_WRONG_FORM = re.compile(r"(?i)invalid responses api request")
+"""OpenRouter calls a request of the wrong form `invalid_prompt`, too."""
 
 
 class WithheldError(Exception):
@@ -70,7 +73,8 @@ def is_withheld(status: int | None, said: ErrorBody) -> bool:
     if status == _UNAVAILABLE:
         return True
     words = f"{said.code} {own_words(said.words)}"
-    return status in _STATUSES and bool(_FILTERED.search(words)) and not _ACCOUNT.search(words)
+    is_other = _ACCOUNT.search(words) or _WRONG_FORM.search(words)
+    return status in _STATUSES and bool(_FILTERED.search(words)) and not is_other
 
 
 def is_filters(finish: str) -> bool:

@@ -61,6 +61,7 @@ _CONTEXT = (
 )
 _SCHEMA = (
     "response_format",
+    "text.format",  # the Responses API
     "json mode",
     "json_schema",
     "json schema",

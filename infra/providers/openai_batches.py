@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 import openai
@@ -21,7 +21,6 @@ from infra.providers.http_errors import one_line, status_error
 from infra.providers.openai_chat import OpenAIChat
 from infra.wire import BatchState, Line
 
-_URL: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _TAG = "mdagents"
 _BAD_REQUEST = 400
@@ -51,8 +50,10 @@ class OpenAIBatches:
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
         """See `BatchApi`."""
+        # Both names of an API that batches know; the SDK's type is narrower than `str`.
+        url: Any = f"/v1{self._chat.path}"
         lines = (
-            {"custom_id": key, "method": "POST", "url": _URL, "body": self._chat.body(request)}
+            {"custom_id": key, "method": "POST", "url": url, "body": self._chat.body(request)}
             for key, request in requests.items()
         )
         content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
@@ -60,7 +61,7 @@ class OpenAIBatches:
             file = await self._client.files.create(file=(f"{tag}.jsonl", content), purpose="batch")
             batch = await self._client.batches.create(
                 input_file_id=file.id,
-                endpoint=_URL,
+                endpoint=url,
                 completion_window="24h",
                 metadata={_TAG: tag},
             )

@@ -9,6 +9,7 @@ httpcore2 does.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai._streaming_cleanup import drain_response_async
 from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from pydantic import BaseModel
 
@@ -41,7 +43,6 @@ from infra.providers.http_errors import (
 from infra.providers.refused import STREAM, Refused
 from infra.reasoning_tags import ThinkTags, split_reasoning
 
-_PATH = "/chat/completions"
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The two names for the limit of a reply; a model that refuses one takes the other."""
 _STREAM_OPTIONS = "stream_options"
@@ -67,9 +68,6 @@ _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: of DeepSeek, vLLM and others, of OpenRouter and newer vLLM."""
 _DONE = "[DONE]"
 _EFFORT = ("reasoning_effort", "reasoning")
-_OF_SCHEMA = ("response_format", "grammar")
-"""Body fields of which one asks for a schema."""
-
 _FIELDS = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
@@ -92,7 +90,8 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
 
 def is_typed(settings: Mapping[str, str]) -> bool:
     """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
-    methods = (AsyncCompletions.create, AsyncOpenAI.request, AsyncOpenAI.post)
+    creates = (AsyncCompletions.create, AsyncResponses.create)
+    methods = (*creates, AsyncOpenAI.request, AsyncOpenAI.post)
     return typed_calls.wanted(settings, "openai", *methods)
 
 
@@ -106,6 +105,19 @@ class OpenAIChat:
         schema_fields: How this endpoint is asked for a schema.
         typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
     """
+
+    path = "/chat/completions"
+    """Where requests go, below the base URL."""
+    _kind = "chat completion"
+    _fields = _FIELDS
+    _of_schema = frozenset(["response_format", "grammar"])
+    """Body fields of which one asks for a schema."""
+    _elsewhere = re.compile(
+        r"(?i)(only (supported|available) (in|with|through|via)|use) (the )?"
+        r"(/?v1/responses|responses api)|not a chat model"
+    )
+    """How an endpoint says that a model has the other API only."""
+    _other_api = "--api responses asks it by the Responses API"
 
     def __init__(
         self,
@@ -162,7 +174,7 @@ class OpenAIChat:
             raise self._failure(None, error.body, body) from None
         except OTHER_SHAPES as error:
             kind = type(error).__name__
-            message = f"{self._host} sent a body that is not a chat completion ({kind})"
+            message = f"{self._host} sent a body that is not a {self._kind} ({kind})"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
@@ -207,16 +219,16 @@ class OpenAIChat:
         choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
         _raise_error_of(choice)
         message = choice.get("message") or {"content": choice.get("text")}
-        _check_object(message)
+        check_object(message)
         served = served_model(raw.get("model"), self._model)
-        reply = _made(message, choice["finish_reason"], raw.get("usage"), served, request)
+        reply = made(message, choice["finish_reason"], raw.get("usage"), served, request)
         return replace(reply, raw=raw)
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
-        """Return the reply of a body: a chat completion, or a stream that nobody asked for."""
-        if not content.lstrip().startswith(b"data:"):
+        """Return the reply of a body, which may be a stream that nobody asked for."""
+        if not content.lstrip().startswith((b"data:", b"event:")):
             return self.reply(json.loads(content), request)
-        chunks = _Chunks(self._model)
+        chunks = self._chunks()
         for line in content.decode().splitlines():
             if line.startswith("data:"):
                 chunks.add(line.removeprefix("data:").strip())
@@ -225,19 +237,16 @@ class OpenAIChat:
     async def _stream(
         self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
-        asked = {**body, STREAM: True}
-        if _STREAM_OPTIONS not in self._refused:
-            asked[_STREAM_OPTIONS] = {"include_usage": True}
-        chunks = _Chunks(self._model, on_text)
+        asked = {**body, **self._streaming()}
+        chunks = self._chunks(on_text)
         with self.errors(asked):
             if self._typed:
-                create = self._client.chat.completions.create
-                async with aclosing(typed_calls.chunks(create, _FIELDS, asked)) as typed:
+                async with aclosing(typed_calls.chunks(self._create, self._fields, asked)) as typed:
                     async for chunk in typed:
                         chunks.take(chunk)
                 return self._whole(chunks, request)
             stream = await self._client.post(
-                _PATH, body=asked, cast_to=object, stream=True, stream_cls=_Events
+                self.path, body=asked, cast_to=object, stream=True, stream_cls=_Events
             )
             async with stream:
                 if "event-stream" not in stream.response.headers.get("content-type", ""):
@@ -251,18 +260,32 @@ class OpenAIChat:
                     chunks.add(data)
             return self._whole(chunks, request)
 
-    def _whole(self, chunks: _Chunks, request: ChatRequest) -> ChatReply:
+    @property
+    def _create(self) -> typed_calls.Create:
+        """The SDK's typed method, as it is now."""
+        return self._client.chat.completions.create
+
+    def _streaming(self) -> dict[str, object]:
+        """Return the body fields that ask for a stream."""
+        if _STREAM_OPTIONS in self._refused:
+            return {STREAM: True}
+        return {STREAM: True, _STREAM_OPTIONS: {"include_usage": True}}
+
+    def _chunks(self, on_text: OnText | None = None) -> Chunks:
+        return Chunks(self._model, on_text)
+
+    def _whole(self, chunks: Any, request: ChatRequest) -> ChatReply:
         if chunks.finish is None and chunks.message and not chunks.is_done:
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        reply = _made(chunks.message, chunks.finish or "stop", chunks.usage, chunks.model, request)
+        reply = made(chunks.message, chunks.finish or "stop", chunks.usage, chunks.model, request)
         chunks.end(reply.text)
         return reply
 
     async def _content(self, body: Mapping[str, object]) -> bytes:
         if self._typed:
-            return await typed_calls.whole(self._client.chat.completions.create, _FIELDS, body)
-        response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
+            return await typed_calls.whole(self._create, self._fields, body)
+        response = await self._client.post(self.path, body=body, cast_to=httpx2.Response)
         return response.content
 
     def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
@@ -298,22 +321,32 @@ class OpenAIChat:
             return WithheldError()
         words = without_key(said.words or said.code, self._client.api_key)
         body = body or {}
-        refusable = (
-            *("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM),
-            *_LIMITS,
-            *_EFFORT,
-        )
-        sent = [name for name in refusable if name in body]
+        sent = [name for name in self._refusable() if name in body]
         self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
-        with_schema = not body.keys().isdisjoint(_OF_SCHEMA)
-        return status_error(
+        failure = status_error(
             self._host,
             status,
             words,
             code=said.code,
             retry_after=said.retry_after if retry_after is None else retry_after,
-            asked_with_schema=with_schema,
+            asked_with_schema=not body.keys().isdisjoint(self._of_schema),
         )
+        if body and self._is_elsewhere(status, words):
+            message = f"{failure}; {self._other_api}"
+            return ProviderError(message, kind=ErrorKind.MODEL_NOT_FOUND, status=status)
+        return failure
+
+    def _refusable(self) -> tuple[str, ...]:
+        """Return the body fields that a model may refuse, so that it is asked without them."""
+        return (
+            *("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM),
+            *_LIMITS,
+            *_EFFORT,
+        )
+
+    def _is_elsewhere(self, status: int | None, words: str) -> bool:
+        """Return whether an error says that the model has the other API only."""
+        return status in (400, 404) and self._elsewhere.search(words) is not None
 
 
 class _Events(AsyncStream[object]):
@@ -328,7 +361,7 @@ class _Events(AsyncStream[object]):
                 break
 
 
-class _Chunks:
+class Chunks:
     """The chunks of a reply so far.
 
     Args:
@@ -360,7 +393,7 @@ class _Chunks:
         """Take a chunk."""
         if chunk is None:  # keeps the connection open
             return
-        _check_object(chunk)
+        check_object(chunk)
         raise_error_in(chunk, "choices")
         self.model = served_model(chunk.get("model") or self.model, self._asked)
         self.usage = chunk.get("usage") or self.usage
@@ -371,7 +404,7 @@ class _Chunks:
             self.finish = choice.get("finish_reason") or self.finish
 
     def _add(self, delta: Mapping[str, Any]) -> None:
-        text = _text_of(delta.get("content"))
+        text = text_of(delta.get("content"))
         pieces = {name: delta.get(name) or "" for name in ("refusal", *_REASONING)}
         for name, piece in {**pieces, "content": text, "arguments": _arguments(delta)}.items():
             if piece:
@@ -393,7 +426,8 @@ class _Chunks:
                 self._on_text(text)
 
 
-def _check_object(value: object) -> None:
+def check_object(value: object) -> None:
+    """Raise TypeError unless a part of a reply is an object."""
     if not isinstance(value, dict):
         raise TypeError("a part of the reply is not an object")
 
@@ -403,7 +437,7 @@ def _raise_error_of(choice: Mapping[str, Any]) -> None:
         raise ErrorInReplyError(choice)
 
 
-def _made(
+def made(
     message: Mapping[str, Any], finish: object, usage: Any, model: str, request: ChatRequest
 ) -> ChatReply:
     """Return a reply from its parts.
@@ -413,7 +447,7 @@ def _made(
     refusal = message.get("refusal") or ""
     if not isinstance(refusal, str):
         raise TypeError("the refusal is not a text")
-    text, hidden = split_reasoning(_text_of(message.get("content")))
+    text, hidden = split_reasoning(text_of(message.get("content")))
     fields = [name for name in _REASONING if message.get(name)]
     note = f"its text was in {fields[0]}" if fields else ""
     note = "its text was in <think>" if hidden else note
@@ -422,7 +456,7 @@ def _made(
         text = arguments
     text = well_formed(text or refusal)
     written = text + hidden + "".join(str(message[name]) for name in fields)
-    tokens = _usage(usage) if usage else TokenUsage()
+    tokens = usage_of(usage) if usage else TokenUsage()
     is_estimated = tokens.total_tokens == 0
     return ChatReply(
         text=text,
@@ -434,10 +468,10 @@ def _made(
     )
 
 
-def _text_of(content: Any) -> str:
+def text_of(content: Any) -> str:
     """Return the text of a message's content: a text, or a list of parts without the thinking."""
     if isinstance(content, list):
-        return "".join(map(_text_of, content))
+        return "".join(map(text_of, content))
     if isinstance(content, dict):
         kind = content.get("type", "text")
         if kind not in ("text", "output_text"):
@@ -470,7 +504,8 @@ def _thinking(info: ModelInfo) -> dict[str, object]:
     return {"reasoning_effort": thinking.effort} if thinking.effort else {}
 
 
-def _usage(usage: Any) -> TokenUsage:
+def usage_of(usage: Any) -> TokenUsage:
+    """Return the tokens that a chat completion states."""
     of_input = usage.get("prompt_tokens_details") or {}
     of_output = usage.get("completion_tokens_details") or {}
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")

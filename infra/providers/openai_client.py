@@ -14,6 +14,7 @@ from infra.errors import ConfigError
 from infra.model_configs import ModelInfo
 from infra.providers.openai_batches import OpenAIBatches
 from infra.providers.openai_chat import OpenAIChat, SchemaFields, is_typed, response_format
+from infra.providers.openai_responses import OpenAIResponses
 from infra.providers.sending import KEEP_ALIVE, sending
 from infra.wire import BatchApi, Endpoint
 
@@ -38,15 +39,22 @@ class OpenAIClient:
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
     ) -> ChatModel:
         """Return a model of the endpoint, and how it is asked for a schema."""
-        return OpenAIChat(self._client, name, info, schema_fields=schema_fields, typed=self._typed)
+        return self._chat(name, info, schema_fields)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
         """Return the batches of a model."""
-        return OpenAIBatches(self._client, OpenAIChat(self._client, name, info))
+        return OpenAIBatches(self._client, self._chat(name, info))
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._client.close()
+
+    def _chat(
+        self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
+    ) -> OpenAIChat:
+        if info.api == "responses":
+            return OpenAIResponses(self._client, name, info, typed=self._typed)
+        return OpenAIChat(self._client, name, info, schema_fields=schema_fields, typed=self._typed)
 
     def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
         is_openai = endpoint.base_url.startswith(_OPENAI)

@@ -30,7 +30,7 @@ from infra.files.did_you_mean import did_you_mean
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
 from infra.layers.retry import RetryPolicy
-from infra.model_configs import EFFORTS, Thinking
+from infra.model_configs import APIS, EFFORTS, Thinking
 from mdagents.agents.case import expert_number
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import DATA_DIR
@@ -144,6 +144,9 @@ class RunConfig(BaseModel):
     model_base_url: str = ""
     model_role: Mapping[str, str] = {}
     """Role -> model; also as a list of `role=model`."""
+    api: str = ""
+    """Which API of OpenAI's wire: one of `APIS` for all, `role=api` for one, with commas between;
+    empty: as each model needs."""
     reasoning_effort: str = ""
     """How much to think: one of `EFFORTS` for all, `role=effort` for one, with commas between."""
     reasoning_tokens: str = ""
@@ -288,13 +291,11 @@ class RunConfig(BaseModel):
             chosen[role] = model
         return chosen
 
-    @field_validator("reasoning_effort", "reasoning_tokens", "max_tokens", mode="before")
+    @field_validator("api", "reasoning_effort", "reasoning_tokens", "max_tokens", mode="before")
     @classmethod
     def _by_role(cls, value: object, info: ValidationInfo) -> object:
-        flag, is_effort = (
-            f"--{str(info.field_name).replace('_', '-')}",
-            "effort" in str(info.field_name),
-        )
+        flag = f"--{str(info.field_name).replace('_', '-')}"
+        words = {"api": APIS, "reasoning_effort": EFFORTS}.get(str(info.field_name))
         given: dict[str, str] = {}
         for entry in _listed("" if value is None else str(value)):
             role, equals, amount = entry.rpartition("=")
@@ -307,20 +308,20 @@ class RunConfig(BaseModel):
                 )
             amount = amount.lower()
             least = 0 if info.field_name == "reasoning_tokens" else 1
-            if is_effort and amount not in EFFORTS:
+            if words is not None and amount not in words:
                 raise ConfigError(
-                    f"{flag} is '{amount}' but must be one of {', '.join(EFFORTS)}"
-                    f"{did_you_mean(amount, EFFORTS)}"
+                    f"{flag} is '{amount}' but must be one of {', '.join(words)}"
+                    f"{did_you_mean(amount, words)}"
                 )
             is_number = amount.isdecimal() and len(amount) <= len(str(_MOST_TOKENS))
-            if not is_effort and not (is_number and least <= int(amount) <= _MOST_TOKENS):
+            if words is None and not (is_number and least <= int(amount) <= _MOST_TOKENS):
                 raise ConfigError(
                     f"{flag} is '{amount}' but must be a whole number from {least} to "
                     f"{_MOST_TOKENS:,}"
                 )
             if role in given:
                 raise ConfigError(f"{flag} gives {role or 'all roles'} two values; leave one out")
-            given[role] = amount if is_effort else str(int(amount))
+            given[role] = amount if words is not None else str(int(amount))
         return ",".join(f"{role}={of}" if role else of for role, of in sorted(given.items()))
 
     @field_validator("words", mode="before")
@@ -523,10 +524,15 @@ class RunConfig(BaseModel):
         )
         return Thinking(effort, int(tokens) if tokens else None, int(most) if most else None)
 
+    def api_of(self, role: str) -> str:
+        """Return the API that the user chose for a role; empty where it is as the model needs."""
+        asked = _of_role(self.api, role)
+        return "" if asked == "auto" else asked
+
     @property
-    def thinking_roles(self) -> frozenset[str]:
-        """Roles for which `thinking` is given apart."""
-        texts = (self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
+    def roles_apart(self) -> frozenset[str]:
+        """Roles for which `thinking` or `api_of` is given apart."""
+        texts = (self.api, self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
         entries = [entry for text in texts for entry in text.split(",")]
         return frozenset(entry.partition("=")[0] for entry in entries if "=" in entry)
 
@@ -623,6 +629,7 @@ _WHAT_IT_IS = (
     "model",
     "model_base_url",
     "model_role",
+    "api",
     "reasoning_effort",
     "reasoning_tokens",
     "max_tokens",

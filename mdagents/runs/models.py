@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Literal
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
@@ -18,7 +19,7 @@ from infra.layers.cache import CacheMode, Replies, ReplyStore
 from infra.layers.retry import OnWait
 from infra.ledger import Ledger
 from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
-from infra.model_configs import load_model_configs
+from infra.model_configs import ModelConfigs, load_model_configs
 from mdagents.agents.case import expert_number
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
@@ -44,10 +45,13 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
         if role.value not in specs:
             chooser = ModelChooser(environment, configs, config.model_base_url)
             specs[role.value] = chooser.for_role(role, team, chosen=config.model != AUTO)
-    for role in config.thinking_roles - specs.keys():
+    for role in config.roles_apart - specs.keys():
         if expert_number(role) is not None:
             specs[role] = specs[TeamRole.EXPERT.value]
-    specs = {role: replace(spec, thinking=config.thinking(role)) for role, spec in specs.items()}
+    specs = {
+        role: replace(spec, thinking=config.thinking(role), api=_api(config, role, spec, configs))
+        for role, spec in specs.items()
+    }
     for spec in specs.values() if config.batch else ():
         provider = configs.provider(spec.provider)
         if provider is None or provider.batch_price is None:
@@ -60,6 +64,34 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
                 f"are {specs[config.own_experts[0]]}; give them others by --model-role expert-N"
             )
     return specs
+
+
+_OF_BOTH_APIS = ("openai", "azure")
+"""Wires that have chat completions and Responses."""
+
+
+def _api(
+    config: RunConfig, role: str, spec: ModelSpec, configs: ModelConfigs
+) -> Literal["", "chat", "responses"]:
+    """Return the API that the model of a role is asked by; empty for the one that it usually is.
+
+    Raises:
+        ConfigError: The user chose one for a model that has no choice.
+    """
+    asked = config.api_of(role)
+    if not asked:
+        return ""
+    provider = configs.provider(spec.provider)
+    if provider is None or provider.wire not in _OF_BOTH_APIS:
+        # A choice for all roles does not mean EXAID's models, which may be of another provider.
+        if role in EXAID_ROLES and role not in config.roles_apart:
+            return ""
+        raise ConfigError(
+            f"--api is '{asked}' for {role}, but {spec} has only one API; leave it out, or give "
+            "it by role: --api expert=responses"
+        )
+    usual = configs.info(spec.provider, spec.name).api
+    return "" if asked == usual else "chat" if asked == "chat" else "responses"
 
 
 def models_of_teams(

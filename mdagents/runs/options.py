@@ -27,7 +27,7 @@ from infra.files.printing import print_line
 from infra.files.yaml_text import read_yaml
 from infra.layers.attempt import ATTEMPT_TIMEOUT
 from infra.layers.cache import CacheMode
-from infra.model_configs import EFFORTS
+from infra.model_configs import APIS, EFFORTS
 from infra.web.address import add_address_flags
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
@@ -282,6 +282,9 @@ def _add_model_flags(group: Any) -> None:
     add("--model-base-url", metavar="URL", help="any OpenAI-compatible endpoint")
     add("--model-role", metavar="ROLE=MODEL", action="append", default=[],
         help=f"another model for one role; repeatable ({', '.join(MODEL_ROLES)})")  # fmt: skip
+    add("--api", metavar="API",
+        help=f"which API of an OpenAI-compatible endpoint: {', '.join(APIS)}; by role: "
+        "expert=responses [auto: responses for models that have no other]")  # fmt: skip
     add("--reasoning-effort", metavar="EFFORT",
         help=f"how much to think: {', '.join(EFFORTS)}; by role: expert=low,decision=high "
         "[the endpoint's default]")  # fmt: skip

@@ -216,7 +216,7 @@ def make_manifest(
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
     items_hash = dataset.items_hash(entries)
     endpoints = {
-        role: f"{spec} {spec.base_url} {_file_size(spec)} {spec.thinking}".rstrip()
+        role: f"{spec} {spec.base_url} {_file_size(spec)} {spec.settings}".rstrip()
         for role, spec in specs.items()
     }
     exemplars, source = "", ""

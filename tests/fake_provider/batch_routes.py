@@ -16,7 +16,8 @@ from aiohttp.typedefs import Handler
 
 from tests.fake_provider.batches import Batches, BatchStatus, SeenBatch
 
-_URL = "/v1/chat/completions"
+_URLS = {"/v1/chat/completions": "openai", "/v1/responses": "responses"}
+"""Address that the requests of a batch are for -> API."""
 _DAY = 86_400  # seconds
 _OPENAI = {
     BatchStatus.AT_WORK: "in_progress",
@@ -126,12 +127,13 @@ class BatchRoutes:
             if line
         ]
         keys = [line["custom_id"] for line in lines]
-        is_wrong = len(set(keys)) < len(keys) or any(line["url"] != _URL for line in lines)
+        url = asked["endpoint"]
+        is_wrong = len(set(keys)) < len(keys) or any(line["url"] != url for line in lines)
         problem = "duplicate_custom_id" if is_wrong else ""
         if self._batches.is_full(len(keys)):
             problem = "token_limit_exceeded"
         batch = self._batches.create(
-            "openai",
+            _URLS[url],
             keys,
             [line["body"] for line in lines],
             tag=(asked.get("metadata") or {}).get("mdagents", ""),
@@ -140,7 +142,7 @@ class BatchRoutes:
         return web.json_response(self._openai_batch(batch))
 
     async def _openai_list(self, http: web.Request) -> web.Response:
-        data = [self._openai_batch(batch) for batch in self._batches.of("openai")]
+        data = [self._openai_batch(batch) for batch in self._batches.of(*_URLS.values())]
         return web.json_response({"object": "list", "data": data, "has_more": False})
 
     async def _openai_get(self, http: web.Request) -> web.Response:
@@ -172,7 +174,7 @@ class BatchRoutes:
         return {
             "id": batch.id,
             "object": "batch",
-            "endpoint": _URL,
+            "endpoint": next(url for url, api in _URLS.items() if api == batch.api),
             "completion_window": "24h",
             "input_file_id": "file-in",
             "created_at": created,

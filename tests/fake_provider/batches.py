@@ -29,7 +29,7 @@ class SeenBatch:
 
     Attributes:
         id: The provider's name for it.
-        api: `openai`, `gemini` or `anthropic`.
+        api: `openai`, `responses`, `gemini` or `anthropic`.
         tag: What the client calls it; empty where the API takes no name.
         keys: Of its requests, in their order.
         bodies: The requests, likewise.
@@ -129,9 +129,9 @@ class Batches:
         at_work = sum(len(b.keys) for b in self.all if b.status is BatchStatus.AT_WORK)
         return self.room is not None and at_work + requests > self.room
 
-    def of(self, api: str) -> list[SeenBatch]:
-        """Return the batches that came through an API, newest first."""
-        return [batch for batch in reversed(self.all) if batch.api == api]
+    def of(self, *apis: str) -> list[SeenBatch]:
+        """Return the batches that came through these APIs, newest first."""
+        return [batch for batch in reversed(self.all) if batch.api in apis]
 
     def cancel(self, batch: SeenBatch) -> None:
         """Answer nothing further of a batch."""

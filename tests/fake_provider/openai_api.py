@@ -83,7 +83,7 @@ class OpenAIApi:
         if not isinstance(said, list) or not said:
             raise BadRequestError("'messages' must be a list that is not empty")
         messages = tuple(message["content"] for message in said)
-        native = _native_schema(body.get("response_format") or {"type": "text"})
+        native = native_schema(body.get("response_format") or {"type": "text"})
         return SeenRequest(
             index=index,
             model=body["model"],
@@ -158,7 +158,8 @@ class OpenAIApi:
         yield event("[DONE]"), ""
 
 
-def _native_schema(response_format: Mapping[str, Any]) -> JsonSchema | None:
+def native_schema(response_format: Mapping[str, Any]) -> JsonSchema | None:
+    """Return the schema that a request asks for by its own field."""
     match response_format:
         case {"type": "text"}:
             return None

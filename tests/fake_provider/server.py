@@ -22,6 +22,7 @@ from tests.fake_provider.delivery import Exchange, json_response
 from tests.fake_provider.gemini_api import GeminiApi
 from tests.fake_provider.model import FakeModel
 from tests.fake_provider.openai_api import OpenAIApi
+from tests.fake_provider.responses_api import ResponsesApi
 from tests.fake_provider.schema_filler import UnsupportedSchemaError
 from tests.fake_provider.script import Hold, Match, predicate_of
 
@@ -199,14 +200,18 @@ class FakeProvider(FakeModel):
             return serve
 
         openai, gemini = serving(OpenAIApi()), serving(GeminiApi())
+        responses = serving(ResponsesApi())
         return [
             *BatchRoutes(self.batches).routes(),
             web.post("/v1/chat/completions", openai),
+            web.post("/v1/responses", responses),
             web.post("/v1/messages", serving(AnthropicApi())),
             web.post("/{version}/models/{call}", gemini),
             # Azure: by the dated API, by the versionless one. Vertex AI: by project, by key.
             web.post("/openai/deployments/{deployment}/chat/completions", openai),
             web.post("/openai/v1/chat/completions", openai),
+            web.post("/openai/responses", responses),
+            web.post("/openai/v1/responses", responses),
             web.post(
                 "/{version}/projects/{project}/locations/{location}/publishers/google/models/{call}",
                 gemini,
@@ -245,7 +250,8 @@ class FakeProvider(FakeModel):
     ) -> tuple[int, dict[str, Any]]:
         """Answer a line of a batch: (status, body)."""
         apis: Mapping[str, ChatApi] = {
-            "openai": OpenAIApi(), "gemini": GeminiApi(), "anthropic": AnthropicApi(),
+            "openai": OpenAIApi(), "responses": ResponsesApi(), "gemini": GeminiApi(),
+            "anthropic": AnthropicApi(),
         }  # fmt: skip
         api = apis[batch.api]
         call = f"{batch.model}:generateContent" if batch.model else ""

@@ -50,6 +50,7 @@ REQUEST = ChatRequest(
 
 WIRES = (
     "openai", "openai-typed", "azure", "azure-dated", "gemini", "vertex",
+    "responses", "responses-typed", "responses-azure", "responses-azure-dated",
     "anthropic", "anthropic-typed", "anthropic-format",
 )  # fmt: skip
 """Ways to speak to a provider; each is asked the same."""
@@ -58,6 +59,8 @@ _VARIABLES = {
     "azure-dated": {"AZURE_OPENAI_API_VERSION": "2024-10-21"},
     "vertex": {"GOOGLE_GENAI_USE_VERTEXAI": "true"},
     "openai-typed": {"LLM_TYPED_CALLS": "1"},
+    "responses-typed": {"LLM_TYPED_CALLS": "1"},
+    "responses-azure-dated": {"AZURE_OPENAI_API_VERSION": "2025-04-01-preview"},
     "anthropic-typed": {"LLM_TYPED_CALLS": "1"},
 }
 _MODELS = {
@@ -65,6 +68,10 @@ _MODELS = {
     "openai-typed": "openai/gpt-4o-mini",
     "azure": "azure/our-deployment",
     "azure-dated": "azure/our-deployment",
+    "responses": "openai/gpt-4o-mini",
+    "responses-typed": "openai/gpt-4o-mini",
+    "responses-azure": "azure/our-deployment",
+    "responses-azure-dated": "azure/our-deployment",
     "gemini": "google/gemini-2.5-flash-lite",
     "vertex": "google/gemini-2.5-flash-lite",
     "anthropic": "anthropic/claude-haiku-4-5",
@@ -103,7 +110,8 @@ def model_over(wire: str, registry: ModelRegistry, provider: FakeProvider) -> Ch
         "google": provider.gemini_base_url,
         "anthropic": provider.anthropic_base_url,
     }
-    return registry.model(ModelSpec(name, model, urls[name]))
+    api: Literal["", "responses"] = "responses" if wire.startswith("responses") else ""
+    return registry.model(ModelSpec(name, model, urls[name], api=api))
 
 
 @pytest.fixture(params=[*WIRES, pytest.param("local", marks=pytest.mark.embedded)])
@@ -174,6 +182,7 @@ FAULTS = [
     ("reset", ErrorKind.CONNECTION),
     ("truncated_body", ErrorKind.CONNECTION),
     ("malformed_json_body", ErrorKind.BAD_BODY),
+    ("stream_error", ErrorKind.SERVER),
     ("hang", ErrorKind.TIMEOUT),
     ("stall", ErrorKind.TIMEOUT),
 ]
@@ -314,6 +323,10 @@ def served_by(provider: FakeProvider) -> TokenUsage:
     )
 
 
+_WITHOUT_SEED = {"system", "input"}
+"""Fields by which the APIs without a seed are known: Anthropic's, and Responses."""
+
+
 async def test_what_is_sent(provider: FakeProvider, impatient: ChatModel) -> None:
     await impatient.generate(replace(REQUEST, schema=Choice))
     (call,) = provider.calls
@@ -321,9 +334,9 @@ async def test_what_is_sent(provider: FakeProvider, impatient: ChatModel) -> Non
     assert call.native_schema
     settings = call.body.get("generationConfig") or call.body
     assert settings["temperature"] == 0.7
-    if "system" not in call.body:  # Anthropic's models take no seed
+    if not _WITHOUT_SEED & call.body.keys():
         assert settings["seed"] == 1
-    limits = ("maxOutputTokens", "max_completion_tokens", "max_tokens")
+    limits = ("maxOutputTokens", "max_completion_tokens", "max_tokens", "max_output_tokens")
     assert [settings[name] for name in limits if name in settings] == [200]
 
 
@@ -341,7 +354,7 @@ async def test_a_setting_that_is_refused_is_left_out_from_then_on(
         reply = await impatient.generate(REQUEST, (lambda _: None) if streaming else None)
         assert reply.text
     sent = [setting in (call.body.get("generationConfig") or call.body) for call in provider.calls]
-    if "system" in provider.calls[0].body and setting == "seed":
+    if _WITHOUT_SEED & provider.calls[0].body.keys() and setting == "seed":
         assert sent == [False, False]
         return
     assert sent == [True, False, False]

@@ -29,6 +29,7 @@ SPECS = {
     "openai": ("openai", "some-model", "/v1"),
     "anthropic": ("anthropic", "claude-haiku-4-5", ""),
     "gemini": ("google", "gemini-2.5-flash", ""),
+    "responses": ("openai", "some-model", "/v1"),
 }
 DOWN = "the run ends"
 REFUSED, ANSWERED, RETRIED, UNREADABLE = "refused", "answered", "retried", "unreadable"
@@ -589,16 +590,17 @@ SHAPES = {
 
 
 @asynccontextmanager
-async def served(shape: Shape) -> AsyncIterator[tuple[str, list[Any]]]:
+async def served(shape: Shape, whole: Any) -> AsyncIterator[tuple[str, list[Any]]]:
+    """Serve a shape; `whole` is the reply that follows where one does."""
     asked: list[Any] = []
 
     async def answer(request: web.Request) -> web.Response:
         asked.append(await request.json())
         body, status = shape.body, shape.status
         if shape.then and len(asked) > 1:
-            body, status = completion(), 200
+            body, status = whole, 200
         text = body if isinstance(body, str) else json.dumps(body)
-        kind = "text/event-stream" if text.startswith("data:") else "application/json"
+        kind = "text/event-stream" if text.startswith(("data:", "event:")) else "application/json"
         headers = dict(shape.headers) or {"content-type": kind}
         return web.Response(body=text.encode(), status=status, headers=headers)
 
@@ -614,14 +616,15 @@ async def served(shape: Shape) -> AsyncIterator[tuple[str, list[Any]]]:
 
 
 async def what_comes(
-    shape: Shape, make_runtime: Callable[..., Runtime], **variables: str
+    shape: Shape, make_runtime: Callable[..., Runtime], whole: Any = None, **variables: str
 ) -> tuple[str, ChatReply | BenchError, list[Any]]:
     """Return (what comes of a shape, the reply or the error, requests)."""
     provider, name, path = SPECS[shape.wire]
-    async with served(shape) as (address, asked):
+    api: Literal["", "responses"] = "responses" if shape.wire == "responses" else ""
+    async with served(shape, whole or completion()) as (address, asked):
         keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "test-key")
         registry = ModelRegistry(make_runtime(environment=Environment(keys | variables)))
-        model = registry.model(ModelSpec(provider, name, f"{address}{path}"))
+        model = registry.model(ModelSpec(provider, name, f"{address}{path}", api=api))
         shown: list[str | None] = []
         try:
             reply = await model.generate(REQUEST, shown.append if shape.streams else None)

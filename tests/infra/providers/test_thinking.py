@@ -17,6 +17,8 @@ from mdagents.runs.config import RunConfig
     ("model", "thinking", "expected"),
     [
         ("openai/gpt-5.6-sol", Thinking("xhigh"), {"reasoning_effort": "xhigh"}),
+        ("openai/gpt-5.5-pro", Thinking("high"),
+         {"reasoning": {"effort": "high"}, "max_output_tokens": 17384}),
         ("vllm/any", Thinking("none"), {"reasoning_effort": "none"}),
         ("vllm/any", Thinking(tokens=5000), {"max_tokens": 6000}),
         ("vllm/any", Thinking("low", max_tokens=700), {"max_tokens": 700}),

@@ -30,6 +30,7 @@ from tests.support.whole_runs import Run, records
 
 WIRES = {
     "openai": "openai/gpt-4o-mini",
+    "responses": "openai/gpt-5.5-pro",
     "google": "google/gemini-2.5-flash-lite",
     "anthropic": "anthropic/claude-haiku-4-5",
 }

@@ -39,6 +39,7 @@ ODD = [
 ]
 MODELS = {
     "openai": "gpt-4o-mini",
+    "responses": "gpt-5.5-pro",
     "vllm": "vllm/some-model",
     "anthropic": "claude-haiku-4-5",
     "google": "gemini-2.5-flash-lite",
