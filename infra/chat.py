@@ -139,6 +139,8 @@ class ChatReply:
     """The provider's body as it came, where there is one."""
     usage_estimated: bool = False
     """Whether the endpoint reported no usage, so that `usage` was estimated from the text."""
+    reasoning: str = ""
+    """Hidden reasoning, as far as the endpoint shows it. No agent and no observer may see it."""
     note: str = ""
     """Where the text of a reply without text was, for a message."""
 

@@ -21,7 +21,7 @@ from infra.layers.batch import Batching
 from infra.layers.cache import Replies, ReplyStore
 from infra.layers.gate import Connections
 from infra.layers.retry import OnWait, RetryPolicy
-from infra.ledger import Ledger
+from infra.ledger import Ledger, Logged
 from infra.model_configs import (
     LOCAL,
     OPENAI,
@@ -105,8 +105,8 @@ class Runtime:
     """Kept replies that alone answer, so that no model is asked; None: no replay."""
     batching: Batching | None = None
     """How requests go to providers in batches; None: each by itself, at once."""
-    log_prompts: bool = False
-    """Whether ledger rows hold prompt and reply."""
+    logged: Logged = field(default_factory=Logged)
+    """What texts ledger rows hold."""
     rng: random.Random = field(default_factory=random.Random)
     """Source of the jitter."""
     on_wait: OnWait | None = None

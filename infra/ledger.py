@@ -66,6 +66,16 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Logged:
+    """What texts the user wants in the ledger."""
+
+    prompts: bool = False
+    """Prompts and replies."""
+    reasoning: bool = False
+    """Hidden reasoning."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallRow:
     """One attempt at a provider, or one cache hit. Holds no text unless the user asked for it."""
 
@@ -102,6 +112,8 @@ class CallRow:
     """The messages, where the user asked for them to be logged."""
     reply: str | None = None
     """The text of the reply, likewise."""
+    reasoning: str | None = None
+    """Hidden reasoning, where the user asked to keep it and the endpoint shows it."""
 
     @classmethod
     def of(
@@ -115,7 +127,7 @@ class CallRow:
         started_at: str,
         latency: float = 0.0,
         failure: str = "",
-        log_prompts: bool = False,
+        logged: Logged = Logged(),
         batch_price: Price | None = None,
     ) -> CallRow:
         """Return the row of an attempt, or of a hit if the reply came from the cache.
@@ -129,7 +141,7 @@ class CallRow:
             started_at: ISO 8601, UTC.
             latency: Seconds.
             failure: The outcome of an attempt without a reply.
-            log_prompts: Whether the row holds prompt and reply as well.
+            logged: What texts the row holds.
             batch_price: Of the model in a batch, likewise.
         """
         cached = reply is not None and reply.cached
@@ -154,8 +166,9 @@ class CallRow:
             cached=cached,
             batched=batched,
             usage_estimated=reply is not None and reply.usage_estimated,
-            prompt=tuple(m.content for m in request.messages) if log_prompts else None,
-            reply=("" if reply is None else reply.text) if log_prompts else None,
+            prompt=tuple(m.content for m in request.messages) if logged.prompts else None,
+            reply=("" if reply is None else reply.text) if logged.prompts else None,
+            reasoning=(reply.reasoning or None) if reply and logged.reasoning else None,
         )
 
     @property

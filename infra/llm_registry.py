@@ -258,7 +258,7 @@ class ModelRegistry:
             price=info.price,
             batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
             clock=runtime.clock,
-            log_prompts=runtime.log_prompts,
+            logged=runtime.logged,
         )
         if runtime.replay is not None:
             return structured(Replay(runtime.replay, hits))
@@ -302,7 +302,7 @@ class ModelRegistry:
                 model=spec.name,
                 price=info.price,
                 batch_price=runtime.configs.price(spec.provider, spec.name, in_batches=True),
-                log_prompts=runtime.log_prompts,
+                logged=runtime.logged,
             ),
             book=runtime.ledger.add,
             clock=runtime.clock,
@@ -326,7 +326,7 @@ class ModelRegistry:
             price=info.price,
             clock=runtime.clock,
             timeout=self._endpoints.attempt_timeout(is_local=spec.is_local),
-            log_prompts=runtime.log_prompts,
+            logged=runtime.logged,
         )
         model = Gate(model, connections, runtime.clock.monotonic, may_send=runtime.may_send)
         if runtime.hedge_after is not None:

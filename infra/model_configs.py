@@ -48,6 +48,9 @@ class Thinking:
     """Room for hidden reasoning, and its budget where the endpoint takes one."""
     max_tokens: int | None = None
     """Limit of a whole reply, hidden reasoning included, instead of the usual one."""
+    is_shown: bool = False
+    """Whether the endpoint is asked to show its reasoning, or a summary of it; that changes no
+    answer, and is no part of a model's identity."""
 
     def __str__(self) -> str:
         parts = {"effort": self.effort, "tokens": self.tokens, "max": self.max_tokens}

@@ -10,7 +10,7 @@ from functools import partial
 from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
 from infra.clock import Clock
 from infra.errors import ErrorKind, ProviderError, StorageError
-from infra.ledger import ABORTED, CallRow, Ledger, Price
+from infra.ledger import ABORTED, CallRow, Ledger, Logged, Price
 
 ATTEMPT_TIMEOUT = 120.0
 """Seconds for one attempt at an endpoint, unless the user says otherwise."""
@@ -30,7 +30,7 @@ class Attempt:
         price: Of that model, or None when it is not known.
         clock: For the start and the latency.
         timeout: Seconds from the start of the attempt to its last byte.
-        log_prompts: Whether a row holds prompt and reply as well.
+        logged: What texts a row holds.
     """
 
     def __init__(
@@ -43,13 +43,11 @@ class Attempt:
         price: Price | None,
         clock: Clock,
         timeout: float = ATTEMPT_TIMEOUT,
-        log_prompts: bool = False,
+        logged: Logged = Logged(),
     ) -> None:
         self._inner = inner
         self._ledger = ledger
-        self._row = partial(
-            CallRow.of, provider=provider, model=model, price=price, log_prompts=log_prompts
-        )
+        self._row = partial(CallRow.of, provider=provider, model=model, price=price, logged=logged)
         self._clock = clock
         self._timeout = timeout
 

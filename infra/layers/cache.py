@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -27,7 +28,7 @@ from infra.errors import (
 from infra.files.printing import print_line
 from infra.files.private import make_private_file
 from infra.json_schema import reply_schema
-from infra.ledger import CallRow, Ledger, Price
+from infra.ledger import CallRow, Ledger, Logged, Price
 
 _SCHEMA_VERSION = 1
 _PATIENCE = 5.0  # seconds
@@ -246,6 +247,8 @@ class ReplyStore:
             content["batched"] = True
         if reply.usage_estimated:
             content["usage_estimated"] = True
+        if reply.reasoning:
+            content["reasoning"] = reply.reasoning
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
 
     def put_error(self, key: str, error: ProviderError) -> None:
@@ -364,6 +367,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         and type(kept["latency"]) in (int, float)
         and isinstance(batched, bool)
         and isinstance(estimated, bool)
+        and isinstance(kept.get("reasoning", ""), str)
         and all(type(count) is int for count in counts)
     ):
         raise TypeError(content)
@@ -376,6 +380,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         cached=True,
         batched=batched,
         usage_estimated=estimated,
+        reasoning=kept.get("reasoning", ""),
     )
 
 
@@ -412,7 +417,8 @@ class Cache:
                 self._replies.put_error(key, error)
             raise
         else:
-            self._replies.put(key, reply)
+            shown = reply.reasoning if self._hits.keeps_reasoning else ""
+            self._replies.put(key, replace(reply, reasoning=shown))
             return reply
         finally:
             self._replies.release(key)
@@ -459,7 +465,7 @@ class Hits:
         price: Of the model, for the cost of a reply.
         clock: For the row.
         batch_price: Likewise, of a reply that was had in a batch.
-        log_prompts: Whether a row holds prompt and reply.
+        logged: What texts a row holds; hidden reasoning is kept with a reply only where it is one.
     """
 
     def __init__(
@@ -472,7 +478,7 @@ class Hits:
         price: Price | None,
         clock: Clock,
         batch_price: Price | None = None,
-        log_prompts: bool = False,
+        logged: Logged = Logged(),
     ) -> None:
         self._ledger = ledger
         self._row = partial(
@@ -481,8 +487,9 @@ class Hits:
             model=name,
             price=price,
             batch_price=batch_price,
-            log_prompts=log_prompts,
+            logged=logged,
         )
+        self.keeps_reasoning = logged.reasoning
         self._model = model
         self._clock = clock
 

@@ -189,6 +189,7 @@ class AnthropicChat:
         """
         raise_error_in(raw, "content")
         text = "".join(map(_said, raw["content"]))
+        thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
         usage, is_estimated = _usage(raw.get("usage"), request, text)
         return ChatReply(
             text=well_formed(text),
@@ -197,6 +198,7 @@ class AnthropicChat:
             model=served_model(raw.get("model"), self._model),
             raw=raw,
             usage_estimated=is_estimated,
+            reasoning=well_formed("".join(thoughts)),
         )
 
     async def _stream(
@@ -226,6 +228,7 @@ class AnthropicChat:
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
         texts: list[str] = []
+        thoughts: list[str] = []
         usage: dict[str, Any] = {}
         stop, has_ended, model = None, False, self._model
         async for event in events:
@@ -242,6 +245,7 @@ class AnthropicChat:
                     if text := delta.get("text") or delta.get("partial_json"):
                         texts.append(text)
                         on_text(text)
+                    thoughts.append(str(delta.get("thinking") or ""))
                 case "message_delta":
                     stop = event["delta"].get("stop_reason") or stop
                     counts = event.get("usage") or {}
@@ -259,6 +263,7 @@ class AnthropicChat:
             stop_reason=_stop_reason(stop or "stop"),
             model=model,
             usage_estimated=is_estimated,
+            reasoning=well_formed("".join(thoughts)),
         )
 
     async def _content(self, body: Mapping[str, object]) -> bytes:
@@ -348,7 +353,8 @@ def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
     if _WITH_BUDGET.search(model):
         return {"thinking": {"type": "enabled", "budget_tokens": max(budget, _LEAST_BUDGET)}}
     level = {"effort": "low" if effort == "minimal" else effort} if effort else {}
-    return {"thinking": {"type": "adaptive"}, **level}
+    shown = {"display": "summarized"} if info.thinking.is_shown else {}
+    return {"thinking": {"type": "adaptive", **shown}, **level}
 
 
 class _Events(AsyncStream[object]):

@@ -211,6 +211,7 @@ class GeminiChat:
         """
         chunks = tuple(chunks)
         text = "".join(map(_text_of, chunks))
+        thoughts = "".join(_text_of(chunk, thoughts=True) for chunk in chunks)
         usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
         names = [chunk.model_version for chunk in chunks if chunk.model_version]
         usage = _usage(usages[-1]) if usages else TokenUsage()
@@ -223,6 +224,7 @@ class GeminiChat:
             stop_reason=_stop_reason(chunks),
             model=served_model(names[-1] if names else None, self._model),
             usage_estimated=is_estimated,
+            reasoning=well_formed(thoughts),
         )
 
     def refusal(self) -> ChatReply:
@@ -236,24 +238,29 @@ def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
     https://ai.google.dev/gemini-api/docs/thinking
     """
     effort, budget = info.thinking.effort, info.thinking.budget
+    is_shown = info.thinking.is_shown or None
+    usual = types.ThinkingConfig(include_thoughts=True) if is_shown else None
     if "gemini-2" in model:
         if budget is None:
-            return None
+            return usual
         least = _LEAST_BUDGETS.get(model.partition("gemini-")[2].partition("-")[2], 0)
         is_off = budget == 0 and "pro" not in model  # Pro cannot be told not to think
         return types.ThinkingConfig(
-            thinking_budget=0 if is_off else max(least, min(budget, _MOST_BUDGET))
+            thinking_budget=0 if is_off else max(least, min(budget, _MOST_BUDGET)),
+            include_thoughts=is_shown,
         )
     if not effort:
-        return None
-    return types.ThinkingConfig(thinking_level=types.ThinkingLevel(_LEVELS.get(effort, "HIGH")))
+        return usual
+    return types.ThinkingConfig(
+        thinking_level=types.ThinkingLevel(_LEVELS.get(effort, "HIGH")), include_thoughts=is_shown
+    )
 
 
-def _text_of(reply: types.GenerateContentResponse) -> str:
-    """Return the visible text; `reply.text` would warn about parts that are not text."""
+def _text_of(reply: types.GenerateContentResponse, *, thoughts: bool = False) -> str:
+    """Return the visible text, or the thoughts; `reply.text` would warn about other parts."""
     content = reply.candidates[0].content if reply.candidates else None
     parts = (content.parts if content else None) or []
-    return "".join(part.text for part in parts if part.text and not part.thought)
+    return "".join(part.text for part in parts if part.text and bool(part.thought) == thoughts)
 
 
 def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:

@@ -321,8 +321,9 @@ class OpenAIChat:
             return WithheldError()
         words = without_key(said.words or said.code, self._client.api_key)
         body = body or {}
-        sent = [name for name in self._refusable() if name in body]
-        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
+        self._refused.raise_for(
+            self._refusable(body), self._host, status, words, said.param, said.code
+        )
         failure = status_error(
             self._host,
             status,
@@ -336,13 +337,10 @@ class OpenAIChat:
             return ProviderError(message, kind=ErrorKind.MODEL_NOT_FOUND, status=status)
         return failure
 
-    def _refusable(self) -> tuple[str, ...]:
-        """Return the body fields that a model may refuse, so that it is asked without them."""
-        return (
-            *("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM),
-            *_LIMITS,
-            *_EFFORT,
-        )
+    def _refusable(self, body: Mapping[str, Any]) -> list[str]:
+        """Return the settings of a body that a model may refuse, so that it is asked without."""
+        settings = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM)
+        return [name for name in (*settings, *_LIMITS, *_EFFORT) if name in body]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
         """Return whether an error says that the model has the other API only."""
@@ -455,7 +453,8 @@ def made(
     if not text.strip() and request.schema is not None:
         text = arguments
     text = well_formed(text or refusal)
-    written = text + hidden + "".join(str(message[name]) for name in fields)
+    reasoning = hidden + "".join(str(message[name]) for name in fields[:1])
+    written = text + reasoning
     tokens = usage_of(usage) if usage else TokenUsage()
     is_estimated = tokens.total_tokens == 0
     return ChatReply(
@@ -464,6 +463,7 @@ def made(
         stop_reason=_stop_reason(finish, refusal),
         model=model,
         usage_estimated=is_estimated,
+        reasoning=well_formed(reasoning),
         note="" if text else note,
     )
 

@@ -28,6 +28,7 @@ from infra.providers.openai_chat import Chunks, OpenAIChat, check_object, made, 
 from infra.providers.refused import STREAM, Refused
 
 _LIMIT = "max_output_tokens"
+_SUMMARY = "summary"  # of the reasoning, the only form in which OpenAI shows it
 _LEAST = 16  # tokens; OpenAI refuses a smaller limit
 _LAST_EVENTS = {
     "response.completed": "completed",
@@ -64,7 +65,8 @@ class OpenAIResponses(OpenAIChat):
         settings: dict[str, object] = {_LIMIT: self._limit(request), "store": False}
         if info.takes_temperature:
             settings["temperature"] = request.temperature
-        settings |= _thinking(info)
+        if reasoning := _reasoning(info, refused):
+            settings["reasoning"] = reasoning
         body: dict[str, object] = {
             "model": self._model,
             # With a `type`, vLLM before June 2026 refuses the text of an assistant.
@@ -120,8 +122,10 @@ class OpenAIResponses(OpenAIChat):
     def _limit(self, request: ChatRequest) -> int:
         return max(_LEAST, self._info.limit(request))
 
-    def _refusable(self) -> tuple[str, ...]:
-        return ("temperature", "store", "reasoning", _LIMIT, STREAM)
+    def _refusable(self, body: Mapping[str, Any]) -> list[str]:
+        settings = ("temperature", "store", "reasoning", _LIMIT, STREAM)
+        summary = [_SUMMARY] if _SUMMARY in body.get("reasoning", {}) else []
+        return [*summary, *(name for name in settings if name in body)]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
         if self._elsewhere.search(words):
@@ -254,14 +258,15 @@ def _usage(usage: Any) -> Any:
     return {name: usage[given] for given, name in names.items() if given in usage}
 
 
-def _thinking(info: ModelInfo) -> dict[str, object]:
-    """Return the field that says how much to think, if the user does.
+def _reasoning(info: ModelInfo, refused: Refused) -> dict[str, object]:
+    """Return the field that says how much to think, and whether to sum it up, if the user does.
 
     https://developers.openai.com/api/docs/guides/reasoning; the number of tokens is OpenRouter's.
     """
     thinking = info.thinking
-    if thinking.effort:
-        return {"reasoning": {"effort": thinking.effort}}
-    if thinking.tokens is not None and info.reasoning_field == "reasoning":
-        return {"reasoning": {"max_tokens": thinking.tokens}}
-    return {}
+    field: dict[str, object] = {"effort": thinking.effort} if thinking.effort else {}
+    if not field and thinking.tokens is not None and info.reasoning_field == "reasoning":
+        field = {"max_tokens": thinking.tokens}
+    if thinking.is_shown and _SUMMARY not in refused:
+        field[_SUMMARY] = "auto"
+    return field

@@ -15,6 +15,9 @@ from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
+    Content,
+    ContentReasoning,
+    ContentText,
     GenerateConfig,
     ModelOutput,
     StopReason,
@@ -128,7 +131,7 @@ def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> Mode
         about["replayed_at"] = timestamp_of(call.started_ms)
     if call.replied:
         text = said if call.reply is None else call.reply
-        output = answer(call.model, text, _STOP_REASONS[call.outcome])
+        output = answer(call.model, text, _STOP_REASONS[call.outcome], call.reasoning or "")
         output.usage = model_usage(Totals.of(call))
     else:
         output = ModelOutput(model=call.model or call.model_requested)
@@ -150,10 +153,16 @@ def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> Mode
     )
 
 
-def answer(model: str, text: str, stop_reason: StopReason = "stop") -> ModelOutput:
-    """Return a model's output that is one text."""
+def answer(
+    model: str, text: str, stop_reason: StopReason = "stop", reasoning: str = ""
+) -> ModelOutput:
+    """Return a model's output that is one text, behind its hidden reasoning."""
+    parts: list[Content] = [ContentReasoning(reasoning=reasoning), ContentText(text=text)]
     said = ChatMessageAssistant(
-        id=stable_id("message", "assistant", text), content=text, source="generate", model=model
+        id=stable_id("message", "assistant", text),
+        content=parts if reasoning else text,
+        source="generate",
+        model=model,
     )
     return ModelOutput(
         model=model, choices=[ChatCompletionChoice(message=said, stop_reason=stop_reason)]

@@ -43,6 +43,8 @@ class Turn:
     confidence: float | None = None
     tokens: int = 0
     """Input plus output, of all attempts that had a reply."""
+    reasoning: str = ""
+    """Hidden reasoning, where it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ class LiveCase:
         of_phase = [turn for turn in of_agent if turn.phase == charged.phase]
         for turn in (of_phase or of_agent)[-1:]:
             turn.tokens += charged.tokens
+            turn.reasoning = "\n\n".join(filter(None, (turn.reasoning, charged.reasoning)))
 
     def _turns_of(self, summary: AgentSummary) -> tuple[int, ...]:
         return tuple(

@@ -57,6 +57,8 @@ class Charged:
     tokens: int
     """Input plus output."""
     of_exaid: bool = False
+    reasoning: str = ""
+    """Hidden reasoning of the reply, where it is kept."""
 
 
 Happening = (

@@ -101,8 +101,8 @@ def _with_phases(turns: Sequence[Turn], calls: Sequence[CallRow]) -> list[_Told]
 def _charged(call: CallRow, told: Sequence[_Told]) -> tuple[int, Charged]:
     of_turn = [t for t in told if (t.turn.agent_id, t.phase) == (call.agent, call.phase)]
     at = of_turn[-1].turn.end_ms if of_turn else max(call.ended_ms, _start(told))
-    charged = Charged(call.agent, call.phase, call.usage.total_tokens, is_of_exaid(call))
-    return at, charged
+    tokens, reasoning = call.usage.total_tokens, call.reasoning or ""
+    return at, Charged(call.agent, call.phase, tokens, is_of_exaid(call), reasoning)
 
 
 def _turn(

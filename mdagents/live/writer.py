@@ -78,7 +78,7 @@ class LiveFeed:
         item = self._items.get(row.case_id)
         if item is not None and row.replied:
             tokens, of_exaid = row.usage.total_tokens, row.role in EXAID_ROLES
-            self._note(item, Charged(row.agent, row.phase, tokens, of_exaid))
+            self._note(item, Charged(row.agent, row.phase, tokens, of_exaid, row.reasoning or ""))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Note the state of the run, once a second at most."""

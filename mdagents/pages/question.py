@@ -62,6 +62,8 @@ class ShownTurn:
     confidence: str
     """In percent; empty when not stated."""
     tokens: int
+    reasoning: str
+    """Hidden reasoning, where it is kept."""
     recipients: tuple[str, ...]
     """Roles of those whom it wrote to."""
     cause: Cause | None
@@ -211,6 +213,7 @@ class QuestionPage:
             has_vote=turn.agent in case.votes,
             confidence="" if turn.confidence is None else percent(turn.confidence),
             tokens=turn.tokens,
+            reasoning=turn.reasoning,
             recipients=tuple(self.role(one.message.recipient) for one in sent),
             cause=cause,
         )
@@ -359,6 +362,8 @@ class QuestionPage:
                 self.is_at_work,
             )
             yield Part(f"{id_}-head", id_, head, macro("turn_head", self, make))
+            if turn.reasoning:
+                yield Part(f"{id_}-thoughts", id_, turn.reasoning, macro("thoughts", make))
         for made in case.summaries:
             make_card = partial(self.card, made)
             yield Part(

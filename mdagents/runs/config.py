@@ -212,6 +212,9 @@ class RunConfig(BaseModel):
     fresh: bool = False
     retry_errors: bool = False
     log_prompts: bool = False
+    keep_reasoning: bool = False
+    """Whether hidden reasoning is asked for where an endpoint shows it only then, and kept in the
+    ledger."""
 
     @model_validator(mode="before")
     @classmethod
@@ -522,7 +525,12 @@ class RunConfig(BaseModel):
             _of_role(text, role)
             for text in (self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
         )
-        return Thinking(effort, int(tokens) if tokens else None, int(most) if most else None)
+        return Thinking(
+            effort,
+            int(tokens) if tokens else None,
+            int(most) if most else None,
+            is_shown=self.keep_reasoning,
+        )
 
     def api_of(self, role: str) -> str:
         """Return the API that the user chose for a role; empty where it is as the model needs."""

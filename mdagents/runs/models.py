@@ -17,7 +17,7 @@ from infra.files.open_files import most_open_files
 from infra.layers.batch import Batching
 from infra.layers.cache import CacheMode, Replies, ReplyStore
 from infra.layers.retry import OnWait
-from infra.ledger import Ledger
+from infra.ledger import Ledger, Logged
 from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
 from infra.model_configs import ModelConfigs, load_model_configs
 from mdagents.agents.case import expert_number
@@ -199,7 +199,7 @@ def make_runtime(
         tokens_per_minute=config.tpm,
         replies=replies,
         replay=replay,
-        log_prompts=config.log_prompts,
+        logged=Logged(prompts=config.log_prompts, reasoning=config.keep_reasoning),
         on_wait=on_wait,
         may_send=may_send,
         batching=batching,

@@ -375,6 +375,8 @@ def _add_run_flags(group: Any) -> None:
         help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
     switch("--json", help="print the results as one JSON object and nothing else")
     switch("--log-prompts", help="write prompts and replies into calls.jsonl")
+    switch("--keep-reasoning",
+        help="keep hidden reasoning that endpoints show: in calls.jsonl, on pages")  # fmt: skip
 
 
 def _add_view_flags(group: Any) -> None:

@@ -292,7 +292,7 @@ def _store(plan: Plan, clock: Clock) -> Iterator[RunStore]:
         fresh=plan.config.fresh,
         again=plan.again,
         with_exaid=plan.config.exaid_policy is not None,
-        private=plan.config.log_prompts,
+        private=plan.config.log_prompts or plan.config.keep_reasoning,
     )
     with closing(store):
         yield store

@@ -35,6 +35,16 @@ from mdagents.runs.config import RunConfig
         ("google/gemini-2.5-flash", Thinking("none"), {"thinking_config": {"thinking_budget": 0}}),
         ("google/gemini-3.5-flash", Thinking("max"),
          {"thinking_config": {"thinking_level": "HIGH"}}),
+        # Shown, where an endpoint shows it only to who asks
+        ("openai/gpt-5.5-pro", Thinking("low", is_shown=True),
+         {"reasoning": {"effort": "low", "summary": "auto"}}),
+        ("anthropic/claude-opus-4-7", Thinking("high", is_shown=True),
+         {"thinking": {"type": "adaptive", "display": "summarized"}}),
+        ("anthropic/claude-opus-4-7", Thinking(is_shown=True), {"thinking": None}),
+        ("google/gemini-3.5-flash", Thinking(is_shown=True),
+         {"thinking_config": {"include_thoughts": True}}),
+        ("google/gemini-2.5-flash", Thinking(tokens=2000, is_shown=True),
+         {"thinking_config": {"thinking_budget": 2000, "include_thoughts": True}}),
     ],
 )  # fmt: skip
 def test_each_wire_has_its_own_field(
