@@ -72,6 +72,10 @@ class _Sketch:
         text = json.dumps(value)
         sent = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
         received = round(usual or len(text) / _CHARS_PER_TOKEN)
+        if (
+            usual is None and self.talkative
+        ):  # at most; a reply of an earlier run has it in its length
+            received += self.spec.thinking.budget or 0
         usage = TokenUsage(sent, received)
         spec = self.spec
         price = load_model_configs().price(spec.provider, spec.name, in_batches=self.in_batches)
@@ -143,7 +147,7 @@ class Forecast:
     in_batches: bool = False
     """Whether calls wait for the provider's batches."""
     notices: Sequence[str] = ()
-    """What to know of the questions."""
+    """What to know of the questions and of the models."""
 
     def whole(self) -> tuple[Estimate, Estimate]:
         """Return what all questions take at least and at most."""
@@ -332,9 +336,34 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
                     selection_note(dataset, config),
                     part_note(dataset),
                     picture_note(dataset, config, entries),
+                    _reasoning_note(specs, history),
                 ],
             )
         ),
+    )
+
+
+def _reasoning_note(specs: Mapping[str, ModelSpec], history: History) -> str:
+    """Return what the forecast assumes about hidden reasoning; empty when it need not assume."""
+    configs = load_model_configs()
+    new = [spec for role, spec in specs.items() if role not in history.output_tokens]
+    if any(spec.thinking.budget for spec in new):
+        return (
+            "hidden reasoning is counted from none at all to all that --reasoning-effort and "
+            "--reasoning-tokens allow, until an earlier run of these models tells"
+        )
+    may_think = {
+        str(spec)
+        for spec in new
+        if spec.thinking.budget is None
+        and not spec.is_local
+        and configs.info(spec.provider, spec.name).reasoning_headroom
+    }
+    if not may_think:
+        return ""
+    return (
+        f"what {', '.join(sorted(may_think))} may think before answering is not counted, until an "
+        "earlier run of these models tells"
     )
 
 
