@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from infra.errors import ConfigError
+from infra.errors import ConfigError, StorageError
 from infra.files.did_you_mean import did_you_mean
+from infra.files.printing import UNWRITTEN, print_line, print_result
 
 _NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
 _KINDS = {int: "a whole number", float: "a number"}
@@ -47,6 +49,14 @@ class Parser(argparse.ArgumentParser):
         """
         message = _NO_VALUE.sub(r"\1 needs a value", " ".join(message.split()))
         raise ConfigError(f"{message} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or version; argparse would pass over what cannot be written."""
+        try:
+            print_result(message.rstrip("\n"))
+        except StorageError as error:
+            print_line(f"error: {error}")
+            sys.exit(UNWRITTEN)
 
     def place_of(self, flag: str) -> str:
         """Return what an error calls a flag."""
