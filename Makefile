@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test clean
+.PHONY: help run demo test test-all clean
 
 help: ## show this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## set up, then answer questions with the embedded model, all three teams
 	@$(PYTHON) scripts/set_up.py
@@ -16,10 +16,15 @@ demo: ## set up, then let specialists and EXAID discuss a case of chest pain
 	@$(PYTHON) scripts/set_up.py --demos
 	@$(BIN)/python -m demos.cdss_example.demo_cdss --case chest-pain --short
 
-test: ## set up, then run all checks and tests, or TESTS="arguments of pytest"
+test: ## set up, then run all checks and the fast tests, or TESTS="arguments of pytest"
 	@$(PYTHON) scripts/set_up.py --dev
 	scripts/check
 	scripts/test $(TESTS)
+
+test-all: ## set up, then run all checks and all tests, and count branches
+	@$(PYTHON) scripts/set_up.py --dev
+	scripts/check
+	scripts/test --all
 
 clean: ## remove the virtual environment and all caches
 	rm -rf .venv .set-up.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

@@ -26,7 +26,7 @@ SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
 """Arguments of pytest: all files are collected, these tests are run."""
 INSTEAD = {
     "git clone URL-OF-THIS-REPOSITORY": f"git clone --quiet '{ROOT}'",
-    "make test": f'make test TESTS="{SOME_TESTS}"',  # all tests take half an hour
+    "make test": f'make test TESTS="{SOME_TESTS}"',  # all tests take minutes
     "data download medqa": "data download medqa --from ../../medqa.jsonl",  # no other network
 }
 """What stands on a page -> what is typed here."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,56 @@ REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
+SLOW = ("process", "browser", "database", "embedded", "sweep", "long")
+"""Markers of tests that `--fast` leaves out."""
+_MOST_CPU = 0.5  # seconds of a test without such a marker, on a machine as fast as ours
+_ADDITIONS, _TAKE = range(1_000_000), 0.03  # seconds that they take there
+_FIRST_USE = 20  # modules: a test that imports more has to wait for a library
+
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--fast` and `--slow`."""
+    parser.addoption("--fast", action="store_true", help="leave out the tests that take long")
+    parser.addoption("--slow", action="store_true", help="leave out the others")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the slow tests, or the fast ones."""
+    for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.database)
+    fast, slow = config.getoption("fast"), config.getoption("slow")
+    if fast or slow:
+        others = {item for item in items if any(map(item.get_closest_marker, SLOW)) != slow}
+        config.hook.pytest_deselected(items=list(others))
+        items[:] = [item for item in items if item not in others]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test of a fast run that takes long; what other programs take is not counted."""
+    modules, before = len(sys.modules), _cpu_seconds()
+    yield
+    seconds = _cpu_seconds() - before
+    most = _MOST_CPU * _slowness()
+    is_first_use = len(sys.modules) - modules > _FIRST_USE
+    if item.config.getoption("fast") and seconds > most and not is_first_use:
+        pytest.fail(f"took {seconds:.2f} s of CPU: shorten it, or mark it: {', '.join(SLOW)}")
+
+
+@cache
+def _slowness() -> float:
+    """How many times slower than ours this machine is; at least 1."""
+    start = time.process_time()
+    sum(_ADDITIONS)
+    return max(1.0, (time.process_time() - start) / _TAKE)
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 @pytest.fixture(autouse=True)

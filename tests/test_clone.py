@@ -17,6 +17,8 @@ from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 from tests.support.own_files import own_files
 
+pytestmark = pytest.mark.process
+
 SETTINGS = REPOSITORY / "pyproject.toml"
 FOLDERS = ("benchmarks", "demos", "evals", "exaid_core", "infra", "mdagents", "scripts", "tests")
 OF_A_USER = {

@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.support.environment import bare_environment
 
+pytestmark = pytest.mark.process
+
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
 LINES = re.sub(r"\\\n", " ", DOCKERFILE).splitlines()
 KEPT = [

@@ -14,6 +14,8 @@ from scripts import first_run
 from tests.conftest import CACHE_DIR, REPOSITORY
 from tests.support.environment import bare_environment
 
+pytestmark = pytest.mark.process
+
 FOLDERS = ("--output-dir", "output", "--evaluation-dir", "evaluation")
 
 

@@ -21,6 +21,8 @@ from tests.conftest import CACHE_DIR, REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.own_files import own_files
 
+pytestmark = pytest.mark.process
+
 PACKAGES = ("demos", "evals", "exaid_core", "infra", "mdagents")
 
 

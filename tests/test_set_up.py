@@ -33,6 +33,7 @@ def lock(tmp_path: Path) -> Iterator[io.TextIOWrapper]:
         yield file
 
 
+@pytest.mark.process
 def test_a_step_is_a_line_without_what_its_commands_say(lock: io.TextIOWrapper) -> None:
     shown = io.StringIO()
     steps = Steps(lock, shown)
@@ -43,6 +44,7 @@ def test_a_step_is_a_line_without_what_its_commands_say(lock: io.TextIOWrapper) 
     assert lines == ["  1/2 cups: of tea ... done in 0 s", "  2/2 milk ... done in 0 s"]
 
 
+@pytest.mark.process
 def test_what_is_done_already_is_not_shown(lock: io.TextIOWrapper) -> None:
     shown = io.StringIO()
     Steps(lock, shown).run("3/3 model", says("there"), may_be_done=True)
@@ -52,6 +54,7 @@ def test_what_is_done_already_is_not_shown(lock: io.TextIOWrapper) -> None:
     assert "3/3 model ... done in 1" in shown.getvalue()
 
 
+@pytest.mark.process
 def test_on_a_terminal_the_line_moves(
     lock: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +68,7 @@ def test_on_a_terminal_the_line_moves(
     assert max(map(len, rows)) < 60, "it never needs a second row"
 
 
+@pytest.mark.process
 def test_a_step_that_fails_says_why_and_is_begun_again(lock: io.TextIOWrapper) -> None:
     shown = io.StringIO()
     with pytest.raises(StepError) as failure:

@@ -53,6 +53,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("main", "arguments", "lines"),
     [
@@ -225,6 +226,7 @@ def test_the_questions_are_real_and_different(tmp_path: Path) -> None:
     assert many.load(many.index[30]).options == first.options
 
 
+@pytest.mark.process
 def test_what_the_provider_counts() -> None:
     with workspace(3) as place, Provider("--count-prompts") as provider:
         state = place.new_state()
@@ -241,6 +243,7 @@ def test_what_the_provider_counts() -> None:
     assert not place.folder.exists()
 
 
+@pytest.mark.process
 def test_replies_are_the_same_in_every_process(provider: FakeProvider) -> None:
     """Hash randomisation differs between processes; replies must not."""
     body = {
@@ -258,6 +261,7 @@ def test_replies_are_the_same_in_every_process(provider: FakeProvider) -> None:
     assert here.json() == there.json()
 
 
+@pytest.mark.process
 def test_a_program_that_fails_says_why() -> None:
     with workspace(1) as place, Provider() as provider:
         program = place.start(provider, place.new_state(), "--no-such-flag")
@@ -267,6 +271,7 @@ def test_a_program_that_fails_says_why() -> None:
             provider.wait_for_arrival(program)
 
 
+@pytest.mark.process
 def test_a_killed_program_has_a_status_and_no_memory(tmp_path: Path) -> None:
     program = Program(
         [sys.executable, "-c", "import signal; signal.pause()"], tmp_path, {"PATH": ""}

@@ -11,9 +11,10 @@ from benchmarks import evaluate
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Difficulty, Status
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="a child's CPU time is read the Linux way"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="a child's CPU time is read the Linux way"),
+]
 
 
 def test_it_prints_its_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,6 +171,7 @@ def test_right_letters_follow_no_pattern() -> None:
         assert repeats <= (len(letters) - period) / 3, f"the letters repeat after {period}"
 
 
+@pytest.mark.sweep
 def test_no_two_messages_are_the_same_or_nearly_so() -> None:
     assert len({fingerprint(v.text) for v in ALL}) == len(ALL)
     for one, other in combinations(ALL, 2):

@@ -50,6 +50,7 @@ PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "infra", "mdagents", "
 PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
 
 
+@pytest.mark.process
 def test_the_help_in_the_docs_is_that_of_the_programs() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_help(page), "run: python scripts/update_docs.py"
@@ -80,6 +81,7 @@ def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.process
 def test_pip_is_given_only_what_it_finds() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     named = re.compile(rf"pip install\s[^`]*?{project['name']}")  # it is on no index

@@ -15,7 +15,7 @@ from tests.support.document_model import document_model
 PAGE = Page("document-assistant.md")
 
 # The connections of `get_llm` end with the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [pytest.mark.process, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 def test_the_assistant_as_a_library(run: Run, provider: FakeProvider) -> None:

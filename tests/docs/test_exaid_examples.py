@@ -15,6 +15,8 @@ from tests.docs.conftest import Run
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider, SeenRequest
 
+pytestmark = pytest.mark.process
+
 PAGE = Page("exaid.md")
 
 SUMMARY = {

@@ -14,7 +14,7 @@ from tests.infra.langchain_suite import NOT_RUN
 PAGE = Page("langchain.md")
 
 # The connections of `get_llm` end with the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [pytest.mark.process, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 def test_a_model(run: Run, provider: FakeProvider) -> None:

@@ -14,6 +14,8 @@ from tests.conftest import REPOSITORY
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider, depth
 
+pytestmark = pytest.mark.process
+
 PAGE = Page("own-method.md")
 
 

@@ -21,6 +21,8 @@ from tests.conftest import REPOSITORY
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
 
+pytestmark = pytest.mark.process
+
 PAGE = Page("own-provider.md")
 
 

@@ -14,6 +14,7 @@ PAGE = Page("python.md")
 
 # The connections of `get_llm` end with the process.
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:these questions were written:UserWarning"),
 ]

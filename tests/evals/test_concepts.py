@@ -90,6 +90,7 @@ def test_spans_are_the_concepts_that_they_are_annotated_as(extractor: TermExtrac
     assert compared >= 35
 
 
+@pytest.mark.sweep
 def test_negation_on_annotated_sentences(with_negation: TermExtractor) -> None:
     right = compared = 0
     for sentence, spans in annotated():
@@ -101,6 +102,7 @@ def test_negation_on_annotated_sentences(with_negation: TermExtractor) -> None:
     assert right / compared >= 0.9
 
 
+@pytest.mark.sweep
 def test_negation_is_off_unless_asked_for(
     extractor: TermExtractor, with_negation: TermExtractor
 ) -> None:
@@ -192,6 +194,7 @@ def test_normal_form_of_a_word_is_one_word(word: str) -> None:
 # The same, and fast
 
 
+@pytest.mark.process
 def test_equal_under_every_hash_seed() -> None:
     program = (
         "from evals.concepts import TermExtractor\n"
@@ -255,6 +258,7 @@ def test_a_damaged_table_is_one_line(tmp_path: Path) -> None:
 # Stoplists
 
 
+@pytest.mark.sweep
 def test_stoplists_leave_out_what_every_trace_names(
     traces: Path, tmp_path: Path, extractor: TermExtractor
 ) -> None:

@@ -353,6 +353,7 @@ def close(value: object, expected: object) -> bool:
     return value == expected
 
 
+@pytest.mark.sweep
 def test_each_metric_is_what_its_definition_says(
     tmp_path: Path, provider: FakeProvider, model_options: Callable[..., list[str]]
 ) -> None:

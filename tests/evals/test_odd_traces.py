@@ -21,6 +21,8 @@ from tests.evals.conftest import SENTENCE, write_trace
 from tests.fake_provider import FakeProvider
 from tests.support.late_trace import end_before_last_delta
 
+pytestmark = pytest.mark.sweep
+
 Options = Callable[..., list[str]]
 
 

@@ -64,6 +64,7 @@ def test_the_page_names_each_program() -> None:
         assert f"evals.cli.{name}" in page
 
 
+@pytest.mark.sweep
 def test_run_all(traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]) -> None:
     options = [str(traces), "--variants", "V0,V1", *model_options()]
     assert run_all(options) == 0
@@ -84,6 +85,7 @@ def test_run_all(traces: Path, model_options: Options, capsys: pytest.CaptureFix
     assert [path for path in changed if ".cache" not in path.parts] == []
 
 
+@pytest.mark.sweep
 def test_a_read_only_folder_is_not_written_to(
     traces: Path, tmp_path: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +110,7 @@ def test_a_read_only_folder_is_not_written_to(
         traces.chmod(0o755)
 
 
+@pytest.mark.sweep
 def test_a_folder_of_others_is_told_before_it_is_written_to(
     traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +125,7 @@ def test_a_folder_of_others_is_told_before_it_is_written_to(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.sweep
 def test_metrics_and_figures_are_the_same_bytes(
     traces: Path, tmp_path: Path, model_options: Options
 ) -> None:
@@ -142,6 +146,7 @@ def test_metrics_and_figures_are_the_same_bytes(
     assert {d["variant"] for d in aggregate["paired_differences"]} == {"V2"}
 
 
+@pytest.mark.sweep
 def test_metrics_of_other_traces_are_refused(
     traces: Path, tmp_path: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +173,7 @@ def test_without_run_logs_there_are_no_metrics(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.sweep
 def test_scispacy_is_not_replaced_by_anything(
     traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,6 +220,7 @@ def test_a_manifest_is_of_one_run_and_has_each_case_once(
 # Calibration
 
 
+@pytest.mark.sweep
 def test_calibration(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figure = tmp_path / "calibration.png"
     options = ["--min-words", "5,35", "--max-words", "10,90", "--figure", str(figure)]
@@ -230,6 +237,7 @@ def test_a_figure_has_a_known_format(traces: Path, capsys: pytest.CaptureFixture
     assert "must end in one of png, svg, pdf" in capsys.readouterr().err
 
 
+@pytest.mark.sweep
 def test_smaller_chunks_are_more_and_come_sooner(traces: Path) -> None:
     read = [read_trace(path) for path in sorted((traces / "traces").iterdir())]
     small, large = sweep(read, grid([5, 35], [90]), TermExtractor())
@@ -242,6 +250,7 @@ def test_smaller_chunks_are_more_and_come_sooner(traces: Path) -> None:
         grid([90], [10])
 
 
+@pytest.mark.sweep
 def test_a_threshold_of_stoplists_is_a_share(
     traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,7 @@ def of_kind(path: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in records(path) if record["record_type"] == kind]
 
 
+@pytest.mark.sweep
 def test_all_variants_give_valid_logs(traces: Path, model_options: Options) -> None:
     assert manifest([str(traces)]) == 0
     assert replay([str(traces), *model_options()]) == 0
@@ -56,6 +57,7 @@ def test_all_variants_give_valid_logs(traces: Path, model_options: Options) -> N
         assert meta["created_at"].startswith("1970-01-01T00:16:40")  # of the trace, not today
 
 
+@pytest.mark.sweep
 def test_a_variant_that_is_named_twice_is_replayed_once(
     traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +65,7 @@ def test_a_variant_that_is_named_twice_is_replayed_once(
     assert "2 run logs made, 0 were there, 0 failed" in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 def test_what_the_variants_do(traces: Path, model_options: Options) -> None:
     assert replay([str(traces), *model_options()]) == 0
     path = {variant: logs(traces, variant)[0] for variant in VARIANT_IDS}
@@ -88,6 +91,7 @@ def test_what_the_variants_do(traces: Path, model_options: Options) -> None:
     assert hashes[0] == hashes[1] == hashes[2]
 
 
+@pytest.mark.sweep
 def test_timers_fire_in_virtual_time(traces: Path, model_options: Options) -> None:
     # In case 2 the first turn pauses for 20 s, and silence lets text through after 15 s.
     assert replay([str(traces), "--variants", "V2", *model_options()]) == 0
@@ -102,6 +106,7 @@ def test_timers_fire_in_virtual_time(traces: Path, model_options: Options) -> No
     assert at == last["t_emitted_ms"] + 15_000
 
 
+@pytest.mark.sweep
 def test_replays_from_recorded_replies_are_the_same_bytes(
     traces: Path, tmp_path: Path, model_options: Options, provider: FakeProvider
 ) -> None:
@@ -121,6 +126,7 @@ def test_replays_from_recorded_replies_are_the_same_bytes(
     assert len(provider.calls) == asked
 
 
+@pytest.mark.sweep
 def test_replies_that_vary_can_be_replayed(
     traces: Path, tmp_path: Path, model_options: Options, provider: FakeProvider
 ) -> None:
@@ -145,6 +151,7 @@ def test_replies_that_vary_can_be_replayed(
         assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.sweep
 def test_run_logs_that_are_there_are_kept(
     traces: Path, model_options: Options, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +166,7 @@ def test_run_logs_that_are_there_are_kept(
     assert "2 run logs made, 0 were there" in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 def test_run_logs_of_other_settings_are_not_taken_for_these(
     traces: Path, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +188,7 @@ def test_without_a_recorded_reply_there_is_no_run_log(
     assert capsys.readouterr().err.count("there is no recorded reply") == 2
 
 
+@pytest.mark.sweep
 def test_a_provider_that_is_down_is_no_failure_of_exaid(
     traces: Path, model_options: Options, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +199,7 @@ def test_a_provider_that_is_down_is_no_failure_of_exaid(
     assert replay(options) == 0
 
 
+@pytest.mark.sweep
 def test_a_malformed_reply_is_a_failed_event(
     traces: Path, model_options: Options, provider: FakeProvider
 ) -> None:

@@ -22,6 +22,8 @@ from tests.evals.conftest import SENTENCE, write_trace
 from tests.exaid_core.models import DOWN, SHIFT, STABLE, model, reply
 from tests.support.function_model import FunctionModel
 
+pytestmark = pytest.mark.sweep
+
 
 async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tuple[float, float]:
     """The tail loss as EXAID says it, and as evals compute it, where writing fails from then on."""

@@ -105,6 +105,7 @@ def per_case(folder: Path) -> dict[str, Record]:
     return {r["variant_id"]: r for r in read(folder / "metrics" / "per_case.metrics.jsonl")}
 
 
+@pytest.mark.sweep
 def test_logs_of_earlier_forms_are_imported_and_measured_alike(
     published: Path, traces: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -242,6 +243,7 @@ def test_published_logs_have_to_be_imported_first(
     assert error.count("\n") == 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
     [
@@ -283,6 +285,7 @@ def test_a_field_of_a_log_is_named(
     assert list(per_case(traces)) == ["V1", "V2", "V3", "V4"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
@@ -310,6 +313,7 @@ def test_odd_values_are_measured(
 # The published logs themselves
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the published logs are not here")
 def test_the_published_metrics_come_out_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

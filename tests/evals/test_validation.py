@@ -145,6 +145,7 @@ def test_a_truncated_gzip_file(tmp_path: Path) -> None:
     assert "the compressed file is cut short" in problem
 
 
+@pytest.mark.sweep
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     meta, start, delta, *_ = read_lines(write_trace(tmp_path))
     meta = {k: v for k, v in meta.items() if not k.startswith("total_")}
@@ -162,6 +163,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert peak < 1_000_000 < path.stat().st_size
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not REAL_TRACES, reason="the shared traces are not here")
 def test_published_traces_are_valid() -> None:
     assert validate(list(map(str, REAL_TRACES))) == 0

@@ -160,6 +160,7 @@ def test_ranges_hold_exactly_the_sequence_numbers(seqs: list[int]) -> None:
 _FIELDS: Any = st.fixed_dictionaries({name: st.text(st.characters()) for name in LIMITS})
 
 
+@pytest.mark.sweep
 @given(_FIELDS, st.lists(st.text(), max_size=3), st.booleans())
 def test_a_summary_survives_being_written_down(
     fields: dict[str, Any], names: list[str], missing: bool

@@ -170,6 +170,7 @@ async def test_an_agent_has_one_id_everywhere() -> None:
 # Its own models
 
 
+@pytest.mark.sweep
 async def test_its_own_connections_are_closed_at_the_end(
     provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ def _read(block: str) -> list[tuple[str, str]]:
     return [(line["agent"], line["text"]) for line in map(json.loads, lines)]
 
 
+@pytest.mark.sweep
 @given(_SEGMENTS)
 def test_a_block_holds_its_segments_and_nothing_else(segments: list[tuple[str, str]]) -> None:
     block = as_data(segments)
@@ -55,6 +56,7 @@ def test_a_text_cannot_leave_its_block(attack: str) -> None:
         ]
 
 
+@pytest.mark.sweep
 @given(_SEGMENTS, _SEGMENTS)
 def test_the_delimiter_depends_on_all_of_the_content(
     one: list[tuple[str, str]], other: list[tuple[str, str]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def test_an_answer_is_told_as_held_and_not_as_a_sentence() -> None:
     assert all(found[name] == [PLACEHOLDER] for name in LIMITS if name != "uncertainty_confidence")
 
 
+@pytest.mark.sweep
 @given(st.lists(st.builds(Said, st.text(max_size=20), st.text(max_size=2_000)), max_size=6))
 def test_each_choice_keeps_to_its_limit_whatever_is_said(said: list[Said]) -> None:
     for name, allowed in choices(said).items():

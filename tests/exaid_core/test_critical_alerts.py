@@ -267,6 +267,7 @@ def test_ordinary_prose_is_no_alert(sentence: str) -> None:
     assert find_alert(sentence) is None
 
 
+@pytest.mark.sweep
 @given(st.text(max_size=200), st.sampled_from([".\n", "; ", "\n\n", "! "]))
 def test_nothing_before_a_new_clause_hides_an_alert(text: str, end: str) -> None:
     assert find_alert(f"{text}{end}Patient is in cardiac arrest now") is not None
@@ -292,6 +293,7 @@ def test_all_alerts_come_in_order_and_once() -> None:
     assert list(find_alerts("No cardiac arrest")) == []
 
 
+@pytest.mark.sweep
 @given(st.lists(st.sampled_from([*SENTENCES, "Septic shock.", "No asystole.", "GCS 3;"])))
 def test_the_first_alert_is_the_first_of_all(sentences: list[str]) -> None:
     text = "\n".join(sentences)

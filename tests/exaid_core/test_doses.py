@@ -107,6 +107,7 @@ _PIECES = st.sampled_from(
 ) | st.sampled_from([" and ", ", ", " ", ". ", "; ", "\n", " | ", " (", ") ", " to ", " each "])
 
 
+@pytest.mark.sweep
 @given(st.lists(_PIECES, max_size=20).map("".join))
 def test_any_doses_support_themselves(text: str) -> None:
     assert unsupported_terms([text], text) == ()
@@ -117,6 +118,7 @@ _FORMS = st.sampled_from(["{0} {1} mg", "{1} mg of {0}", "{0} ({1} mg bid)", "{0
 _JOINTS = st.sampled_from([" and ", ", ", "; ", "\n", ". "])
 
 
+@pytest.mark.sweep
 @given(_DOSES, _DOSES, _FORMS, _FORMS, _JOINTS, _JOINTS)
 def test_swapped_doses_in_any_form(
     one: int, other: int, form: str, of_summary: str, joint: str, joint_of_summary: str

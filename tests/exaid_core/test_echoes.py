@@ -95,6 +95,7 @@ def test_what_is_true_stays_in_whatever_words(
     assert empty(said=pair.get("said") or said_in(pair["language"]), **fields) == ()
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not PUBLISHED, reason="needs the shared data")
 def test_no_field_of_the_published_summaries_is_emptied() -> None:
     judged = 0
@@ -150,6 +151,7 @@ def test_other_languages_than_english_are_judged_within_themselves(
     assert found == ("differential_rationale",)
 
 
+@pytest.mark.sweep
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.text(max_size=80))
 def test_whatever_is_written_only_its_fields_are_named(texts: list[str], said: str) -> None:
     fields = {f"field_{n}": text for n, text in enumerate(texts)}

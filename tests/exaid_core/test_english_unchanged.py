@@ -82,11 +82,13 @@ def test_the_flushes_of_a_trace(path: Path) -> None:
     assert digest(flushes(path)) == FLUSHED[path.name]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_the_sentences_of_a_trace(path: Path) -> None:
     text = "".join(delta["delta_text"] for delta in deltas(path))
     assert digest(cuts(text)) == CUT[path.name]
 
 
+@pytest.mark.sweep
 def test_prose() -> None:
     assert digest(cuts(prose(4000, 1))) == CUT["prose"]

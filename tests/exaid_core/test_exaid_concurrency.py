@@ -148,6 +148,7 @@ def assert_decisions_are_in_order(exaid: EXAID, plan: Plan) -> None:
     assert all(len(decision.covered or ()) == 1 for decision in exaid.log.decisions)
 
 
+@pytest.mark.sweep
 @settings(deadline=None)
 @given(plans("trace", "token", "token", "flush", "finalize"), st.booleans())
 @virtual_time
@@ -189,6 +190,7 @@ async def test_agents_that_wait_for_decisions(plan: Plan, finalize: bool) -> Non
     assert_decisions_are_in_order(exaid, plan)
 
 
+@pytest.mark.sweep
 @settings(deadline=None)
 @given(plans("token"))
 @virtual_time
@@ -227,6 +229,7 @@ async def test_agents_on_a_bus(plan: Plan) -> None:
     assert_decisions_are_in_order(exaid, plan)
 
 
+@pytest.mark.sweep
 @settings(deadline=None)
 @given(plans("trace", "token", "flush"), st.integers(0, 12))
 @virtual_time

@@ -199,6 +199,7 @@ def share_not_covered(exaid: EXAID) -> float:
     return lost / sum(f.accumulated_ctu for f in flushes) if flushes else 0.0
 
 
+@pytest.mark.sweep
 @virtual_time
 async def test_stopped_at_any_moment_nothing_is_left_at_work() -> None:
     for hundredths in range(0, 700, 7):
@@ -244,6 +245,7 @@ async def test_what_is_left_of_a_trace_counts_as_not_covered() -> None:
     assert (exaid.tail_loss(), exaid.missed_alerts(), exaid.alerts) == (1.0, 1, 1)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("policy", TriggerPolicy)
 @virtual_time
 async def test_a_replay_cut_short_at_any_moment_counts_what_it_left(

@@ -64,6 +64,7 @@ def _well_formed(value: Any) -> Any:
     return value
 
 
+@pytest.mark.sweep
 @given(SUMMARIES)
 def test_json_is_read_back(summaries: list[AgentSummary]) -> None:
     text = export_summaries(summaries, "json")
@@ -106,6 +107,7 @@ def test_no_cell_is_a_formula(start: str) -> None:
     assert row["status_action"] == row["agents"] == row["remarks"] == f"'{formula}"
 
 
+@pytest.mark.sweep
 @given(SUMMARIES)
 def test_csv_holds_any_text(summaries: list[AgentSummary]) -> None:
     read = rows(export_summaries(summaries, "csv"))
@@ -132,6 +134,7 @@ def test_xml_names_agents_beside_their_ids() -> None:
     assert second.findtext("remarks/item") == "no next step"
 
 
+@pytest.mark.sweep
 @given(SUMMARIES)
 def test_xml_is_well_formed_for_any_text(summaries: list[AgentSummary]) -> None:
     text = export_summaries(summaries, "xml")
@@ -164,6 +167,7 @@ def structure(markdown: str) -> list[tuple[str, str]]:
     return [(one.type, one.tag) for one in flat if one.type not in ("text", "text_special")]
 
 
+@pytest.mark.sweep
 @given(SUMMARIES)
 def test_no_text_forges_the_structure_of_markdown(summaries: list[AgentSummary]) -> None:
     plain = [

@@ -127,11 +127,13 @@ _CLINICAL = st.text(_CHARACTERS | st.characters(codec="utf-8"), max_size=80) | s
 ).map("".join)
 
 
+@pytest.mark.sweep
 @given(_CLINICAL)
 def test_any_text_supports_itself(text: str) -> None:
     assert unsupported_terms([text], text) == ()
 
 
+@pytest.mark.sweep
 @given(_CLINICAL, _CLINICAL, _CLINICAL)
 def test_more_support_never_flags_more(summary: str, support: str, more: str) -> None:
     alone = unsupported_terms([summary], support)

@@ -219,6 +219,7 @@ _WORDS = re.findall(
 )
 
 
+@pytest.mark.sweep
 @given(st.lists(st.sampled_from(_WORDS), max_size=20).map(" ".join))
 def test_any_words_for_numbers_support_themselves(text: str) -> None:
     assert unsupported_terms([text], text) == ()

@@ -198,6 +198,7 @@ def prompts(model: FunctionModel) -> int:
     return sum(ctu(message.content) for each in model.requests for message in each.messages)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("outcome", [DOWN, WRONG_KEY, NULLS], ids=["500", "key", "nulls"])
 @pytest.mark.parametrize("text", ["Fever and cough. " * 25, "Asystole? No, a loose lead. " * 14])
 @virtual_time
@@ -214,6 +215,7 @@ async def test_a_summarizer_that_always_fails_costs_what_one_that_works_does(
     assert prompts(fails) < prompts(works)
 
 
+@pytest.mark.sweep
 @virtual_time
 async def test_when_all_calls_fail_the_cost_stays_in_proportion_to_the_text() -> None:
     text = "Fever and cough. " * 25

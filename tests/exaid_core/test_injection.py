@@ -81,6 +81,7 @@ def assert_bounded(summary: AgentSummary) -> None:
         assert not any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in field)
 
 
+@pytest.mark.sweep
 @attacks
 @pytest.mark.parametrize("order", ["{attack}\n{alarm}", "{alarm}\n{attack}"])
 @virtual_time
@@ -97,6 +98,7 @@ async def test_no_attack_hides_an_alarm_beside_it(attack: str, order: str) -> No
         assert newest_block(request) == [("nurse", clean(text))]
 
 
+@pytest.mark.sweep
 @attacks
 @virtual_time
 async def test_no_attack_hides_an_alarm_after_it(attack: str) -> None:
@@ -138,6 +140,7 @@ async def test_no_attack_hides_an_alarm_in_a_stream(attack: str) -> None:
         data_blocks(request)
 
 
+@pytest.mark.sweep
 @attacks
 @virtual_time
 async def test_no_attack_changes_what_is_asked(attack: str) -> None:
@@ -158,6 +161,7 @@ async def test_no_attack_changes_what_is_asked(attack: str) -> None:
         assert request.messages[0] == other.messages[0]
 
 
+@pytest.mark.sweep
 @attacks
 @virtual_time
 async def test_a_model_that_repeats_an_attack_hands_it_on_as_one_short_line(attack: str) -> None:
@@ -221,6 +225,7 @@ async def test_an_alarm_in_disguise_is_one(alarm: str) -> None:
     assert await exaid.received_trace("nurse", alarm) is not None
 
 
+@pytest.mark.sweep
 @virtual_time
 async def test_a_text_for_which_no_model_has_room_does_not_silence_the_rest() -> None:
     def answer(request: ChatRequest) -> ChatReply:

@@ -45,6 +45,7 @@ def told(write: FunctionModel, exaid: Any) -> list[Said]:
     return [said for block, worked in zip(blocks, sizes, strict=True) if worked for said in block]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("word", ["Nothing new. ", "無新的情況", "x", "ไม่มีอะไรใหม่"])
 @virtual_time
 async def test_a_text_that_is_too_long_is_summarised_in_parts(word: str) -> None:
@@ -72,6 +73,7 @@ async def test_the_size_that_fits_is_remembered() -> None:
     assert sum(not event.schema_ok for event in exaid.log.summaries) == refused
 
 
+@pytest.mark.sweep
 @virtual_time
 async def test_short_segments_are_parted_between_agents() -> None:
     write = with_room_for(9_000)
@@ -109,6 +111,7 @@ async def test_a_model_with_room_for_nothing_is_not_asked_for_ever() -> None:
     assert exaid.tail_loss() == 1
 
 
+@pytest.mark.sweep
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.text(max_size=3_000), min_size=1, max_size=6), st.integers(3_500, 12_000))
 @virtual_time
@@ -123,6 +126,7 @@ async def test_no_text_gets_lost_or_doubled(texts: list[str], room: int) -> None
     assert said == "".join(clean(text) for text in texts if text.strip())
 
 
+@pytest.mark.sweep
 @virtual_time
 async def test_one_text_that_the_model_refuses_keeps_no_other_from_a_summary() -> None:
     def answer(request: ChatRequest) -> ChatReply:

@@ -81,6 +81,7 @@ def assert_all_is_covered_or_counted(exaid: EXAID, trace: Trace) -> None:
     assert exaid.tail_loss() == lost / letters
 
 
+@pytest.mark.sweep
 @traces
 @pytest.mark.parametrize("policy", TriggerPolicy)
 @virtual_time

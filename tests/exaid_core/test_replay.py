@@ -89,6 +89,7 @@ def recorded(exaid: EXAID, heard: Sequence[TraceEvent]) -> Recording:
         return read_recording(*paths)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("policy", TriggerPolicy)
 @settings(max_examples=40, deadline=None)
 @given(
@@ -131,6 +132,7 @@ async def test_a_run_is_repeated_as_it_was(
     assert abs(again.tail_loss() - live.tail_loss()) < 0.01
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("policy", TriggerPolicy)
 @settings(max_examples=40, deadline=None)
 @given(

@@ -120,6 +120,7 @@ _TEXTS = st.text(max_size=120) | _WORDS | st.builds(prose, st.integers(1, 60), s
 _LIMITS = st.integers(1, 150)
 
 
+@pytest.mark.sweep
 @given(_TEXTS, _LIMITS)
 def test_the_result_fits_and_begins_like_the_text(text: str, limit: int) -> None:
     kept = shorten(text, limit)
@@ -136,6 +137,7 @@ def test_the_result_fits_and_begins_like_the_text(text: str, limit: int) -> None
             assert kept == "…" or between, "cut inside a word"
 
 
+@pytest.mark.sweep
 @given(_TEXTS, _LIMITS)
 def test_what_was_shortened_is_not_shortened_again(text: str, limit: int) -> None:
     kept = shorten(text, limit)
@@ -147,6 +149,7 @@ def test_more_room_never_keeps_less(text: str, limit: int) -> None:
     assert len(shorten(text, limit)) <= len(shorten(text, limit + 1))
 
 
+@pytest.mark.sweep
 @given(_WORDS, _LIMITS)
 def test_no_number_is_split_from_its_unit_and_no_negation_dangles(text: str, limit: int) -> None:
     kept = shorten(text, limit)

@@ -46,6 +46,7 @@ _PHRASES = (" no fever", " 5 mg", ". ", "नमस्ते", "x" * 30)
 MIXED = st.lists(st.sampled_from([*_CHARACTERS, *_PHRASES])).map("".join) | st.text()
 
 
+@pytest.mark.sweep
 @given(MIXED, st.integers(1, 60))
 def test_the_pieces_are_the_text_and_cut_no_character(text: str, limit: int) -> None:
     pieces = split_text(text, limit)
@@ -56,6 +57,7 @@ def test_the_pieces_are_the_text_and_cut_no_character(text: str, limit: int) -> 
         assert end - start > limit or not cuts & set(range(start + 1, end))
 
 
+@pytest.mark.sweep
 @given(MIXED, st.integers(1, 60))
 def test_there_are_no_more_pieces_than_the_length_asks_for(text: str, limit: int) -> None:
     lengths = [len(piece) for piece in split_text(text, limit)]
@@ -65,6 +67,7 @@ def test_there_are_no_more_pieces_than_the_length_asks_for(text: str, limit: int
         assert sum(lengths[first : first + 4]) > limit
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "unit", ["no fever ", "x", "患者无发热", "ไม่มีไข้", "e" + "\u0301" * 9, "A. "]
 )

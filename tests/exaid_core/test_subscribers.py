@@ -156,6 +156,7 @@ async def test_stopped_at_any_step_of_the_loop_a_subscriber_is_told_no_more(step
     assert len(failures) == (before < 3)
 
 
+@pytest.mark.sweep
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=8), st.integers(0, 30))
 @virtual_time
 async def test_cancelled_at_any_moment_nothing_is_left_at_work(pauses: list[int], end: int) -> None:

@@ -108,6 +108,7 @@ _HAND_MADE: Any = st.builds(
 )
 
 
+@pytest.mark.sweep
 @given(_HAND_MADE)
 def test_no_text_adds_a_line(summary: AgentSummary) -> None:
     lines = 1 + len(LABELS) if any(flags(summary)) else len(LABELS)

@@ -359,6 +359,7 @@ def play(profile: GateProfile, steps: list[tuple[str, str, str, float]]) -> Play
     return played
 
 
+@pytest.mark.sweep
 @given(PROFILES, STEPS)
 def test_nothing_is_lost_doubled_or_reordered(
     profile: GateProfile, steps: list[tuple[str, str, str, float]]
@@ -375,6 +376,7 @@ def test_nothing_is_lost_doubled_or_reordered(
         assert (flush.first_at, flush.last_at) == (tokens[0][1], tokens[-1][1])
 
 
+@pytest.mark.sweep
 @given(PROFILES, steps(EUROPEAN))
 def test_words_let_a_chunk_through_at_once_and_never_before(
     profile: GateProfile, steps: list[tuple[str, str, str, float]]
@@ -395,6 +397,7 @@ def test_words_let_a_chunk_through_at_once_and_never_before(
         assert reason(flush.text) == (flush.reason if by_words else None)
 
 
+@pytest.mark.sweep
 @given(PROFILES, STEPS)
 def test_no_chunk_outlives_its_timers(
     profile: GateProfile, steps: list[tuple[str, str, str, float]]
@@ -596,6 +599,7 @@ async def test_an_error_of_the_callback_is_raised_on_leaving_unless_the_block_fa
         await stream(VirtualTime())
 
 
+@pytest.mark.sweep
 @given(
     PROFILES,
     st.lists(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def test_turns_of_two_agents_at_once() -> None:
     ]
 
 
+@pytest.mark.sweep
 @given(st.lists(st.tuples(st.integers(0, 3), st.text(max_size=3))))
 def test_all_who_watch_see_the_same_in_the_same_order(said: list[tuple[int, str]]) -> None:
     bus = numbered_bus()

@@ -114,6 +114,7 @@ json_values = st.recursive(
 objects = st.dictionaries(st.text(st.characters(codec="utf-8")), json_values, max_size=4)
 
 
+@pytest.mark.sweep
 @given(st.lists(objects, max_size=5), st.sampled_from(["x.jsonl", "x.jsonl.gz"]))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], name: str
@@ -407,6 +408,7 @@ def test_half_a_character_does_not_stop_a_trace(tmp_path: Path) -> None:
     assert read_trace(written(events, tmp_path / "x.gz")).turns[0].text == "x\ufffd\ufffd"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", REAL_TRACES, ids=lambda path: path.name)
 def test_a_real_trace_recorded_again_is_the_same(tmp_path: Path, path: Path) -> None:
     trace = read_trace(path)
@@ -433,6 +435,7 @@ texts = st.text(st.characters(exclude_categories=()), max_size=5)  # lone surrog
 agents = st.sampled_from(["a", "b", "é"])
 
 
+@pytest.mark.sweep
 @given(
     st.lists(st.tuples(st.integers(1, 3), texts, st.integers(0, 10**12)), max_size=12), st.data()
 )

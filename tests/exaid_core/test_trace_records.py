@@ -367,6 +367,7 @@ def test_records_cannot_be_changed() -> None:
     assert hash(decision) == hash(BufferDecision.model_validate(BUFFER_DECISION))
 
 
+@pytest.mark.sweep
 @given(
     st.from_regex(r"case-[A-Za-z0-9-]{1,20}", fullmatch=True),
     st.sampled_from(["V0", "V4"]),

@@ -22,6 +22,7 @@ from exaid_core.webhook import SIGNATURE_HEADER, Webhook, WebhookError
 from infra.errors import ConfigError
 from tests.exaid_core.models import SHIFT, Slow, make_exaid, model
 from tests.support.function_model import FunctionModel
+from tests.support.sweeps import seeds
 
 SECRET = "a-secret-between-us"
 Answer = Callable[[web.Request], web.StreamResponse]
@@ -348,7 +349,8 @@ async def test_nothing_that_is_secret_is_logged(
         assert word not in f"{webhook!r}{failure!r}"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", seeds(40))
 async def test_cancelled_at_any_moment_nothing_is_left_and_nothing_posted_twice(
     receiver: Receiver, seed: int
 ) -> None:

@@ -53,11 +53,13 @@ def test_words_are_counted(text: str, words: int) -> None:
     assert count_words(text) == words
 
 
+@pytest.mark.sweep
 @given(SPACED)
 def test_text_with_spaces_is_counted_by_its_spaces(text: str) -> None:
     assert count_words(text) == len(text.split())
 
 
+@pytest.mark.sweep
 @given(st.lists(MIXED, max_size=12))
 def test_the_count_does_not_depend_on_the_tokens(tokens: list[str]) -> None:
     count = WordCount()

@@ -79,6 +79,7 @@ def test_another_key_gives_another_value_and_the_same_the_same() -> None:
     assert fill(EVERYTHING, b"1") == fill(EVERYTHING, b"1") != fill(EVERYTHING, b"2")
 
 
+@pytest.mark.sweep
 @given(key=KEYS, given_answer=st.sampled_from("ABCD"))
 def test_what_is_given_stays_and_the_rest_does_not_change(key: bytes, given_answer: str) -> None:
     made = fill(EVERYTHING, key)

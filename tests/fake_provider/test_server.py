@@ -12,6 +12,7 @@ from tests.fake_provider import FakeProvider, FaultPlan, Usage, peak_in_flight
 from tests.fake_provider.conftest import Ask
 
 
+@pytest.mark.sweep
 async def test_two_hundred_requests_in_flight(provider: FakeProvider, ask_openai: Ask) -> None:
     with provider.hold("patient") as hold:
         tasks = [asyncio.ensure_future(ask_openai(f"patient {number}")) for number in range(200)]
@@ -59,6 +60,7 @@ async def test_stopping_breaks_what_is_in_flight(provider: FakeProvider, ask_ope
         await ask_openai()
 
 
+@pytest.mark.sweep
 async def test_totals_are_the_sum_of_what_clients_were_told(
     provider: FakeProvider, ask_openai: Ask
 ) -> None:

@@ -49,9 +49,13 @@ if sys.prefix == sys.base_prefix:
 """
 """What makes the Python that this environment was made by one without packages."""
 
-pytestmark = pytest.mark.skipif(
-    os.name != "posix" or not Path(BARE).exists(), reason="no process becomes another on Windows"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        os.name != "posix" or not Path(BARE).exists(),
+        reason="no process becomes another on Windows",
+    ),
+]
 
 
 @pytest.fixture

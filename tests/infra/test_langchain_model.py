@@ -46,6 +46,7 @@ from infra.llm_registry import ModelRegistry
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.function_model import FunctionModel, text_reply
+from tests.support.sweeps import seeds
 
 Deltas = Sequence[str | None]
 
@@ -138,6 +139,7 @@ def test_the_only_assistant_is_not_shown_its_name() -> None:
     )
 
 
+@pytest.mark.sweep
 @given(st.text(), st.text(min_size=1))
 def test_a_result_of_a_tool_cannot_pass_for_anything_else(content: str, call_id: str) -> None:
     calls = [{"name": "get_weather", "args": {"location": "Ulm"}, "id": call_id}]
@@ -328,6 +330,7 @@ def pieces(text: str, cuts: Sequence[int]) -> list[str]:
 CUTS = st.lists(st.integers(0, 40), max_size=8)
 
 
+@pytest.mark.sweep
 @given(st.text(), CUTS, CUTS, st.integers(0, 8), st.lists(st.text("abc\n", min_size=1), max_size=2))
 def test_text_is_streamed_once(
     text: str, cuts: list[int], again: list[int], failed: int, stop: list[str]
@@ -340,6 +343,7 @@ def test_text_is_streamed_once(
     assert [chunk.chunk_position for chunk in streamed if chunk.chunk_position] == ["last"]
 
 
+@pytest.mark.sweep
 @given(st.text(), CUTS, CUTS, st.integers(0, 8), st.booleans())
 def test_an_answer_beside_tools_is_streamed_once(
     text: str, cuts: list[int], again: list[int], failed: int, ascii_only: bool
@@ -399,7 +403,7 @@ async def test_callbacks_see_the_tokens() -> None:
 # -- the end of a call --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 async def test_a_call_that_is_cancelled_leaves_nothing_behind(seed: int) -> None:
     model = speaking({"reply": {"answer": "A long answer to a short question."}})
     adapter = ChatModelAdapter(Structured(model)).bind_tools([get_weather])
@@ -447,6 +451,7 @@ async def test_a_stream_that_is_closed_leaves_nothing_behind(count: int) -> None
     assert model.cancelled == (count > 0)
 
 
+@pytest.mark.sweep
 async def test_a_stream_that_is_left_ends_its_call() -> None:
     model = speaking("A long answer to a short question.")
     async for _ in ChatModelAdapter(model).astream("a"):
@@ -457,6 +462,7 @@ async def test_a_stream_that_is_left_ends_its_call() -> None:
     assert (model.cancelled, model.under_way) == (1, 0)
 
 
+@pytest.mark.sweep
 def test_a_synchronous_stream_that_is_left_ends_its_call() -> None:
     ended = threading.Event()
 
@@ -502,6 +508,7 @@ for message in adapter.batch(["Hello"] * 8):
 """
 
 
+@pytest.mark.process
 def test_one_adapter_in_any_loop_and_thread(provider: FakeProvider) -> None:
     said = run_program(
         IN_ANY_LOOP,
@@ -527,6 +534,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.process
 def test_connections_end_with_their_loop(provider: FakeProvider) -> None:
     said = run_program(
         "import warnings; warnings.simplefilter('error')" + AFTER_THE_LOOP,
@@ -881,6 +889,7 @@ async def test_labels_of_a_call_without_a_graph() -> None:
     assert labels == {("7", "a", "p", "r")}
 
 
+@pytest.mark.process
 def test_without_langchain_one_sentence_says_what_is_missing() -> None:
     program = (
         "import sys; sys.modules['langchain_core'] = None\n"

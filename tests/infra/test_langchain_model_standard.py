@@ -19,6 +19,7 @@ from infra.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest
 
 pytestmark = [
+    pytest.mark.sweep,
     # stream_events(version="v3") is under test, and new.
     pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning"),
     pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainDeprecationWarning"),

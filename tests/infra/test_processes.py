@@ -13,6 +13,8 @@ import pytest
 from infra.errors import BenchError
 from infra.processes import in_processes
 
+pytestmark = pytest.mark.process
+
 _ROOT = Path(__file__).parents[2]
 # Says who works on it; all of it takes longer than any test.
 _PROGRAM = """

@@ -59,6 +59,7 @@ def test_the_surface_of_mdagents() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.process
 def test_importing_it_loads_no_sdk_and_no_table() -> None:
     code = (
         "import sys, mdagents; mdagents.RunConfig(); "
@@ -90,6 +91,7 @@ async def test_an_option_that_says_nothing_is_left_out() -> None:
     assert list(record.options.values()) == OPTIONS
 
 
+@pytest.mark.sweep
 async def test_an_adaptive_answer_asks_the_router(provider: FakeProvider) -> None:
     provider.when("triage officer", {"difficulty": "intermediate"})
     record = await mdagents.answer(QUESTION, OPTIONS)
@@ -130,6 +132,7 @@ async def test_a_question_that_cannot_be_asked(
         await mdagents.answer(QUESTION, options, **arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.process
 def test_a_run_goes_on_and_is_loaded(provider: FakeProvider) -> None:
     config = mdagents.RunConfig(num_samples=3, difficulty=Difficulty.BASIC, exaid="off")
     result = mdagents.run(config)
@@ -151,12 +154,14 @@ def test_what_is_odd_in_a_file_is_a_warning() -> None:
         assert len(mdagents.load("x.jsonl")) == 1
 
 
+@pytest.mark.process
 async def test_a_run_in_a_notebook_has_a_thread_of_its_own() -> None:
     config = mdagents.RunConfig(num_samples=2, method=Method.ZERO_SHOT)
     assert mdagents.run(config).outcome is Outcome.FINISHED
     assert asyncio.get_running_loop().is_running()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("in_a_loop", [True, False])
 def test_ctrl_c_stops_a_run_which_can_go_on_at_once(
     in_a_loop: bool, provider: FakeProvider
@@ -186,6 +191,7 @@ def test_ctrl_c_stops_a_run_which_can_go_on_at_once(
     assert mdagents.run(config).outcome is Outcome.FINISHED
 
 
+@pytest.mark.process
 def test_the_signals_of_the_caller_stay_with_it() -> None:
     def mine(number: int, frame: object) -> None: ...
 
@@ -199,6 +205,7 @@ def test_the_signals_of_the_caller_stay_with_it() -> None:
             signal.signal(number, handler)
 
 
+@pytest.mark.process
 def test_a_wrong_key_is_raised_and_the_same_call_goes_on(provider: FakeProvider) -> None:
     config = mdagents.RunConfig(num_samples=2, method=Method.ZERO_SHOT)
     provider.fail_next("401")
@@ -261,6 +268,7 @@ def test_a_setting_is_said_in_words_or_in_types() -> None:
 # -- what a notebook shows --------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_a_result_is_shown_in_a_line_and_as_a_table() -> None:
     result = mdagents.run(mdagents.RunConfig(num_samples=12, difficulty="basic", exaid="off"))
     frame = mdagents.load(result)
@@ -283,6 +291,7 @@ def test_a_result_is_shown_in_a_line_and_as_a_table() -> None:
     assert "color" not in table, "a theme has its own"
 
 
+@pytest.mark.process
 def test_names_from_outside_are_text_in_a_notebook() -> None:
     result = mdagents.run(mdagents.RunConfig(num_samples=1, difficulty="basic", exaid="off"))
     hostile = "</td><script>alert(1)</script>&\"'"
@@ -296,6 +305,7 @@ def test_names_from_outside_are_text_in_a_notebook() -> None:
     assert hostile in repr(changed)
 
 
+@pytest.mark.process
 def test_a_result_without_a_scored_question_or_a_price_is_shown() -> None:
     result = mdagents.run(mdagents.RunConfig(num_samples=1, difficulty="basic", exaid="off"))
     empty = result.manifest.model_copy(
@@ -307,6 +317,7 @@ def test_a_result_without_a_scored_question_or_a_price_is_shown() -> None:
     assert "not known" in changed._repr_html_()
 
 
+@pytest.mark.process
 def test_the_interval_of_a_run_with_epochs_is_that_of_its_report() -> None:
     config = mdagents.RunConfig(num_samples=5, epochs=3, difficulty="basic", exaid="off")
     result = mdagents.run(config)

@@ -28,6 +28,7 @@ from tests.demos.cdss_example.team import (
     script,
 )
 from tests.fake_provider import FakeProvider
+from tests.support.sweeps import seeds
 
 AT_ONCE = ExaidConfig(linger=0.0)
 
@@ -247,6 +248,7 @@ async def run_with(provider: FakeProvider, cdss: CDSS) -> CaseResult:
     return await cdss.process_case(CASE)
 
 
+@pytest.mark.sweep
 async def test_exaid_off_slow_and_failing_change_nothing(
     model: ChatModel, writer: ChatModel, provider: FakeProvider
 ) -> None:
@@ -299,6 +301,7 @@ async def test_a_listener_that_fails_at_a_summary_harms_nobody(
     assert (await run_with(provider, cdss))["iteration_count"] == 6
 
 
+@pytest.mark.sweep
 async def test_cases_at_the_same_time_share_nothing(
     model: ChatModel, writer: ChatModel, provider: FakeProvider
 ) -> None:
@@ -329,7 +332,8 @@ def _mark(text: str) -> str:
     return text[start : start + 7]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", seeds(30))
 async def test_a_cancelled_case_leaves_nothing(
     model: ChatModel, writer: ChatModel, provider: FakeProvider, seed: int
 ) -> None:
@@ -379,7 +383,7 @@ class SlowToEnd:
         raise AssertionError("nobody ends the wait but a cancellation")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 async def test_a_second_cancellation_waits_for_exaid_too(
     model: ChatModel, provider: FakeProvider, seed: int
 ) -> None:

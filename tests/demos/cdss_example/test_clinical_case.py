@@ -123,6 +123,7 @@ def test_a_file() -> None:
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.sweep
 @given(st.dictionaries(st.text("abcdefg", min_size=1), NUMBERS, min_size=1))
 def test_no_value_is_lost(values: dict[str, float]) -> None:
     text = read_case({"vital_signs": values}).as_text()

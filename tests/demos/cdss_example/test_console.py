@@ -95,6 +95,7 @@ def test_any_width(columns: int) -> None:
 WORDS = st.lists(st.text("abc-é \n\t\x1b\u202e", max_size=30), max_size=20)
 
 
+@pytest.mark.sweep
 @given(WORDS, st.integers(0, 120))
 def test_no_word_is_lost_however_the_pieces_are(pieces: list[str], columns: int) -> None:
     lines = said(pieces, columns)

@@ -29,6 +29,7 @@ def _surroundings(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("COLUMNS", "90")
 
 
+@pytest.mark.sweep
 def test_both_cases(provider: FakeProvider, capsys: pytest.CaptureFixture[str]) -> None:
     script(provider, ["laboratory", "cardiology", "synthesis"])
     assert main([]) == 0
@@ -103,6 +104,7 @@ def test_wrong_use(argv: list[str], said: str, capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
 
 
+@pytest.mark.process
 def test_what_cannot_be_printed_ends_it(provider: FakeProvider) -> None:
     script(provider, ["synthesis"])
     with Path("/dev/full").open("w") as full, started("--case", "fever", stdout=full) as process:
@@ -139,6 +141,7 @@ def started(
             process.kill()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("numbers", "status"),
     [([signal.SIGINT], 130), ([signal.SIGINT] * 3, 130), ([signal.SIGTERM], 143)],
@@ -161,6 +164,7 @@ def _is_of_exaid(text: str) -> bool:
     return COORDINATES not in text and RECOMMENDS not in text
 
 
+@pytest.mark.process
 def test_the_page_stays_until_ctrl_c(provider: FakeProvider) -> None:
     script(provider, ["synthesis"])
     with started("--case", "fever", "--view", "--view-port", "0", "--no-open") as process:

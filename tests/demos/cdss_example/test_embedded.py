@@ -16,7 +16,7 @@ PAGE = (REPOSITORY / "docs" / "cdss.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 # The connections of `get_llm` end with the process.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = [pytest.mark.sweep, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 def run(number: int, capsys: pytest.CaptureFixture[str]) -> list[str]:

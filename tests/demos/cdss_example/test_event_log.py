@@ -52,6 +52,7 @@ async def first(log: EventLog, seen: str) -> tuple[str, list[dict[str, Any]]]:
         await stream.aclose()
 
 
+@pytest.mark.sweep
 @given(EVENTS, EVENTS)
 def test_a_page_that_comes_back_misses_nothing(before: list[Event], after: list[Event]) -> None:
     async def follow() -> None:
@@ -100,6 +101,7 @@ async def test_a_page_waits_for_news_and_hears_the_end() -> None:
     assert await rest(log, id_) == (id_, [])
 
 
+@pytest.mark.sweep
 @given(st.text(max_size=12) | st.from_regex(r"\A[0-9a-f]{8}-\d{1,9}-\d{1,9}\Z"))
 def test_an_id_of_another_run_begins_anew(seen: str) -> None:
     async def follow() -> None:

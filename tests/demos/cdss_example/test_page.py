@@ -28,6 +28,8 @@ from tests.demos.cdss_example.team import CASE, RECOMMENDS, exaid_spec, script
 from tests.fake_provider import FakeProvider
 from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 
+pytestmark = pytest.mark.browser
+
 HOSTILE = "</p><img src=x onerror='document.title=1'><script>document.title=1</script>\u202e"
 WHOLE: tuple[Event, ...] = (
     CaseBegan("case-1", f"Patient: 58 years {HOSTILE}"),

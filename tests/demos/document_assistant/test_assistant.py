@@ -44,6 +44,7 @@ def has_read(request: SeenRequest) -> bool:
     return any('"name": "document_reader", "content"' in one for one in request.messages)
 
 
+@pytest.mark.process
 async def test_a_session_goes_on_where_it_was(
     opens: Opens, database: Database, provider: FakeProvider
 ) -> None:
@@ -101,6 +102,7 @@ async def test_documents_are_retrieved(assistant: DocumentAssistant) -> None:
     assert found[0].text
 
 
+@pytest.mark.sweep
 async def test_an_upload_is_seen_in_its_session_only(
     assistant: DocumentAssistant, tmp_path: Path
 ) -> None:
@@ -119,6 +121,7 @@ async def test_an_upload_is_seen_in_its_session_only(
 # -- turns that do not end ------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 async def test_a_turn_that_failed_is_finished_without_paying_again(
     assistant: DocumentAssistant, provider: FakeProvider
 ) -> None:
@@ -139,6 +142,7 @@ async def test_a_turn_that_failed_is_finished_without_paying_again(
     assert await assistant.resume("s") is None
 
 
+@pytest.mark.sweep
 async def test_a_new_message_drops_what_was_not_finished(
     assistant: DocumentAssistant, provider: FakeProvider, tmp_path: Path
 ) -> None:
@@ -184,6 +188,7 @@ async def test_an_answer_that_could_not_be_stored_is_stored_later(
     assert len(provider.calls) == before
 
 
+@pytest.mark.process
 async def test_a_killed_process_loses_no_question(
     opens: Opens, address: str, database: Database, provider: FakeProvider, tmp_path: Path
 ) -> None:
@@ -203,6 +208,7 @@ async def test_a_killed_process_loses_no_question(
     assert len(provider.calls) == before + 1, "intent, search and reading are not paid again"
 
 
+@pytest.mark.process
 async def test_two_processes_take_turns(
     opens: Opens, address: str, database: Database, provider: FakeProvider, tmp_path: Path
 ) -> None:
@@ -224,6 +230,7 @@ async def test_two_processes_take_turns(
     assert len(kept["messages"]) == 12
 
 
+@pytest.mark.sweep
 async def test_a_cancelled_turn_leaves_nothing_half_stored(assistant: DocumentAssistant) -> None:
     chance = random.Random(7)
     whole = 0
@@ -244,6 +251,7 @@ async def test_a_cancelled_turn_leaves_nothing_half_stored(assistant: DocumentAs
     assert [one.number for one in said] == [*range(1, 2 * whole + 3)]
 
 
+@pytest.mark.sweep
 async def test_fifty_dialogues_at_once_share_nothing(
     assistant: DocumentAssistant, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import assistant
 
 
+@pytest.mark.process
 def test_dialogues_at_once_beside_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert assistant.main(["--quick", "--dialogues", "3"]) == 0
     printed = capsys.readouterr().out

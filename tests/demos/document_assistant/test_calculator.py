@@ -147,6 +147,7 @@ def expression_of(chance: random.Random, depth: int) -> tuple[str, Fraction]:
     return f"({left}){space}{sign}{space}({right})", value
 
 
+@pytest.mark.sweep
 def test_a_thousand_random_expressions_are_exact() -> None:
     chance = random.Random(19)
     done = exact = 0

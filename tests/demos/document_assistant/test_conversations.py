@@ -18,6 +18,8 @@ from tests.demos.document_assistant.conftest import Opens
 from tests.fake_provider import FakeProvider
 from tests.support.document_model import document_model, gullible_model
 
+pytestmark = pytest.mark.sweep
+
 EXPENSE = (
     "In the March financial statement, what is the total operating expense for product line A?"
 )

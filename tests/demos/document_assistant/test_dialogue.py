@@ -56,6 +56,7 @@ def start(
     )
 
 
+@pytest.mark.process
 def test_a_dialogue_through_pipes(provider: FakeProvider, tmp_path: Path) -> None:
     provider.when(None, document_model)
     done = run(provider, tmp_path, EXPENSE, "", "/history", "/sessions", "/quit", "never read")
@@ -75,6 +76,7 @@ def test_a_dialogue_through_pipes(provider: FakeProvider, tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.process
 def test_what_cannot_be_done_is_a_line_and_the_dialogue_goes_on(
     provider: FakeProvider, tmp_path: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_what_cannot_be_done_is_a_line_and_the_dialogue_goes_on(
     assert "New session " in done.stdout
 
 
+@pytest.mark.process
 def test_a_wrong_key_is_a_line_and_the_question_can_be_asked_again(
     provider: FakeProvider, tmp_path: Path
 ) -> None:
@@ -107,6 +110,7 @@ def test_a_wrong_key_is_a_line_and_the_question_can_be_asked_again(
     assert "$1,238,450" in done.stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
@@ -127,6 +131,7 @@ def test_wrong_use_is_one_line(
     assert done.stdout == ""
 
 
+@pytest.mark.process
 def test_no_control_character_reaches_the_terminal(provider: FakeProvider, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x1b[31mred\u202e"
     provider.when("You sort messages", {"intent_type": "qa", "confidence": 1, "reasoning": "x"})
@@ -138,6 +143,7 @@ def test_no_control_character_reaches_the_terminal(provider: FakeProvider, tmp_p
     assert not [one for one in printed if not one.isprintable() and one != "\n"]
 
 
+@pytest.mark.process
 def test_redacted_logs_hold_no_words(provider: FakeProvider, tmp_path: Path) -> None:
     provider.when(None, document_model)
     assert run(provider, tmp_path, MARGIN, flags=("--redact",)).returncode == 0
@@ -147,6 +153,7 @@ def test_redacted_logs_hold_no_words(provider: FakeProvider, tmp_path: Path) -> 
     assert "2496" not in logged
 
 
+@pytest.mark.process
 def test_a_pipe_that_is_closed_ends_it_quietly(provider: FakeProvider, tmp_path: Path) -> None:
     provider.when(None, document_model)
     process = start(provider, tmp_path)
@@ -161,6 +168,7 @@ def test_a_pipe_that_is_closed_ends_it_quietly(provider: FakeProvider, tmp_path:
     assert process.wait(_PATIENCE) == 0
 
 
+@pytest.mark.process
 def test_sigterm_in_a_turn_ends_it_and_the_next_start_finishes_the_question(
     provider: FakeProvider, tmp_path: Path
 ) -> None:
@@ -180,6 +188,7 @@ def test_sigterm_in_a_turn_ends_it_and_the_next_start_finishes_the_question(
     assert "$1,238,450" in done.stdout
 
 
+@pytest.mark.process
 def test_ctrl_c_stops_a_turn_and_twice_the_program(provider: FakeProvider, tmp_path: Path) -> None:
     provider.when(None, document_model)
     with provider.hold(has_read) as hold:
@@ -266,6 +275,7 @@ def terminal(provider: FakeProvider, tmp_path: Path) -> Iterator[Terminal]:
     terminal.close()
 
 
+@pytest.mark.process
 def test_a_terminal_shows_a_prompt_and_ends_by_ctrl_d(terminal: Terminal) -> None:
     terminal.type("/histroy\b\b\b\b\bstory\n")
     terminal.wait_for("Nothing has been said")
@@ -274,10 +284,12 @@ def test_a_terminal_shows_a_prompt_and_ends_by_ctrl_d(terminal: Terminal) -> Non
     assert terminal.status() == 0
 
 
+@pytest.mark.process
 def test_ctrl_c_at_the_prompt_ends_with_130(terminal: Terminal) -> None:
     assert terminal.status_after(signal.SIGINT) == 130
 
 
+@pytest.mark.process
 def test_sigterm_at_the_prompt_ends_with_143(terminal: Terminal) -> None:
     assert terminal.status_after(signal.SIGTERM) == 143
 

@@ -73,6 +73,7 @@ async def test_a_failed_call_is_an_error_and_not_unknown(
         assert (await assistant.get_session("s")).messages == []
 
 
+@pytest.mark.sweep
 async def test_the_classifier_sees_no_answer_and_no_document(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -95,6 +96,7 @@ async def test_the_classifier_sees_no_answer_and_no_document(
     assert any("Blue." in one and one.startswith("<document ") for one in answering[1].messages)
 
 
+@pytest.mark.sweep
 async def test_a_draft_that_comes_with_calls_waits_for_their_results(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -108,6 +110,7 @@ async def test_a_draft_that_comes_with_calls_waits_for_their_results(
     assert answer.tools_used == ["document_statistics"]
 
 
+@pytest.mark.sweep
 async def test_the_loop_of_an_agent_is_bounded(opens: Opens, provider: FakeProvider) -> None:
     """The last reply can only be the draft, since nothing else is offered."""
     sort_as(provider, "qa")
@@ -125,6 +128,7 @@ async def test_the_loop_of_an_agent_is_bounded(opens: Opens, provider: FakeProvi
     assert answer.text == "Blue."
 
 
+@pytest.mark.sweep
 async def test_an_agent_that_never_hands_in_a_draft_ends_the_turn(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -138,6 +142,7 @@ async def test_an_agent_that_never_hands_in_a_draft_ends_the_turn(
     assert len(provider.calls) <= 2 + 2 * MOST_ROUNDS
 
 
+@pytest.mark.sweep
 async def test_a_model_without_a_usable_answer_ends_the_turn(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -153,6 +158,7 @@ async def test_a_model_without_a_usable_answer_ends_the_turn(
 # -- numbers --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 async def test_a_calculation_without_the_calculator_is_asked_for_once_more(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -172,6 +178,7 @@ def told_to_look(request: SeenRequest) -> bool:
     return "Call document_search now" in request.text
 
 
+@pytest.mark.sweep
 async def test_an_answer_without_a_look_is_sent_back(opens: Opens, provider: FakeProvider) -> None:
     sort_as(provider, "qa")
     looks = {"name": "document_search", "args": {"keyword": "visiting hours"}}
@@ -207,6 +214,7 @@ async def test_no_calculation_no_number(opens: Opens, provider: FakeProvider) ->
     assert answer.response.reason == "No calculation was made."
 
 
+@pytest.mark.sweep
 async def test_a_number_that_nobody_gave_is_not_calculated_with(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -229,6 +237,7 @@ async def test_a_number_that_nobody_gave_is_not_calculated_with(
     assert answer.tools_used == ["calculator", "calculator"], "it was asked once more"
 
 
+@pytest.mark.sweep
 async def test_a_formula_with_a_number_of_its_own_is_not_reported(
     opens: Opens, provider: FakeProvider
 ) -> None:
@@ -242,6 +251,7 @@ async def test_a_formula_with_a_number_of_its_own_is_not_reported(
     assert answer.response.formula == answer.response.expression == "3 + 4"
 
 
+@pytest.mark.sweep
 async def test_an_earlier_result_may_be_used(opens: Opens, provider: FakeProvider) -> None:
     sort_as(provider, "calculation")
     provider.when(has_results, calls(DONE))

@@ -20,6 +20,7 @@ from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever
 from infra.errors import ConfigError
 from tests.support.cancelling import cancel_sometime
+from tests.support.sweeps import seeds
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def test_a_document_without_a_total_has_none() -> None:
     assert shipped()["doc_claim_7731"].amount == 11480
 
 
+@pytest.mark.process
 async def test_questions_find_their_documents(library: Library) -> None:
     (first, *_) = await library.retrieve("total operating expense product line A in March")
     assert first.document_id == "doc_fin_2025_march"
@@ -101,6 +103,7 @@ async def test_a_long_document_is_found_in_each_part(library: Library) -> None:
         assert len(found.text) <= 2000
 
 
+@pytest.mark.sweep
 async def test_many_may_open_it_at_once(address: str) -> None:
     async def found() -> str:
         database = Database(address)
@@ -113,6 +116,7 @@ async def test_many_may_open_it_at_once(address: str) -> None:
     assert set(await asyncio.gather(*(found() for _ in range(5)))) == {"doc_contract_cleaning"}
 
 
+@pytest.mark.sweep
 async def test_many_uploads_at_once(library: Library) -> None:
     uploads = [upload(f"Gauze {n % 2}", "s1", f"bill{n % 4}") for n in range(12)]
     await asyncio.gather(*map(library.add, uploads))
@@ -122,7 +126,8 @@ async def test_many_uploads_at_once(library: Library) -> None:
     assert {(one.document_id, one.text) for one in found} == {(one.id, one.text) for one in listed}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", seeds(6))
 async def test_an_upload_is_there_as_a_whole_or_not_at_all(library: Library, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(6):
@@ -138,6 +143,7 @@ async def test_an_upload_is_there_as_a_whole_or_not_at_all(library: Library, see
     assert await library.retrieve("form number", scope="s1", k=1) == []
 
 
+@pytest.mark.sweep
 async def test_one_long_upload_does_not_hide_the_others(library: Library) -> None:
     await library.add(upload("Cleaning contract price.\n\n" + "Cleaning. " * 20_000, "s1"))
     found = await library.retrieve("price of the cleaning contract", scope="s1", k=3)

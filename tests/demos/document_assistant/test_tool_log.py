@@ -152,6 +152,7 @@ def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
     assert file.read_text() == before * 2
 
 
+@pytest.mark.process
 def test_several_processes_write_whole_lines(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from datetime import UTC, datetime\n"

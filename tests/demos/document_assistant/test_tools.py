@@ -266,6 +266,7 @@ async def test_a_call_that_is_cancelled_is_written_down(tools: Tools) -> None:
     assert text.startswith("doc_contract_cleaning")
 
 
+@pytest.mark.sweep
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(
     keyword=st.text(max_size=40),

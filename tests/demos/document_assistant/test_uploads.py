@@ -29,6 +29,7 @@ from demos.document_assistant.uploads import (
     read_upload_async,
 )
 from tests.support.cancelling import cancel_sometime
+from tests.support.sweeps import seeds
 
 WORDS = "Invoice 12\nGauze, 40 boxes\nTotal: 1,250.00 EUR"
 
@@ -76,6 +77,7 @@ def archive_of(path: Path, **parts: bytes) -> Path:
     return path
 
 
+@pytest.mark.process
 def test_a_pdf(tmp_path: Path) -> None:
     read = read_upload(pdf_of(tmp_path / "March bill.pdf", 2), scope="s1")
     assert re.fullmatch("March_bill_pdf_[0-9a-f]{6}", read.id)
@@ -85,12 +87,14 @@ def test_a_pdf(tmp_path: Path) -> None:
     assert "page 2" in read.text
 
 
+@pytest.mark.process
 def test_a_word_document_in_its_order(tmp_path: Path) -> None:
     read = read_upload(docx_of(tmp_path / "bill.docx"), scope="s1")
     assert read.text == ("# Invoice 12\n\nGauze\n\nboxes | 40\nTotal | 1,250.00 EUR\n\nThank you.")
     assert read.amount == 1250
 
 
+@pytest.mark.process
 def test_a_spreadsheet(tmp_path: Path) -> None:
     read = read_upload(xlsx_of(tmp_path / "costs.xlsx"), scope="s1")
     assert read.kind == "spreadsheet"
@@ -263,6 +267,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(tmp_path: Path, name: str) -> None:
     make, why = REFUSED[name]
@@ -282,6 +287,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
             read_upload(path, scope="s1")
 
 
+@pytest.mark.process
 def test_a_parser_that_takes_too_long_or_too_much(tmp_path: Path) -> None:
     file = pdf_of(tmp_path / "slow.pdf")
     with pytest.raises(UploadError, match=r"slow\.pdf takes longer than 0 s to read"):
@@ -302,6 +308,7 @@ def test_a_name_that_is_no_line(tmp_path: Path, name: str) -> None:
     assert read_upload(tmp_path / name, scope="s1").title.isprintable()
 
 
+@pytest.mark.process
 def test_a_spreadsheet_that_lies_about_its_size(tmp_path: Path) -> None:
     file = xlsx_of(tmp_path / "costs.xlsx")
     honest = read_upload(file, scope="s1").text
@@ -314,6 +321,7 @@ def test_a_spreadsheet_that_lies_about_its_size(tmp_path: Path) -> None:
     assert read_upload(file, scope="s1").text == honest
 
 
+@pytest.mark.process
 def test_a_spreadsheet_with_a_sheet_that_is_a_chart(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     sheet = book.active
@@ -326,6 +334,7 @@ def test_a_spreadsheet_with_a_sheet_that_is_a_chart(tmp_path: Path) -> None:
     assert read_upload(tmp_path / "chart.xlsx", scope="s1").text == "# Sheet\n\nGauze | 1250"
 
 
+@pytest.mark.process
 def test_a_text_that_is_longer_than_its_file(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_paragraph("word " * 5_000)
@@ -334,7 +343,8 @@ def test_a_text_that_is_longer_than_its_file(tmp_path: Path) -> None:
         read_upload(tmp_path / "long.docx", limits=Limits(characters=20_000), scope="s1")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.process
+@pytest.mark.parametrize("seed", seeds(8))
 async def test_a_cancelled_reading_leaves_no_process(tmp_path: Path, seed: int) -> None:
     file = pdf_of(tmp_path / "bill.pdf", 150)
     before = children()
@@ -351,12 +361,14 @@ def children() -> set[str]:
     return {child for task in tasks for child in task.read_text().split()}
 
 
+@pytest.mark.process
 async def test_many_at_once(tmp_path: Path) -> None:
     files = [pdf_of(tmp_path / f"bill{number}.pdf", text=f"Note {number}.") for number in range(6)]
     read = await asyncio.gather(*(read_upload_async(file, scope="s1") for file in files))
     assert [one.text.split(".")[0] for one in read] == [f"Note {number}" for number in range(6)]
 
 
+@pytest.mark.process
 def test_a_spreadsheet_with_too_many_cells(tmp_path: Path) -> None:
     with pytest.raises(UploadError, match=r"has more than 3 cells"):
         read_upload(xlsx_of(tmp_path / "costs.xlsx"), limits=Limits(cells=3), scope="s1")

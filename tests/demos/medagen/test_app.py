@@ -192,6 +192,7 @@ async def test_a_report_is_the_course_of_a_conversation(client: httpx2.AsyncClie
     assert "@media print" in (await client.get("/page/report.css")).text
 
 
+@pytest.mark.sweep
 def test_all_is_said_in_both_languages() -> None:
     texts = load_wording().texts
     raw = files("demos.medagen").joinpath("rules.yaml").read_text("utf-8")
@@ -205,6 +206,7 @@ def test_all_is_said_in_both_languages() -> None:
 # -- limits ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 async def test_who_asks_too_often_waits(assistant: ScriptedAssistant) -> None:
     now = [0.0]
     limits = Limits(per_minute=30, burst=2)
@@ -240,6 +242,7 @@ def test_rates_come_back_and_their_memory_is_bounded() -> None:
     assert len(rates) == 100
 
 
+@pytest.mark.sweep
 async def test_one_turn_too_many_is_refused(assistant: ScriptedAssistant) -> None:
     limits = Limits(per_minute=1_000, burst=1_000, turns=2, sockets=3)
     async with serving(assistant, limits=limits) as url, chat(url) as one, chat(url) as two:
@@ -288,6 +291,7 @@ async def test_a_body_that_is_too_long_is_refused_before_all_of_it_came(
 # -- chat -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 async def test_steps_come_while_a_turn_is_under_way_and_turns_follow_each_other(
     client: httpx2.AsyncClient, assistant: ScriptedAssistant
 ) -> None:
@@ -327,6 +331,7 @@ async def test_a_client_that_goes_away_leaves_nothing(
     await until(lambda: len(asyncio.all_tasks()) <= before)
 
 
+@pytest.mark.sweep
 async def test_a_client_that_does_not_read_is_sent_no_more_than_it_takes(
     assistant: ScriptedAssistant,
 ) -> None:
@@ -337,6 +342,7 @@ async def test_a_client_that_does_not_read_is_sent_no_more_than_it_takes(
         assert 3 <= len(events) <= 70, "of ten thousand"
 
 
+@pytest.mark.sweep
 async def test_two_hundred_chats_at_once(assistant: ScriptedAssistant) -> None:
     async with serving(assistant, limits=MANY) as url:
 

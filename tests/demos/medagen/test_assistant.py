@@ -45,6 +45,7 @@ def asked(text: str = "", **more: Any) -> TriageRequest:
     return TriageRequest(**{"text": text, "user_id": "ann"} | more)
 
 
+@pytest.mark.process
 async def test_a_turn_step_by_step(assistant: MedagenAssistant, provider: FakeProvider) -> None:
     provider.when(None, careful)
     events: list[Event] = []
@@ -162,6 +163,7 @@ async def test_a_model_that_cannot_be_asked(
     assert result.fallback
 
 
+@pytest.mark.sweep
 async def test_a_model_that_hangs(opens: Opens, provider: FakeProvider) -> None:
     provider.latency = 3600
     async with opens(deadline=0.2) as assistant:
@@ -173,6 +175,7 @@ async def test_a_model_that_hangs(opens: Opens, provider: FakeProvider) -> None:
     assert result.fallback == "the model has not answered within 0.2 s"
 
 
+@pytest.mark.sweep
 async def test_a_tool_that_fails_is_told_to_the_model(opens: Opens, provider: FakeProvider) -> None:
     async def broken(*_: object) -> list[Any]:
         raise RuntimeError("password=hunter2")
@@ -186,6 +189,7 @@ async def test_a_tool_that_fails_is_told_to_the_model(opens: Opens, provider: Fa
     assert result.fallback is None
 
 
+@pytest.mark.sweep
 async def test_rules_that_fail_are_no_harmlessness(opens: Opens, provider: FakeProvider) -> None:
     class Broken:
         def screen(self, *_: object) -> None:
@@ -196,6 +200,7 @@ async def test_rules_that_fail_are_no_harmlessness(opens: Opens, provider: FakeP
         assert (await assistant.triage(asked(COLD))).triage_level is Level.URGENT
 
 
+@pytest.mark.sweep
 async def test_an_answer_that_cannot_be_stored_is_given(
     opens: Opens, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +213,7 @@ async def test_an_answer_that_cannot_be_stored_is_given(
         assert (await assistant.triage(asked(CHEST))).triage_level is Level.EMERGENCY
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("broken", ["start", "turn"])
 async def test_a_database_that_fails_silences_nobody(
     opens: Opens, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, broken: str
@@ -274,6 +280,7 @@ async def test_orders_in_a_message_change_nothing(
     assert text in provider.calls[-1].messages[1], "the model sees all that a patient writes"
 
 
+@pytest.mark.sweep
 async def test_cancelled_at_any_moment(assistant: MedagenAssistant, provider: FakeProvider) -> None:
     provider.when(None, careful)
     first = await assistant.triage(asked(COLD))
@@ -307,6 +314,7 @@ async def pictured(opens: Opens, probability: float) -> tuple[TriageResult, list
         return await assistant.triage(asked(image_url="https://example.org/a.jpg")), fetched
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("probability", "level"), [(0.71, Level.URGENT), (0.7, Level.ROUTINE)])
 async def test_what_a_picture_shows_raises(
     opens: Opens, provider: FakeProvider, probability: float, level: Level

@@ -53,6 +53,7 @@ CHEST = {"id": "a", "language": "en", "text": "my chest hurts", "level": "emerge
 COLD = {"id": "b", "language": "en", "text": "I have a runny nose", "level": "mild"}
 
 
+@pytest.mark.sweep
 def test_rules_beside_calling_all_an_emergency(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

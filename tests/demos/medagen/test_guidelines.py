@@ -102,6 +102,7 @@ async def guidelines(address: str) -> AsyncIterator[Guidelines]:
     await database.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("language", "query", "wanted"), QUESTIONS, ids=[query for _, query, _ in QUESTIONS]
 )

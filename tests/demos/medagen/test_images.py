@@ -45,6 +45,7 @@ async def test_metadata_is_dropped_and_the_picture_upright() -> None:
     assert not opened(made).getexif()
 
 
+@pytest.mark.sweep
 async def test_a_large_picture_becomes_small() -> None:
     assert opened(await reencoded(picture("PNG", (4_000, 2_000)))).size == (1_024, 512)
 
@@ -90,6 +91,7 @@ async def test_what_is_no_picture(content: bytes, told: str) -> None:
         await reencoded(content)
 
 
+@pytest.mark.sweep
 @given(st.binary(max_size=400), st.integers(0, 600), st.sampled_from(["JPEG", "PNG", "WEBP"]))
 async def test_broken_files_are_refused_or_read(noise: bytes, at: int, kind: str) -> None:
     content = bytearray(picture(kind))

@@ -13,7 +13,10 @@ from infra.web.address import listen
 from tests.demos.medagen.scripted import ScriptedAssistant, serving
 from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
 
 HOSTILE = "<img src=x onerror='document.title=1'><script>document.title=1</script> \u202ecold"
 

@@ -41,7 +41,7 @@ sys.exit(main(sys.argv[1:], open_assistant=open_slowly))
 """
 SIGINT, SIGTERM = signal.SIGINT, signal.SIGTERM
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 
 
 @contextmanager

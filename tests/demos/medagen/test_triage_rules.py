@@ -229,11 +229,13 @@ def test_the_reasoning_is_in_the_users_language() -> None:
     assert "tim" in screened("đau ngực", language=Language.VIETNAMESE).reasoning
 
 
+@pytest.mark.sweep
 @given(st.lists(st.text(max_size=300), max_size=4))
 def test_any_text_has_a_level(messages: list[str]) -> None:
     assert screened(*messages).triage_level in Level
 
 
+@pytest.mark.sweep
 @given(st.sampled_from(["I have chest pain", "tôi khó thở quá"]), st.text(max_size=200))
 def test_nothing_that_comes_later_lowers(danger: str, later: str) -> None:
     assert screened(danger, later).triage_level is Level.EMERGENCY

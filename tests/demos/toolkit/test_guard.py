@@ -89,6 +89,7 @@ def test_nothing_else_is_changed(text: str) -> None:
     assert without_instructions(left) == (left, []), "and what is left is clean"
 
 
+@pytest.mark.sweep
 @given(st.text(max_size=300), st.text(max_size=50))
 def test_a_document_cannot_end_its_fence(text: str, source: str) -> None:
     fenced = untrusted(text, source)

@@ -91,6 +91,7 @@ async def ids(
     return [hit.passage.id for hit in await retriever.search(query, by=by, **more)]  # type: ignore[arg-type]
 
 
+@pytest.mark.process
 async def test_words_are_found_by_their_stems(retriever: HybridRetriever) -> None:
     assert (await ids(retriever, "How expensive was operating line A?"))[0] == "fin#1"
     assert await ids(retriever, "nurse SHIFT") == ["rota#1"]
@@ -98,6 +99,7 @@ async def test_words_are_found_by_their_stems(retriever: HybridRetriever) -> Non
     assert await ids(retriever, "zebra") == []
 
 
+@pytest.mark.process
 async def test_both_ways_are_fused(retriever: HybridRetriever) -> None:
     (first, *_) = await retriever.search("chest pain")
     assert first.passage == PASSAGES[1]
@@ -106,6 +108,7 @@ async def test_both_ways_are_fused(retriever: HybridRetriever) -> None:
     assert len(await ids(retriever, "xyzzy", By.MEANING, k=3)) == 3, "something is always nearest"
 
 
+@pytest.mark.process
 async def test_without_an_embedder(database: Database) -> None:
     async with HybridRetriever(database, "documents") as retriever:
         await retriever.add(PASSAGES)
@@ -162,6 +165,7 @@ async def test_any_text_is_a_query(retriever: HybridRetriever, query: str) -> No
         assert len(await retriever.search(query, by=by, k=2)) <= 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(query=st.text(max_size=200), body=st.text(max_size=200))
@@ -173,6 +177,7 @@ async def test_any_text_can_be_kept_and_found(
     assert "any#1" in await ids(retriever, f"{query[:50]} unmistakable", k=9)
 
 
+@pytest.mark.sweep
 async def test_cancelled_at_any_moment(database: Database) -> None:
     chance = random.Random(19)
     async with HybridRetriever(database, "documents", embedder=Letters()) as retriever:
@@ -189,6 +194,7 @@ async def test_cancelled_at_any_moment(database: Database) -> None:
         assert len(await ids(retriever, f"word{number}", k=9)) == 4
 
 
+@pytest.mark.sweep
 def test_the_embedder_of_this_machine() -> None:
     embedder = local_embedder()
     if embedder is None:

@@ -156,6 +156,7 @@ async def test_an_error_in_a_turn_leaves_nothing_of_it(store: SessionStore) -> N
     assert [message.number for message in await store.messages(session.id)] == [1, 2]
 
 
+@pytest.mark.sweep
 async def test_turns_of_a_session_are_one_at_a_time(store: SessionStore) -> None:
     session, other = await store.start(), await store.start()
     async with store.turn(session.id):
@@ -210,6 +211,7 @@ async def test_the_state_of_a_graph_goes_on(store: SessionStore) -> None:
         assert (await graph.ainvoke({"count": 1}, config))["count"] == expected
 
 
+@pytest.mark.process
 def test_two_processes_on_one_session(address: str) -> None:
     async def before() -> str:
         database = Database(address)
@@ -239,6 +241,7 @@ def test_two_processes_on_one_session(address: str) -> None:
         each.stdout.close()
 
 
+@pytest.mark.process
 async def test_a_turn_that_is_killed(store: SessionStore, address: str) -> None:
     session = await store.start()
     with writer(address, session.id, "killed", 1) as child:
@@ -255,6 +258,7 @@ async def test_a_turn_that_is_killed(store: SessionStore, address: str) -> None:
     assert len(await store.messages(session.id)) == 2
 
 
+@pytest.mark.sweep
 async def test_cancelled_at_any_moment(database: Database) -> None:
     chance = random.Random(19)
     cancelled = 0
@@ -278,6 +282,7 @@ async def test_cancelled_at_any_moment(database: Database) -> None:
     assert said > 0, "some came before the cancellation"
 
 
+@pytest.mark.sweep
 async def test_checkpoints_that_are_cancelled_lock_nothing(
     store: SessionStore, address: str
 ) -> None:
@@ -303,6 +308,7 @@ async def test_checkpoints_that_are_cancelled_lock_nothing(
     assert cancelled > 30
 
 
+@pytest.mark.sweep
 async def test_two_that_open_a_new_database_at_once(address: str) -> None:
     async def opened() -> None:
         database = Database(address)

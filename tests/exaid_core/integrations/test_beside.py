@@ -18,6 +18,7 @@ from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.events import TraceEvent
 from tests.exaid_core.integrations.overhearing import Ears, OpenAIChat, exaid_with, listening
 from tests.fake_provider import FakeProvider, Fault, SeenRequest
+from tests.support.sweeps import seeds
 
 
 class State(TypedDict, total=False):
@@ -63,6 +64,7 @@ def lie(request: SeenRequest) -> dict[str, Any]:
     return critical | dict.fromkeys(("is_relevant", "is_novel"), True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", ["works", "wrong key", "500", "hangs", "lies"])
 async def test_the_result_is_the_same_and_nothing_waits_for_exaid(
     way: str, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
@@ -94,7 +96,8 @@ async def test_the_result_is_the_same_and_nothing_waits_for_exaid(
     assert len(asyncio.all_tasks()) == 1
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", seeds(12))
 async def test_a_cancelled_graph_leaves_nothing_behind(seed: int, provider: FakeProvider) -> None:
     at = random.Random(seed).randrange(60)  # of some 55 events
     exaid, ears = listening()
@@ -130,6 +133,7 @@ class Cancelling:
             self.task.cancel()
 
 
+@pytest.mark.sweep
 async def test_fifty_graphs_at_once_with_an_exaid_each(provider: FakeProvider) -> None:
     graph = make_graph(provider)
 
@@ -145,6 +149,7 @@ async def test_fifty_graphs_at_once_with_an_exaid_each(provider: FakeProvider) -
         assert sorted(state["notes"]) == sorted(map(ears.text_of, AGENTS))
 
 
+@pytest.mark.sweep
 async def test_fifty_graphs_at_once_with_one_handler(provider: FakeProvider) -> None:
     graph = make_graph(provider)
     exaid, ears = listening()
@@ -166,6 +171,7 @@ async def test_fifty_graphs_at_once_with_one_handler(provider: FakeProvider) -> 
         assert text == ""
 
 
+@pytest.mark.sweep
 async def test_summaries_can_be_read_while_the_graph_runs(provider: FakeProvider) -> None:
     seen: list[Any] = []
     there = asyncio.Event()

@@ -89,6 +89,7 @@ async def test_what_is_said_while_an_event_is_taken() -> None:
     assert [text for text in heard if text] == ["Fever.", "Cough.", "Rash."]
 
 
+@pytest.mark.sweep
 async def test_an_exaid_is_not_kept_by_those_who_told_it() -> None:
     exaid, _ = listening()
     async with exaid:
@@ -125,6 +126,7 @@ def test_data_as_text() -> None:
     assert as_text(deep) == "[[...]]"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("module", "package", "name", "distribution"),
     [
@@ -148,6 +150,7 @@ import exaid_core.integrations.{module}
     assert last.endswith(f"{sys.executable} -m pip install {distribution}")
 
 
+@pytest.mark.process
 def test_exaid_alone_imports_none_of_the_packages() -> None:
     program = """
 import sys

@@ -450,6 +450,7 @@ THINKS = [
 """What a model writes, and what of it is said."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("text", "said"), THINKS)
 async def test_reasoning_in_tags_is_left_out(text: str, said: str) -> None:
     heard = [("a", said)] if said else []

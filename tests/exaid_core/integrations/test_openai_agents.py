@@ -58,6 +58,7 @@ async def hear(agent: Agent[Any], *, streamed: bool, own: bool = False) -> tuple
     return result.final_output, ears
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_reply_over_http(streamed: bool, chat: OpenAIChatCompletionsModel) -> None:
     output, ears = await hear(Agent("Doctor", model=chat), streamed=streamed)
@@ -154,6 +155,7 @@ async def test_a_broken_exaid_changes_nothing(chat: OpenAIChatCompletionsModel) 
         ExaidHooks(None)  # type: ignore[arg-type]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("is_one", [True, False])
 async def test_many_runs_at_the_same_time(is_one: bool, chat: OpenAIChatCompletionsModel) -> None:
     exaid, ears = listening()

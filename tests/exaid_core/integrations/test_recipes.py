@@ -68,6 +68,7 @@ def model_packages(monkeypatch: pytest.MonkeyPatch, provider: FakeProvider) -> N
         monkeypatch.setenv(f"{role}_LLM_PROVIDER", "openai")
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("model_packages")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_recipe_prints_what_its_page_says(

@@ -78,6 +78,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.sweep
 @given(anything, st.booleans())
 def test_json_is_read_or_refused(value: Any, as_ascii: bool) -> None:
     with contextlib.suppress(ConfigError):

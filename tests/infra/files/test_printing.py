@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from infra.files.printing import print_result, reaches_any_screen
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.process
+
 ALL_PROGRAMS = [
     ["main.py"],
     ["evaluate_text_output.py"],

@@ -26,6 +26,7 @@ from infra.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.batches import BatchStatus
 from tests.infra.providers.test_provider_contract import Choice, served_by, the_sum_of
+from tests.support.sweeps import seeds
 
 MODELS = {
     "openai": "gpt-4o-mini",
@@ -140,6 +141,7 @@ def submitted(provider: FakeProvider) -> Counter[str]:
     return Counter(key for batch in taken for key in batch.keys)
 
 
+@pytest.mark.sweep
 async def test_what_is_asked_at_once_goes_in_one_batch_at_its_price(
     provider: FakeProvider, bench: Bench, make_runtime: Callable[..., Runtime], rows: list[CallRow]
 ) -> None:
@@ -167,6 +169,7 @@ def told_id(name: str, bench: Bench) -> str:
     return f"batches/{name}" if bench.spec.provider == "google" else name
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("fault", ["500", "400_temperature", "400_schema_unsupported", "429"])
 async def test_a_line_that_failed_is_asked_again_in_another_batch(
     provider: FakeProvider, bench: Bench, rows: list[CallRow], fault: str
@@ -192,6 +195,7 @@ async def test_a_line_that_can_only_fail_is_an_error_of_its_call(
     assert [row.outcome for row in rows] == ["context_length"]
 
 
+@pytest.mark.sweep
 async def test_lines_of_a_batch_that_expired_are_asked_again(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
@@ -221,6 +225,7 @@ async def test_a_batch_that_is_refused_as_a_whole_says_why(
     assert {row.outcome for row in rows} == {"bad_request"}
 
 
+@pytest.mark.sweep
 async def test_a_process_that_ended_while_a_batch_was_at_work_finds_it_again(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
@@ -242,6 +247,7 @@ async def end_after(bench: Bench, happened: Callable[[], bool]) -> None:
         await asyncio.gather(asking, return_exceptions=True)
 
 
+@pytest.mark.sweep
 async def test_a_kill_between_submission_and_note_submits_nothing_twice(
     provider: FakeProvider, bench: Bench
 ) -> None:
@@ -254,6 +260,7 @@ async def test_a_kill_between_submission_and_note_submits_nothing_twice(
     assert set(submitted(provider).values()) == {1}
 
 
+@pytest.mark.sweep
 async def test_a_kill_before_the_submission_submits_once(
     provider: FakeProvider, bench: Bench
 ) -> None:
@@ -282,6 +289,7 @@ async def test_it_is_looked_for_until_the_endpoint_says_whether_it_is_there(
     assert set(submitted(provider).values()) == {1}
 
 
+@pytest.mark.sweep
 async def test_anothers_batch_of_the_same_size_is_not_taken_for_ours(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
@@ -296,6 +304,7 @@ async def test_anothers_batch_of_the_same_size_is_not_taken_for_ours(
     assert {row.outcome for row in rows} == {"ok"}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("room", "says_when"), [(1, False), (3, True), (8, False)])
 async def test_where_the_queue_of_the_provider_is_full_smaller_batches_follow_each_other(
     provider: FakeProvider, bench: Bench, rows: list[CallRow], room: int, says_when: bool
@@ -309,6 +318,7 @@ async def test_where_the_queue_of_the_provider_is_full_smaller_batches_follow_ea
     assert any("not taken, next with 10 (" in line for line in bench.said)
 
 
+@pytest.mark.sweep
 async def test_what_finds_no_room_behind_batches_of_ours_waits_for_their_end(
     provider: FakeProvider, bench: Bench
 ) -> None:
@@ -325,6 +335,7 @@ async def test_what_finds_no_room_behind_batches_of_ours_waits_for_their_end(
     assert [len(one.keys) for one in taken] == [10, 10]
 
 
+@pytest.mark.sweep
 async def test_a_queue_that_stays_full_ends_it(provider: FakeProvider, bench: Bench) -> None:
     provider.batches.room = 0
     with pytest.raises(ExceptionGroup) as caught:
@@ -346,6 +357,7 @@ async def test_a_model_that_takes_no_batches_ends_it(provider: FakeProvider, ben
     assert "the batch was refused: model_not_found" in str(error)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("bench", ["google"], indirect=True)
 async def test_the_hours_in_a_batch_that_failed_are_no_reason_to_give_up(
     provider: FakeProvider, bench: Bench
@@ -356,6 +368,7 @@ async def test_the_hours_in_a_batch_that_failed_are_no_reason_to_give_up(
     assert len(provider.batches.all) == 2
 
 
+@pytest.mark.sweep
 async def test_an_endpoint_that_is_away_for_a_while_costs_nothing(
     provider: FakeProvider, bench: Bench
 ) -> None:
@@ -384,6 +397,7 @@ async def test_a_wrong_key_and_an_endpoint_without_batches_end_it(
         assert "the endpoint takes no batches; leave --batch out" in str(error)
 
 
+@pytest.mark.sweep
 async def test_cancelled_batches_are_cancelled_at_the_provider_and_asked_again(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
@@ -401,7 +415,8 @@ async def test_cancelled_batches_are_cancelled_at_the_provider_and_asked_again(
     assert Counter(row.outcome for row in rows) == {"unanswered": 6, "ok": 6}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("room", [None, 5])
 async def test_stopped_at_any_moment_nothing_is_submitted_twice_and_nothing_is_lost(
     provider: FakeProvider, bench: Bench, rows: list[CallRow], room: int | None, seed: int
@@ -432,6 +447,7 @@ async def test_stopped_at_any_moment_nothing_is_submitted_twice_and_nothing_is_l
     assert the_sum_of(rows) == served_by(provider)
 
 
+@pytest.mark.sweep
 async def test_a_truncated_reply_is_read_again_by_a_later_process_and_booked_once(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
@@ -444,6 +460,7 @@ async def test_a_truncated_reply_is_read_again_by_a_later_process_and_booked_onc
     assert set(submitted(provider).values()) == {1}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("fault", ["cut_off", "400_schema_unsupported", "400_temperature"])
 async def test_what_was_asked_in_another_way_is_found_by_a_later_process(
     provider: FakeProvider, bench: Bench, rows: list[CallRow], fault: str
@@ -476,6 +493,7 @@ async def test_a_batch_that_is_not_known_for_a_moment_is_waited_for(
     assert len(provider.batches.all) == 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("days", [0, 30])
 async def test_a_batch_that_is_gone_is_submitted_anew_if_it_is_old(
     provider: FakeProvider, bench: Bench, days: int
@@ -506,6 +524,7 @@ class FullDisk(MemoryJournal):
         raise StorageError("cannot write: No space left on device")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", ["old", "full"])
 async def test_a_full_disk_ends_requests_with_its_error(
     provider: FakeProvider, bench: Bench, way: str
@@ -523,6 +542,7 @@ async def test_a_full_disk_ends_requests_with_its_error(
     assert all(isinstance(error, StorageError) for error in caught.value.exceptions)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("bench", ["anthropic"], indirect=True)
 async def test_without_names_ours_is_found_behind_anothers_and_anothers_is_never_cancelled(
     provider: FakeProvider, bench: Bench
@@ -567,6 +587,7 @@ async def test_what_is_being_submitted_is_cancelled_too(
     assert [batch.status for batch in provider.batches.all] == [status]
 
 
+@pytest.mark.sweep
 async def test_what_an_earlier_process_had_cancelled_is_no_failed_attempt(
     provider: FakeProvider, bench: Bench
 ) -> None:

@@ -180,6 +180,7 @@ class _Slow:
         return await self.asked[-1]
 
 
+@pytest.mark.sweep
 @given(ends=st.lists(st.sampled_from(["reply", "fail", "truncate", "cancel"]), max_size=4))
 async def test_of_equal_requests_at_once_one_is_asked(
     tmp_path_factory: pytest.TempPathFactory, ends: list[str]

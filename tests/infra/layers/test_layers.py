@@ -297,6 +297,7 @@ def test_an_unknown_price_is_not_zero() -> None:
 _usages = st.builds(TokenUsage, *[st.integers(0, 10**6)] * 4)
 
 
+@pytest.mark.sweep
 @given(st.lists(_usages))
 def test_usage_adds_up(usages: list[TokenUsage]) -> None:
     total = sum(usages, TokenUsage())

@@ -128,6 +128,7 @@ async def model(
     await registry.aclose()
 
 
+@pytest.mark.process
 async def test_plain_text(model: ChatModel, rows: list[CallRow]) -> None:
     reply = await model.generate(REQUEST)
     assert reply.text
@@ -141,6 +142,7 @@ async def test_plain_text(model: ChatModel, rows: list[CallRow]) -> None:
     assert (rows[0].case_id, rows[0].phase) == ("case-1", "opinion")
 
 
+@pytest.mark.process
 async def test_structured_reply_is_parsed_in_order(model: ChatModel) -> None:
     reply = await model.generate(replace(REQUEST, schema=Choice))
     assert isinstance(reply.parsed, Choice)
@@ -148,6 +150,7 @@ async def test_structured_reply_is_parsed_in_order(model: ChatModel) -> None:
     assert reply.stop_reason is StopReason.STOP
 
 
+@pytest.mark.process
 async def test_streaming_gives_the_same_reply_with_usage(
     model: ChatModel, rows: list[CallRow]
 ) -> None:
@@ -164,6 +167,7 @@ async def test_streaming_gives_the_same_reply_with_usage(
     assert [row.usage for row in rows] == [streamed.usage, whole.usage]
 
 
+@pytest.mark.process
 async def test_a_reply_that_is_too_long_is_truncated(model: ChatModel) -> None:
     reply = await model.generate(replace(REQUEST, max_tokens=4))
     assert reply.stop_reason is StopReason.LENGTH
@@ -201,6 +205,7 @@ async def impatient(
     await registry.aclose()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_key_of_one_word_is_no_secret_that_is_cut_out_of_messages(
     provider: FakeProvider, make_runtime: Callable[..., Runtime], wire: str
@@ -213,6 +218,7 @@ async def test_a_key_of_one_word_is_no_secret_that_is_cut_out_of_messages(
             await model_over(wire, registry, provider).generate(REQUEST)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
 @pytest.mark.parametrize(("fault", "kind"), FAULTS)
 async def test_an_error_is_named_and_booked(
@@ -257,6 +263,7 @@ async def test_a_refusal_is_no_answer_and_is_not_asked_again(
     assert len(provider.calls) == 1
 
 
+@pytest.mark.sweep
 async def test_a_cut_off_reply_is_asked_again_once_and_never_repaired(
     provider: FakeProvider, impatient: ChatModel, rows: list[CallRow]
 ) -> None:
@@ -340,6 +347,7 @@ async def test_what_is_sent(provider: FakeProvider, impatient: ChatModel) -> Non
     assert [settings[name] for name in limits if name in settings] == [200]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
 @pytest.mark.parametrize("setting", ["seed", "temperature"])
 async def test_a_setting_that_is_refused_is_left_out_from_then_on(

@@ -60,6 +60,7 @@ def test_a_budget_is_less_than_the_limit(effort: str) -> None:
     assert sent["thinking"].get("budget_tokens", 0) < sent["max_tokens"]
 
 
+@pytest.mark.sweep
 def test_nothing_is_sent_unless_it_is_asked_for() -> None:
     for model in ("openai/gpt-5", "openrouter/a/b", "anthropic/claude-sonnet-5", "google/gemini-3"):
         sent = fields(model, Thinking())

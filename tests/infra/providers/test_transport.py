@@ -92,6 +92,7 @@ async def fail(wire: str, port: int, *, streams: bool) -> ProviderError:
     return caught.value
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streaming"])
 @pytest.mark.parametrize("name", MALFORMED)
 @pytest.mark.parametrize("wire", CLIENTS)
@@ -118,6 +119,7 @@ async def test_no_redirect_is_followed(wire: str, streams: bool, status: int) ->
     assert "secret" not in str(error)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streaming"])
 @pytest.mark.parametrize("wire", CLIENTS)
 async def test_a_reply_has_a_limit_after_decompression(

@@ -134,6 +134,7 @@ def of_the_team(provider: FakeProvider) -> int:
     return sum("physician in charge" not in call.text for call in provider.calls)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("exaid", ["off", "full_exaid"])
 def test_replies_from_the_cache_are_told_alike(
     exaid: str, provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -158,6 +159,7 @@ def test_replies_from_the_cache_are_told_alike(
     assert all(("Ended", "", "") in events for events in fresh.values())
 
 
+@pytest.mark.process
 def test_a_display_alone_does_not_stream(provider: FakeProvider, run: Run) -> None:
     run("--num-samples", "1", "--exaid", "off", "--display", "log")
     assert not any(call.body.get("stream") for call in provider.calls)
@@ -165,6 +167,7 @@ def test_a_display_alone_does_not_stream(provider: FakeProvider, run: Run) -> No
     assert any(call.body.get("stream") for call in provider.calls)
 
 
+@pytest.mark.process
 def test_an_observer_that_fails_changes_no_answer_and_is_noted(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

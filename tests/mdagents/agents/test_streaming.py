@@ -162,6 +162,7 @@ PARTICIPATION = replies.participation(3, 40)
 DELEGATION = replies.delegation(40)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 @given(data=st.data(), layout=layouts, wrapper=wrappers, lengths=delta_lengths)
 def test_a_streamed_reply_says_its_lines(
@@ -191,6 +192,7 @@ def test_a_streamed_reply_says_its_lines(
     assert streamed_text(parsed) == expected
 
 
+@pytest.mark.sweep
 @given(formed_values, layouts, delta_lengths, st.data())
 def test_a_reply_cut_off_anywhere_is_completed_without_a_double(
     formed: tuple[Form, Value], layout: dict[str, Any], lengths: list[int], data: st.DataObject
@@ -204,6 +206,7 @@ def test_a_reply_cut_off_anywhere_is_completed_without_a_double(
     assert streamed_text(parsed).startswith(said_of(form.reply, *parts))
 
 
+@pytest.mark.sweep
 @given(st.permutations("ABC"), st.sampled_from("ABC"), delta_lengths, st.data())
 def test_an_answer_is_told_in_the_letters_of_the_case(
     order: list[str], answer: str, lengths: list[int], data: st.DataObject
@@ -219,6 +222,7 @@ def test_an_answer_is_told_in_the_letters_of_the_case(
     assert "".join(said) == f"Option A or B.\nAnswer: {letters[answer]}"
 
 
+@pytest.mark.sweep
 @given(formed_values, delta_lengths, st.data())
 def test_a_reply_that_validates_is_said_in_full_however_odd_its_json(
     formed: tuple[Form, Value], lengths: list[int], data: st.DataObject

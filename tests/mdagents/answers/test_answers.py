@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from types import FrameType
 
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from mdagents.answers import ParsedAnswer, ParseMethod, parse_answer
 from mdagents.answers.text import MAX_CHARS
 from tests.conftest import REPOSITORY
+from tests.support.sweeps import seeds
 
 CORPUS = REPOSITORY / "tests" / "corpus" / "answers.jsonl"
 
@@ -147,6 +149,7 @@ def test_prose_that_states_no_answer_is_not_read(text: str) -> None:
 written = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
+@pytest.mark.sweep
 @given(
     texts=st.lists(
         st.one_of(written, st.sampled_from(["A,B,C,D", "A and B", "(A) or (C)", "Answer: B", "D"])),
@@ -387,6 +390,7 @@ any_text = st.text(st.characters(exclude_categories=[]), max_size=200)
 letters_of = st.sampled_from
 
 
+@pytest.mark.sweep
 @settings(max_examples=1000)
 @given(text=st.one_of(tricky, any_text, st.text()), options=option_sets)
 def test_every_text_gives_an_option_or_none(text: str, options: dict[str, str]) -> None:
@@ -397,6 +401,7 @@ def test_every_text_gives_an_option_or_none(text: str, options: dict[str, str]) 
     assert answer.letter is not None or not answer.text_mismatch
 
 
+@pytest.mark.sweep
 @given(text=tricky, options=option_sets)
 def test_same_reply_same_answer(text: str, options: dict[str, str]) -> None:
     assert parse_answer(text, options) == parse_answer(text, dict(options))
@@ -456,11 +461,10 @@ UNRELATED = [
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-@pytest.mark.parametrize("form", [*BARE, *WITH_TEXT])
-@pytest.mark.parametrize("letter", OPTIONS)
-def test_wrapping_does_not_change_the_answer(letter: str, form: str, wrapper: str) -> None:
-    answer = form.format(letter=letter, text=OPTIONS[letter])
-    assert parse_answer(wrapper.format(answer=answer), OPTIONS).letter == letter
+def test_wrapping_does_not_change_the_answer(wrapper: str) -> None:
+    for letter, form in product(OPTIONS, [*BARE, *WITH_TEXT]):
+        answer = wrapper.format(answer=form.format(letter=letter, text=OPTIONS[letter]))
+        assert parse_answer(answer, OPTIONS).letter == letter, answer
 
 
 @given(
@@ -593,7 +597,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("fragment", HOSTILE)
+@pytest.mark.sweep
+@pytest.mark.parametrize("fragment", [HOSTILE[number] for number in seeds(len(HOSTILE))])
 def test_a_megabyte_is_read_to_its_last_line(fragment: str) -> None:
     text = fragment * (1_000_000 // len(fragment))
     assert parse_answer(text, OPTIONS).letter in (None, *OPTIONS)
@@ -618,6 +623,7 @@ def _calls(text: str) -> int:
     return count
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("fragment", HOSTILE)
 def test_work_grows_with_the_length_and_not_with_its_square(fragment: str) -> None:
     short = _calls(fragment * (4_000 // len(fragment)))

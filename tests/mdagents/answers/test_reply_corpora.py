@@ -24,6 +24,7 @@ NAMES_SEVERAL = {"line 702", "line 934"}
 real = pytest.mark.skipif(not REAL.is_file(), reason="needs the shared data")
 
 
+@pytest.mark.sweep
 @real
 def test_real_replies_are_read_as_a_reader_reads_them() -> None:
     otherwise = {}

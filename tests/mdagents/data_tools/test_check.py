@@ -189,6 +189,7 @@ def test_wrong_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("error: there is no data set 'nothing' in data")
 
 
+@pytest.mark.process
 def test_the_program_checks_the_shipped_sample() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mdagents.cli", "data", "check", "data/medqa/sample.jsonl"],

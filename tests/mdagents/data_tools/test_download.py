@@ -27,6 +27,8 @@ from tests.mdagents.data_tools.hub import (
     source,
 )
 
+pytestmark = pytest.mark.process
+
 
 def test_files_are_put_in_place_with_a_note_of_their_origin(hub: Hub, workspace: Workspace) -> None:
     test = hub.serve(jsonl(3))

@@ -21,6 +21,8 @@ from tests.mdagents.data_tools.hub import (
     source,
 )
 
+pytestmark = pytest.mark.process
+
 LABELLED = {
     str(pubid): {"QUESTION": f"Is it {pubid}?", "CONTEXTS": ["One."], "final_decision": "no"}
     for pubid in range(5)

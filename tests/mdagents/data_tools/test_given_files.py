@@ -10,6 +10,8 @@ from mdagents.data_tools.sources import BY_HAND
 from mdagents.datasets.dataset import open_dataset
 from tests.mdagents.data_tools.hub import Hub, Workspace, jsonl, refusal
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_what_is_not_pinned_says_how_to_place_it(hub: Hub, workspace: Workspace, name: str) -> None:

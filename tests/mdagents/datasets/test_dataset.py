@@ -38,6 +38,7 @@ def test_ids_come_from_realidx_id_or_line(tmp_path: Path) -> None:
     assert dataset.load(dataset.index[2]).gold == "B"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("record", "message"),
     [

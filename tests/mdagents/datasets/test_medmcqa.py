@@ -82,6 +82,7 @@ def test_a_record_beyond_its_file_is_named(tmp_path: Path) -> None:
         opened(write(tmp_path / "x.jsonl", 4, 5))
 
 
+@pytest.mark.sweep
 @given(st.lists(st.integers(0, 3), min_size=1), st.sampled_from([0, 1]))
 def test_no_file_is_read_in_the_wrong_way(rights: list[int], first: int) -> None:
     path = write(Path("any.jsonl"), *[right + first for right in rights])

@@ -61,6 +61,7 @@ async def test_the_nearest_come_first() -> None:
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 
 
+@pytest.mark.sweep
 @given(st.lists(sentences, min_size=1, max_size=12), sentences, st.integers(1, 6))
 def test_none_that_is_left_out_is_nearer(texts: list[str], asked: str, count: int) -> None:
     embedder = WordEmbedder()
@@ -214,6 +215,7 @@ def test_without_an_embedder_one_line_says_so() -> None:
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.sweep
 async def test_the_embedder_of_this_machine_finds_by_meaning() -> None:
     embedder = local_embedder()
     if embedder is None:

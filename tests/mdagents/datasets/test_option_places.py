@@ -75,6 +75,7 @@ def test_those_that_name_letters_are_among_those_that_speak_of_places() -> None:
 words = st.sampled_from([*"abcABC", "all", "both", "of", "the", "above", "and", ",", "&", " ", "("])
 
 
+@pytest.mark.sweep
 @given(st.lists(st.text() | st.lists(words).map(" ".join), max_size=10))
 def test_any_text_can_be_an_option(options: list[str]) -> None:
     lettered = dict(zip("ABCDEFGHIJ", options, strict=False))

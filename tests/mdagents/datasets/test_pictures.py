@@ -129,6 +129,7 @@ def a_file() -> str:
     return "mine.jsonl"
 
 
+@pytest.mark.process
 def test_a_run_with_a_picture_is_refused_before_anything_is_asked(
     provider: FakeProvider, run: Run
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_run_with_a_picture_is_refused_before_anything_is_asked(
     assert run(*asked, "--limit", "3-4")[0] == 0, "the picture is not among these"
 
 
+@pytest.mark.process
 def test_questions_with_pictures_are_left_out_on_request(run: Run) -> None:
     status, out, _ = run("--dataset", a_file(), "--method", "zero_shot", "--skip-pictures")
     assert status == 0
@@ -154,6 +156,7 @@ def test_questions_with_pictures_are_left_out_on_request(run: Run) -> None:
     assert run("--resume", next(Path("output").glob("*/run.json")).parent.name)[0] == 0
 
 
+@pytest.mark.process
 def test_a_text_that_points_to_a_picture_is_named_in_a_notice(run: Run) -> None:
     status, out, _ = run("--dataset", a_file(), "--method", "zero_shot", "--sample-id", "a,c")
     assert status == 0

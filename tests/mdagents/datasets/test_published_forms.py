@@ -142,6 +142,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.sweep
 @given(st.sampled_from(FORMS), st.dictionaries(names, anything, max_size=4), st.sets(names))
 def test_no_record_is_more_than_a_config_error(
     form: tuple[dict[str, Any], str, int, str, str], changes: dict[str, Any], without: set[str]

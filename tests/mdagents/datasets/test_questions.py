@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def order(question: Question) -> str:
 texts = st.text(min_size=1).filter(str.strip)
 
 
+@pytest.mark.sweep
 @given(
     st.lists(texts, min_size=2, max_size=10),
     st.data(),

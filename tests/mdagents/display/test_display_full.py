@@ -516,6 +516,7 @@ def test_without_colours_the_flags_still_stand_out() -> None:
 anything = st.text() | st.text("[]\\/boldred \x1b\n\r\t\x07\x9b\u202e漢字é", max_size=300)
 
 
+@pytest.mark.sweep
 @given(anything, st.integers(1, 140), st.integers(1, 50))
 def test_any_text_fits_any_terminal_and_controls_nothing(
     text: str, width: int, height: int

@@ -23,6 +23,8 @@ from mdagents.scoring.rows import read_output
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 Log = dict[str, Any]
 BASIC = ("--num-samples", "2", "--difficulty", "basic")
 WATCHED = ("--exaid", "full_exaid")

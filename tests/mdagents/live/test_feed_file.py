@@ -110,6 +110,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.sweep
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_each_reader_gets_each_line_once_and_in_order(tmp_path: Path, steps: list[Any]) -> None:
@@ -205,6 +206,7 @@ def test_lines_of_a_later_version_and_damaged_ones_are_passed_over(tmp_path: Pat
     assert [line.what for line in FeedReader(path).read()] == [Started(QUESTION)]
 
 
+@pytest.mark.sweep
 async def test_it_is_written_while_the_run_works(tmp_path: Path) -> None:
     reader = FeedReader(tmp_path / "live.jsonl")
     with opened(tmp_path / "live.jsonl") as feed:

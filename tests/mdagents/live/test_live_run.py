@@ -13,6 +13,8 @@ from mdagents.live.run import LiveRun
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 ARGUMENTS = ("--num-samples", "4", "--difficulty", "basic,intermediate", "--exaid", "full_exaid")
 
 

@@ -20,6 +20,8 @@ from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 LEVELS = "basic,intermediate,advanced"
 
 

@@ -19,6 +19,8 @@ from mdagents.records.manifest import RunTotals, Spent
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run
 
+pytestmark = pytest.mark.process
+
 
 def state(questions: int) -> Snapshot:
     return Snapshot(RunTotals(questions=questions), Spent(), 1, 16, 0, 0.0, float(questions), 0)

@@ -166,6 +166,7 @@ def test_what_began_before_the_first_line_and_samples_have_no_cause() -> None:
     assert [(one.messages, one.because) for one in causes(case)] == [((), None)] * 2
 
 
+@pytest.mark.process
 def test_quotes_lie_where_a_run_wrote_its_texts(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +205,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.sweep
 @given(st.lists(TEXTS, min_size=6, max_size=6), st.sampled_from(["CCA", "BAC", "ABC"]))
 def test_any_debate_has_quotes_that_lie_in_its_turns(texts: list[str], first: str) -> None:
     debate = Debate(first, {**OPTIONS, "B": texts[4], "D": texts[5]})

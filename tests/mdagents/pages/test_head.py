@@ -46,6 +46,7 @@ def manifest(name: str, **content: Any) -> None:
     (folder / "run.json").write_text(json.dumps(content))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("records", "sentence"),
     [
@@ -147,6 +148,7 @@ def compared(first: str, second: str, capsys: pytest.CaptureFixture[str]) -> tup
 PRICE = "/extra right"
 
 
+@pytest.mark.sweep
 def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     html, printed = compared("A" * 10 + "B" * 10, "A" * 12 + "B" * 8, capsys)
     assert headline(html) == "plain and team on 20 questions: no difference shown"
@@ -160,6 +162,7 @@ def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> 
         assert "what an extra right answer costs is left out" in text
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_difference_is_said_with_the_better_run(
     turned: bool, capsys: pytest.CaptureFixture[str]
@@ -175,6 +178,7 @@ def test_a_difference_is_said_with_the_better_run(
         assert PRICE in text
 
 
+@pytest.mark.process
 def test_the_smallest_p_reads_as_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     _, printed = compared("B" * 40, "A" * 40, capsys)
     assert "by 100.0 points (95 % interval 100.0 to 100.0), p < 0.0001" in printed
@@ -188,6 +192,7 @@ def test_of_a_handful_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> 
     assert PRICE not in printed
 
 
+@pytest.mark.sweep
 def test_an_interval_beside_zero_is_not_enough_without_a_small_p(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -197,6 +202,7 @@ def test_an_interval_beside_zero_is_not_enough_without_a_small_p(
     assert "p = 0.0625" in printed
 
 
+@pytest.mark.sweep
 def test_with_many_pairs_the_better_runs_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     runs = {"poor": "A" * 2, "fair": "A" * 15, "good": "A" * 15 + "B", "best": "A" * 29}
     for name, answers in runs.items():
@@ -208,6 +214,7 @@ def test_with_many_pairs_the_better_runs_are_named(capsys: pytest.CaptureFixture
     assert "no difference shown in 1 of 6 pairs" in text
 
 
+@pytest.mark.sweep
 def test_runs_go_by_their_names_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     html, _ = compared("A" * 10, "A" * 10, capsys)
     html += page("--compare", "output/model_set_plain_9samples.json",
@@ -272,6 +279,7 @@ def charts(html: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.sweep
 def test_marks_have_their_numbers_and_counts_have_whole_ticks() -> None:
     levels = {"difficulty": "<b> & $x_{1}$"}
     write([*letters("AAB"), *(r | levels | {"question_id": r["question_id"] + "x"}

@@ -256,6 +256,7 @@ PIECES = st.one_of(
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
 
 
+@pytest.mark.sweep
 @given(fields=st.lists(TEXTS, min_size=6, max_size=6), said_=st.lists(TEXTS, max_size=4))
 def test_phrases_joined_are_the_field_and_quotes_lie_in_their_turn(
     fields: list[str], said_: list[str]

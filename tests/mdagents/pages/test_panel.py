@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def along(arrow: Arrow) -> list[Point]:
     ]
 
 
+@pytest.mark.sweep
 @given(
     experts=st.integers(2, 10),
     letters=st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20),

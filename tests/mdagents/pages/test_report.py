@@ -22,6 +22,8 @@ from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 from tests.support.browser import CHROMIUM, open_page, problems
 from tests.support.whole_runs import SAMPLE, Run, records
 
+pytestmark = pytest.mark.process
+
 LEVELS = ("basic", "intermediate", "advanced")
 
 

@@ -15,7 +15,10 @@ from mdagents.pages.listing import FILTERS, Cell, Entry
 from tests.mdagents.scoring.result_records import ours, write
 from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
 
 
 @pytest.fixture

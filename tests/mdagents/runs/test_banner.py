@@ -13,6 +13,8 @@ from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE, Run
 
+pytestmark = pytest.mark.process
+
 NOTE = "NOTE: these questions were written for this project"
 
 

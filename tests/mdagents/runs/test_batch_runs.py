@@ -28,6 +28,8 @@ from tests.infra.providers.test_provider_contract import served_by
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 WIRES = {
     "openai": "openai/gpt-4o-mini",
     "responses": "openai/gpt-5.5-pro",

@@ -41,7 +41,10 @@ from mdagents.runs.program import _status
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import run
 from tests.fake_provider import fill
+from tests.support.sweeps import seeds
 from tests.support.virtual_time import VirtualTimeLoop
+
+pytestmark = pytest.mark.sweep
 
 QUESTIONS = 60
 MOMENTS = 200
@@ -403,7 +406,7 @@ def test_a_run_on_a_cluster_that_is_stopped_at_any_moment(
             assert_it_goes_on(replace(moment, flags=moment.flags[:-4]), folder, expected)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_workers_that_die_at_any_moment(
     seed: int, endpoint: Endpoint, folder: Path, posts: list[_InProcess]
 ) -> None:

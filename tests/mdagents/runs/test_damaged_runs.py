@@ -24,6 +24,8 @@ from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import write_end
 from tests.support.whole_runs import Run, program, records
 
+pytestmark = pytest.mark.process
+
 BASIC = ("--num-samples", "3", "--difficulty", "basic")
 COMMAND = (*BASIC, "--exaid", "full_exaid")
 FILES = ("samples.jsonl", "calls.jsonl", "summaries.jsonl", "run.json", LIVE_FILE, "batches.jsonl")

@@ -23,7 +23,10 @@ from mdagents.runs.forecast import forecast
 from mdagents.runs.options import read_config, read_options
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, FaultPlan
+from tests.support.sweeps import seeds
 from tests.support.whole_runs import SAMPLE, Run, program, records
+
+pytestmark = pytest.mark.process
 
 BASIC = ("--num-samples", "6", "--difficulty", "basic")
 
@@ -172,9 +175,10 @@ def test_killed_at_random_moments_it_ends_like_an_uninterrupted_run(
     expected = [timeless(record) for record in records(Path("whole"))]
     needed, asked = len(provider.calls), {call.text for call in provider.calls}
 
-    rng = random.Random(cache)
+    attempts = seeds(12)
     kills = 0
-    for attempt in range(10):
+    for attempt in attempts:
+        rng = random.Random(f"{cache}-{attempt}")
         folder = Path(f"killed-{attempt}")
         provider.reset()
         process = start(provider, folder, "--cache", cache)
@@ -194,7 +198,7 @@ def test_killed_at_random_moments_it_ends_like_an_uninterrupted_run(
         assert redone <= limit, f"{redone} calls were made again after {kept} records"
         assert [timeless(record) for record in records(folder)] == expected
         assert set(before | again) == asked, "both together ask what one run asks, and no more"
-    assert kills >= 8, "most kills must hit a run that is under way"
+    assert kills >= len(attempts) - 1, "most kills must hit a run that is under way"
 
 
 def test_a_torn_line_is_dropped(provider: FakeProvider, run: Run) -> None:

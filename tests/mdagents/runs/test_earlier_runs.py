@@ -17,6 +17,8 @@ from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 
+pytestmark = pytest.mark.process
+
 RUNS = REPOSITORY / "tests" / "fixtures" / "runs"
 PORT = 18713
 """Of the provider that they were made with: a base URL is part of a run's identity."""

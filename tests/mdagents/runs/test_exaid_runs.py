@@ -25,6 +25,8 @@ from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import SAMPLE, Run, program, records
 
+pytestmark = pytest.mark.process
+
 POLICIES = ("full_exaid", "turn_end", "no_buffer", "no_tokengate", "no_novelty")
 SIX = ("--num-samples", "6")
 EXAIDS_OWN = ("exaid", "watched", "wall_seconds")

@@ -15,6 +15,8 @@ from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import Run, asked_for
 
+pytestmark = pytest.mark.process
+
 MODELS = {
     "GPT-4o-mini": "openai has no model 'GPT-4o-mini'; did you mean 'gpt-4o-mini'?",
     "gpt 4o mini": "unknown model 'gpt 4o mini'",

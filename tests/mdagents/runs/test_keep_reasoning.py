@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mdagents.records.sample import EXAID_ROLES
 from tests.fake_provider import FakeProvider
 from tests.mdagents.pages.test_report import report, text_of, transcripts
 from tests.support.whole_runs import Run, records
+
+pytestmark = pytest.mark.process
 
 BASIC = ("--num-samples", "1", "--difficulty", "basic", "--model", "gpt-5.5-pro")
 EXAID = ("--exaid", "turn_end")

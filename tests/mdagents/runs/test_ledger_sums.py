@@ -22,6 +22,8 @@ from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE
 
+pytestmark = pytest.mark.process
+
 QUESTIONS = 10
 FEW_IN_MEMORY = """
 import runpy, sys

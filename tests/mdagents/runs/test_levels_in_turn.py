@@ -15,6 +15,7 @@ from tests.support.whole_runs import Run, records
 IN_TURN = ("--difficulty", "adaptive,basic,advanced", "--max-samples", "1")
 
 
+@pytest.mark.process
 def test_each_question_goes_to_the_level_of_its_turn(provider: FakeProvider, run: Run) -> None:
     provider.when("triage officer", lambda _: {"difficulty": "intermediate"})
     status, out, err = run("--num-samples", "5", *IN_TURN)
@@ -32,11 +33,13 @@ def test_each_question_goes_to_the_level_of_its_turn(provider: FakeProvider, run
     assert array.name.startswith("gpt-4o-mini_sample_adaptive-basic-advanced_5samples_")
 
 
+@pytest.mark.process
 def test_a_level_belongs_to_a_question_in_each_epoch(run: Run) -> None:
     assert run("--num-samples", "3", "--epochs", "2", "--difficulty", "basic,advanced")[0] == 0
     assert [r["difficulty"] for r in records()] == ["basic", "advanced", "basic"] * 2
 
 
+@pytest.mark.process
 def test_a_question_keeps_its_level_when_the_run_is_continued(
     provider: FakeProvider, run: Run
 ) -> None:
@@ -94,6 +97,7 @@ def test_the_smallest_preset_summarises_once_a_turn_unless_told() -> None:
     }
 
 
+@pytest.mark.process
 def test_the_smallest_teams_still_are_teams(provider: FakeProvider, run: Run) -> None:
     levels = "basic,intermediate,advanced"
     assert run("--num-samples", "3", "--preset", "small", "--difficulty", levels)[0] == 0
@@ -110,6 +114,7 @@ def calls_in(forecast: str, before: str) -> list[float]:
     return [float(number) for number in cell.replace(",", "").split("–")]
 
 
+@pytest.mark.process
 def test_the_forecast_counts_each_level_as_often_as_it_has_its_turn(
     provider: FakeProvider, run: Run
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.whole_runs import Run
 
+pytestmark = pytest.mark.process
+
 PACKAGES = ("mdagents", "exaid_core", "infra")
 
 

@@ -13,6 +13,8 @@ from mdagents.teams import Decision
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.fixture(autouse=True)
 def _with_nets(monkeypatch: pytest.MonkeyPatch) -> None:

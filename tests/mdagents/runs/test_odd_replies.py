@@ -17,6 +17,8 @@ from tests.fake_provider import FakeProvider
 from tests.fake_provider.chat_api import ChatApi
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.sweep
+
 QUESTIONS = 200
 EVERY = 20
 GOOD = {

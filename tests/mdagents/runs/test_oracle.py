@@ -123,6 +123,7 @@ def ask(
     return run
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("seed", ["0", "7"])
 @pytest.mark.parametrize("order", ["shuffled", "same", "original"])
 def test_the_oracle_is_always_right(ask: Any, order: str, seed: str) -> None:
@@ -140,11 +141,13 @@ def test_the_oracle_is_always_right(ask: Any, order: str, seed: str) -> None:
         assert bool(moved) is (order == "shuffled")
 
 
+@pytest.mark.process
 def test_the_oracle_is_always_right_in_a_team(ask: Any) -> None:
     for path, golds in (sample(), published_forms()):
         ask(path, golds, "--difficulty", "basic", "--epochs", "2", "--num-samples", "8")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["medqa", "medqa_5options", "medmcqa", "pubmedqa", "mmlu"])
 def test_the_oracle_is_always_right_on_the_shared_data(ask: Any, name: str) -> None:
     path, golds = shared(name)

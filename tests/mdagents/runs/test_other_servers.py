@@ -26,6 +26,8 @@ from infra.local_model.server import LlamaServer, ServerSettings
 from tests.conftest import CACHE_DIR
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 REPLY = json.dumps(
     {
         "experts": [

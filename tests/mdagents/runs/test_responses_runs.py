@@ -10,6 +10,8 @@ import pytest
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 USUAL = ("--num-samples", "3", "--difficulty", "basic", "--exaid", "turn_end")
 
 

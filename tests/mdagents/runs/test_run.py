@@ -24,6 +24,8 @@ from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import SAMPLE, Run, program, records
 
+pytestmark = pytest.mark.process
+
 
 def test_an_adaptive_run(provider: FakeProvider, run: Run) -> None:
     levels = iter(["basic", "intermediate", "advanced"] * 2)

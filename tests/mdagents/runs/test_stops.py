@@ -32,6 +32,7 @@ CELLS = [
 ]
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.long,
     pytest.mark.skipif(
         sys.platform != "linux", reason="benchmarks measure the Linux way, and so does this"

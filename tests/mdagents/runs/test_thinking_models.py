@@ -9,6 +9,8 @@ import pytest
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.sweep
+
 SERVERS = ("vllm", "ollama", "lmstudio", "mistral", "")
 
 

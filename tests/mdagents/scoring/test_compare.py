@@ -412,6 +412,7 @@ outcomes = st.integers(1, 12).flatmap(
 )
 
 
+@pytest.mark.sweep
 @given(outcomes)
 def test_any_comparison_is_consistent(runs: list[str]) -> None:
     comparison = compared(*(answers(letters) for letters in runs))

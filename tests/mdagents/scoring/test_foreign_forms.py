@@ -375,6 +375,7 @@ def test_an_archive_that_inspect_itself_wrote_says_how_to_convert_it(
         assert "convert it: inspect log convert" in printed.err
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("level", ["basic", "intermediate"])
 def test_a_run_that_was_exported_scores_as_the_run_itself(run: Run, level: str) -> None:
     run("--num-samples", "4", "--difficulty", level, "--epochs", "2")

@@ -151,6 +151,7 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.sweep
 @given(st.tuples(ROWS, ROWS, ROWS))
 def test_every_policy_is_what_it_says(
     given_: tuple[list[tuple[str, int, float | None, str]], ...],

@@ -87,6 +87,7 @@ def _letter_of(source: Iterator[str], order: str) -> str:
     return "ABCD"[order.index(next(source))]
 
 
+@pytest.mark.sweep
 def test_without_bias_a_small_p_is_as_rare_as_it_says() -> None:
     """Who guesses an option, not a place: p below 5 % in at most some of 60 sets."""
     found = []

@@ -348,6 +348,7 @@ def test_numbers_that_are_none_are_unknown() -> None:
         assert (row.calls, row.total_tokens) == (None, None)
 
 
+@pytest.mark.sweep
 def test_a_field_of_ten_megabytes_is_read() -> None:
     (row,) = read([result("1", response="word and more. " * 700_000 + "\nAnswer: A")]).rows
     assert row.correct
@@ -379,6 +380,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.sweep
 @given(st.lists(VALUES, max_size=6), st.sampled_from([1, 2, 3, 7, 64]), st.booleans())
 def test_an_array_is_read_the_same_in_pieces_of_any_size(
     values: list[Any], size: int, ascii_only: bool

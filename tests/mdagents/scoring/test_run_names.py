@@ -147,6 +147,7 @@ def test_published_files_are_named_by_model_and_method() -> None:
     assert of("mdagents_runs/*.json") == {"adaptive", "cot", "zero_shot"}
 
 
+@pytest.mark.sweep
 def test_a_comparison_says_the_names_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     """Two runs of models of which one's name begins with the other's."""
     for model, right in (("gpt-4o", 15), ("gpt-4o-mini", 5)):

@@ -490,6 +490,7 @@ def test_the_summary_is_strict_json() -> None:
     assert summary["repeats"]["pass_hat"] == {"1": 0.5, "2": 0.0}
 
 
+@pytest.mark.sweep
 @given(
     st.lists(
         st.tuples(
@@ -520,6 +521,7 @@ def test_any_mixture_of_records_gives_a_report_without_nan(records: list[Any]) -
     assert render_report(report)
 
 
+@pytest.mark.process
 def test_scoring_a_run_does_not_wait_for_numpy() -> None:
     program = "import sys, mdagents.pages.cli; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True)

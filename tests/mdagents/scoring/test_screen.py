@@ -85,6 +85,7 @@ def test_epochs_are_no_further_questions() -> None:
     assert not [words for words in OF_MANY if words in text]
 
 
+@pytest.mark.process
 def test_epochs_of_a_question_are_too_few_for_what_its_experts_say() -> None:
     epochs = [
         record | {"question_id": "1", "label": "A", "epoch": n}
@@ -122,6 +123,7 @@ def test_a_comparison_of_a_handful_counts() -> None:
     assert "too few questions for: percentages (from 10), a detectable difference" in text
 
 
+@pytest.mark.sweep
 def test_the_page_has_no_charts_of_a_handful() -> None:
     def page(n: int) -> str:
         path = write(questions(n))
@@ -156,6 +158,7 @@ def test_the_last_lines_say_where_the_files_are(capsys: pytest.CaptureFixture[st
 NAMES = st.sampled_from(["", "basic", "intermediate", "advanced", "very hard, " * 12, "x" * 60])
 
 
+@pytest.mark.sweep
 @settings(max_examples=40)
 @given(
     st.lists(
@@ -183,6 +186,7 @@ def test_any_report_fits_the_screen(kinds: list[Any], times: int) -> None:
     assert fits(report_of(records))
 
 
+@pytest.mark.sweep
 @settings(max_examples=20)
 @given(
     st.lists(st.text("AB-", min_size=12, max_size=12), min_size=2, max_size=11),

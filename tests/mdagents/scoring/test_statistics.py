@@ -38,6 +38,7 @@ def close(expected: object) -> object:
 # --- McNemar and Holm ---------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @given(st.integers(0, 3000), st.integers(0, 3000))
 @example(0, 0)
 @example(7, 7)
@@ -63,6 +64,7 @@ def test_mcnemar_by_hand() -> None:
     assert mcnemar_exact(1, 5) == 14 / 64
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "p_values",
     [
@@ -117,6 +119,7 @@ def test_the_detectable_difference_of_a_worked_example() -> None:
     assert of_23 <= 0.4 < of_22
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("n", "discordance"), [(200, 0.3), (1000, 0.1), (100, 0.5)])
 def test_such_a_difference_is_found_in_about_four_of_five_cases(n: int, discordance: float) -> None:
     difference = minimum_detectable_difference(n, discordance)
@@ -143,6 +146,7 @@ def test_the_detectable_difference_falls_with_n_and_is_none_for_next_to_nothing(
 # --- Epochs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 @given(
     st.lists(st.lists(st.booleans(), min_size=1, max_size=6), min_size=1, max_size=4),
     st.integers(1, 6),
@@ -187,6 +191,7 @@ ratings = st.integers(2, 5).flatmap(
 )
 
 
+@pytest.mark.sweep
 @given(ratings)
 def test_fleiss_kappa_is_that_of_statsmodels(rated: list[list[str]]) -> None:
     table = np.array([[Counter(letters)[letter] for letter in "ABCD"] for letters in rated])
@@ -196,6 +201,7 @@ def test_fleiss_kappa_is_that_of_statsmodels(rated: list[list[str]]) -> None:
         assert fleiss_kappa(rated) == close(inter_rater.fleiss_kappa(table))
 
 
+@pytest.mark.sweep
 @given(ratings)
 def test_agreement_is_the_share_of_agreeing_pairs(rated: list[list[str]]) -> None:
     pairs = [(a, b) for letters in rated for i, a in enumerate(letters) for b in letters[:i]]
@@ -283,6 +289,7 @@ def test_questions_weigh_by_their_answers() -> None:
     assert middle[0] < 10 / 11 < middle[1]
 
 
+@pytest.mark.sweep
 @given(st.lists(st.tuples(st.integers(0, 3), st.just(3)), min_size=1, max_size=50))
 def test_bootstrap_is_seeded_and_heeds_no_order(questions: list[tuple[int, int]]) -> None:
     sums, sizes = [s for s, _ in questions], [n for _, n in questions]

@@ -64,6 +64,7 @@ def test_the_winner_by_construction_is_found_and_no_other() -> None:
         assert line.endswith("is better than single; no difference is shown of other")
 
 
+@pytest.mark.sweep
 def test_intervals_cover_the_constructed_effect_in_90_of_100_seeds() -> None:
     covered = 0
     for seed in range(100):

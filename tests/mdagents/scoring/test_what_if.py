@@ -105,6 +105,7 @@ def claims(figures: WhatIf) -> bool:
     return is_claimed
 
 
+@pytest.mark.sweep
 def test_where_agreement_is_noise_nothing_is_claimed() -> None:
     """Three runs, 100 questions: at most one false claim in twenty."""
     false = [
@@ -122,6 +123,7 @@ def test_where_agreement_is_noise_nothing_is_claimed() -> None:
     assert sum(false) <= 5
 
 
+@pytest.mark.sweep
 def test_many_runs_of_pure_chance_on_few_questions_are_no_discovery() -> None:
     """In hindsight the best of hundreds of policies looks far better than the best run."""
     gains = []
@@ -210,6 +212,7 @@ def chosen_by_hand(runs: Sequence[RunOutput]) -> tuple[int, float]:
     return right, tokens
 
 
+@pytest.mark.sweep
 @settings(max_examples=30)
 @given(st.tuples(LETTERS, LETTERS, LETTERS), SURE, st.randoms(use_true_random=False))
 def test_cross_validation_as_by_hand_and_in_any_order(
@@ -309,6 +312,7 @@ def records(letters: str, tokens: int, sure: Sequence[float] | None = None) -> l
     ]  # fmt: skip
 
 
+@pytest.mark.process
 def test_screen_file_and_page(capsys: pytest.CaptureFixture[str]) -> None:
     write(records("AAAB" * 10, 100, [0.9, 0.9, 0.9, 0.2] * 10), "cot.json")
     write(records("ABBA" * 10, 3000), "team.json")
@@ -335,6 +339,7 @@ def test_screen_file_and_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(", in hindsight: " in title for title in hindsight)
 
 
+@pytest.mark.sweep
 def test_a_small_page_draws_what_needs_no_choice() -> None:
     for n, charts in ((9, 0), (12, 1)):
         write(records("AB" * n, 100, [0.5] * 2 * n)[:n], "cot.json")

@@ -39,6 +39,7 @@ from tests.mdagents.studies.conftest import (
     records_of_runs,
     write_study,
 )
+from tests.support.sweeps import seeds
 from tests.support.whole_runs import SAMPLE
 
 RUNS = 6
@@ -51,6 +52,7 @@ def manifests() -> list[RunManifest]:
     ]
 
 
+@pytest.mark.process
 def test_a_study_is_runs_like_any_other_and_its_results(study: Study) -> None:
     status, out, err = study()
     assert status == 0
@@ -69,6 +71,7 @@ def test_a_study_is_runs_like_any_other_and_its_results(study: Study) -> None:
     assert "<h1>teams: too few questions to tell</h1>" in page
 
 
+@pytest.mark.process
 def test_a_study_in_batches_has_the_same_results_for_half_the_price(
     study: Study, provider: FakeProvider
 ) -> None:
@@ -96,6 +99,7 @@ def without_cost(runs: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[s
     return runs
 
 
+@pytest.mark.process
 def test_its_runs_are_those_of_the_benchmark_program(
     study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +112,7 @@ def test_its_runs_are_those_of_the_benchmark_program(
     assert records_of_runs() == records_of_runs(Path("alone"))
 
 
+@pytest.mark.process
 def test_a_prompt_that_runs_share_is_asked_once(provider: FakeProvider, study: Study) -> None:
     provider.latency = 0.01  # so that both are under way at once
     status, _, _ = study(models=["gpt-4o-mini"], methods=["basic", "majority_vote"])
@@ -120,6 +125,7 @@ def test_a_prompt_that_runs_share_is_asked_once(provider: FakeProvider, study: S
     assert sum(each.cached_calls for each in spent) == 3 * 4
 
 
+@pytest.mark.process
 def test_the_endpoint_never_has_more_calls_under_way_than_asked_for(
     provider: FakeProvider, study: Study
 ) -> None:
@@ -129,6 +135,7 @@ def test_the_endpoint_never_has_more_calls_under_way_than_asked_for(
     assert provider.max_in_flight == 2
 
 
+@pytest.mark.process
 def test_a_finished_study_makes_no_call(provider: FakeProvider, study: Study) -> None:
     _, first, _ = study()
     calls = len(provider.calls)
@@ -137,6 +144,7 @@ def test_a_finished_study_makes_no_call(provider: FakeProvider, study: Study) ->
     assert len(provider.calls) == calls
 
 
+@pytest.mark.sweep
 def test_dry_run_forecasts_all_runs_and_calls_nothing(provider: FakeProvider, study: Study) -> None:
     status, out, _ = study("--dry-run", datasets=[{"dataset": str(SAMPLE), "label": "sample"}])
     assert status == 0
@@ -146,6 +154,7 @@ def test_dry_run_forecasts_all_runs_and_calls_nothing(provider: FakeProvider, st
     assert not Path("output").exists()
 
 
+@pytest.mark.process
 def test_after_a_pilot_the_forecast_is_that_of_its_questions(
     provider: FakeProvider, study: Study
 ) -> None:
@@ -163,6 +172,7 @@ def test_after_a_pilot_the_forecast_is_that_of_its_questions(
     assert high / low < 1.35
 
 
+@pytest.mark.process
 def test_a_model_out_of_reach_is_left_and_named_and_the_others_go_on(
     provider: FakeProvider, study: Study
 ) -> None:
@@ -182,6 +192,7 @@ def test_a_model_out_of_reach_is_left_and_named_and_the_others_go_on(
     assert all(manifest.finished for manifest in manifests())
 
 
+@pytest.mark.process
 def test_a_model_without_a_key_is_left_and_named(study: Study) -> None:
     status, _, err = study(models=["gpt-4o-mini", "gemini-2.5-flash-lite"])
     assert status == 1
@@ -190,6 +201,7 @@ def test_a_model_without_a_key_is_left_and_named(study: Study) -> None:
     assert "3 of 6 runs are finished" in err
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limits", [{"tokens": 2000}, {"cost": 0.0005}])
 def test_a_limit_is_that_of_the_whole_study(
     provider: FakeProvider, study: Study, limits: dict[str, float]
@@ -209,6 +221,7 @@ def test_a_limit_is_that_of_the_whole_study(
     assert study(**settings, limits={"tokens": 10**9})[0] == 0
 
 
+@pytest.mark.process
 def test_errors_are_answered_again_on_request_only(provider: FakeProvider, study: Study) -> None:
     kind = {"models": ["gpt-4o-mini"], "methods": ["zero_shot", "cot"]}
     provider.fail_next("context_length", match=lambda seen: seen.index == 4)
@@ -221,6 +234,7 @@ def test_errors_are_answered_again_on_request_only(provider: FakeProvider, study
     assert {r["status"] for run in records_of_runs().values() for r in run} == {"answered"}
 
 
+@pytest.mark.process
 def test_a_limit_of_cost_needs_prices(study: Study) -> None:
     model = {"model": "mine", "model-base-url": "http://127.0.0.1:9/v1"}
     status, _, err = study(models=[model], limits={"cost": 1})
@@ -228,6 +242,7 @@ def test_a_limit_of_cost_needs_prices(study: Study) -> None:
     assert "a limit of cost needs the price of openai/mine, which is not known" in err
 
 
+@pytest.mark.process
 def test_two_runs_that_are_the_same_are_refused(study: Study) -> None:
     methods = ["basic", {"difficulty": "basic", "max-retries": 3}]
     status, _, err = study(models=["gpt-4o-mini"], methods=methods)
@@ -235,6 +250,7 @@ def test_two_runs_that_are_the_same_are_refused(study: Study) -> None:
     assert "are the same run; leave one out" in err
 
 
+@pytest.mark.process
 def test_killed_at_random_moments_it_ends_like_an_undisturbed_study(
     provider: FakeProvider,
 ) -> None:
@@ -258,6 +274,7 @@ def test_killed_at_random_moments_it_ends_like_an_undisturbed_study(
     assert "Traceback" not in out + err
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_signal_is_one_line_with_the_command_that_goes_on(
     provider: FakeProvider, times: int
@@ -287,6 +304,7 @@ def test_a_signal_is_one_line_with_the_command_that_goes_on(
     assert process.returncode == 0
 
 
+@pytest.mark.process
 def test_the_live_view_shows_a_matrix_with_links_to_the_runs(
     provider: FakeProvider, study: Study
 ) -> None:
@@ -300,6 +318,7 @@ def test_the_live_view_shows_a_matrix_with_links_to_the_runs(
     assert len(re.findall(r'<span class="soft" title="[^"]*out of reach[^"]*">stopped', html)) == 3
 
 
+@pytest.mark.process
 def test_the_terminal_shows_a_matrix_that_fills(
     provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +356,8 @@ def test_a_terminal_that_is_gone_changes_nothing() -> None:
         shown.refresh(1.0)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.process
+@pytest.mark.parametrize("seed", seeds(6))
 def test_a_study_that_is_cancelled_at_any_moment_leaves_nothing_behind(
     provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -92,6 +92,7 @@ def test_what_cannot_be_is_one_line_that_says_what_to_write(
     assert not Path("output").exists()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -120,6 +121,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from([*SMALL, "name", "limits", "baseline", "epochs", "words"]) | st.text()
 
 
+@pytest.mark.sweep
 @given(content=st.dictionaries(KEYS, VALUES, max_size=4))
 def test_any_yaml_is_a_study_or_one_line(
     content: dict[str, Any], tmp_path_factory: pytest.TempPathFactory

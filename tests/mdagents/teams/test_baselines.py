@@ -95,6 +95,7 @@ async def test_chain_of_thought_reasons_first_and_keeps_it(
     assert decision.confidence() == 0.8
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("method", [Method.COT, Method.COT_SC])
 def test_the_words_of_a_chain_of_thought(provider: FakeProvider, run: Run, method: Method) -> None:
     run("--num-samples", "1", "--method", method)
@@ -194,6 +195,7 @@ letters = st.sampled_from("ABCD")
 confidences = st.floats(min_value=0, max_value=1)
 
 
+@pytest.mark.sweep
 @given(st.lists(st.tuples(letters, confidences), min_size=1, max_size=9))
 def test_nobody_has_more_votes_than_the_winner(ballots: list[tuple[str, float]]) -> None:
     decision = by_majority(
@@ -267,6 +269,7 @@ def test_typography_does_not_change_a_fingerprint(text: str, suffix: str) -> Non
 # -- whole runs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("method", BASELINES)
 def test_a_run(provider: FakeProvider, run: Run, method: Method) -> None:
     provider.latency = 0.02
@@ -290,6 +293,7 @@ def test_a_run(provider: FakeProvider, run: Run, method: Method) -> None:
         assert f"Answer: {record['predicted']}" in trace.read()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("method", BASELINES)
 def test_the_forecast_is_that_of_the_run(provider: FakeProvider, run: Run, method: Method) -> None:
     arguments = ["--num-samples", "2", *asked_for(method)]
@@ -305,6 +309,7 @@ def test_the_forecast_is_that_of_the_run(provider: FakeProvider, run: Run, metho
         assert int(forecast[1]) == len(provider.calls) == 2 * CALLS[method][0]
 
 
+@pytest.mark.process
 def test_the_evaluation_reads_it(run: Run) -> None:
     run("--num-samples", "3", "--method", "zero_shot")
     assert evaluate([], input_filename="", output_filename="") == 0
@@ -315,6 +320,7 @@ def test_the_evaluation_reads_it(run: Run) -> None:
     assert all(line["response"] in "ABCD" for line in lines)
 
 
+@pytest.mark.process
 def test_epochs_and_samples_have_replies_of_their_own(provider: FakeProvider, run: Run) -> None:
     arguments = ["--num-samples", "1", "--method", "cot_sc", "--epochs", "3"]
     run(*arguments)
@@ -324,6 +330,7 @@ def test_epochs_and_samples_have_replies_of_their_own(provider: FakeProvider, ru
     assert len(provider.calls) == 15, "all fifteen were kept"
 
 
+@pytest.mark.process
 def test_a_vote_after_the_basic_team_costs_nothing(provider: FakeProvider, run: Run) -> None:
     run("--num-samples", "2", "--difficulty", "basic")
     asked = len(provider.calls)
@@ -331,6 +338,7 @@ def test_a_vote_after_the_basic_team_costs_nothing(provider: FakeProvider, run: 
     assert len(provider.calls) == asked
 
 
+@pytest.mark.process
 def test_few_shot_shows_solved_questions_of_the_train_split(
     provider: FakeProvider, run: Run
 ) -> None:
@@ -378,6 +386,7 @@ def test_few_shot_without_a_train_split_is_one_line(provider: FakeProvider, mine
     assert provider.calls == []
 
 
+@pytest.mark.process
 def test_another_train_split_is_another_run(provider: FakeProvider, mine: Run) -> None:
     write_split("test", "Any?")
     write_split("train", *(f"Question {n}?" for n in range(9)))
@@ -391,6 +400,7 @@ def test_another_train_split_is_another_run(provider: FakeProvider, mine: Run) -
     assert len(provider.calls) == asked
 
 
+@pytest.mark.process
 def test_a_train_split_with_too_few_other_questions_is_noted(mine: Run) -> None:
     write_split("test", "Question 3?")
     write_split("train", *(f"Question {n}?" for n in range(5)))
@@ -399,6 +409,7 @@ def test_a_train_split_with_too_few_other_questions_is_noted(mine: Run) -> None:
     assert record["repairs"] == ["only 4 exemplars differ from the question"]
 
 
+@pytest.mark.process
 def test_a_role_of_its_own_for_the_model(provider: FakeProvider, run: Run) -> None:
     run("--num-samples", "1", "--method", "cot_sc",
         "--model-role", f"{TeamRole.DECISION}=openai/gpt-5.4-mini")  # fmt: skip

@@ -27,6 +27,7 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: str(*way.values()))
 async def test_a_question_that_is_stopped(
     provider: FakeProvider, case: Case, way: dict[str, Any]

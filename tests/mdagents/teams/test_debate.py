@@ -98,6 +98,7 @@ async def test_without_a_first_answer_there_is_none(provider: FakeProvider, case
         await debated(case)
 
 
+@pytest.mark.process
 def test_epochs_have_debates_of_their_own(provider: FakeProvider, run: Run) -> None:
     answers(provider, *["CCC"] * 2)
     run("--num-samples", "1", "--method", "debate", "--epochs", "2")

@@ -191,6 +191,7 @@ experts = st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h", "i"])
 letters = st.lists(st.tuples(experts, texts), max_size=20)
 
 
+@pytest.mark.sweep
 @given(letters, letters)
 def test_a_memory_keeps_its_budget_and_forgets_no_recipient(
     wrote: list[tuple[str, str]], read: list[tuple[str, str]]
@@ -209,6 +210,7 @@ def test_a_memory_keeps_its_budget_and_forgets_no_recipient(
     assert recipients >= {other for other, _ in wrote}
 
 
+@pytest.mark.sweep
 async def test_the_longest_debate_has_prompts_of_bounded_length(
     provider: FakeProvider, solve: Solve
 ) -> None:
@@ -228,6 +230,7 @@ async def test_the_longest_debate_has_prompts_of_bounded_length(
     assert provider.calls[-1].usage.input <= length[10]
 
 
+@pytest.mark.sweep
 async def test_tokens_grow_with_calls_and_not_with_their_square(
     provider: FakeProvider, solve: Solve
 ) -> None:
@@ -311,6 +314,7 @@ def test_the_decisive_sentence(text: str, sentence: str) -> None:
 options = st.dictionaries(st.sampled_from("ABCDEFGHIJ"), st.text(max_size=20), min_size=1)
 
 
+@pytest.mark.sweep
 @given(st.text(max_size=600), options)
 def test_a_decisive_sentence_is_short_and_from_the_message(
     text: str, options: dict[str, str]
@@ -320,6 +324,7 @@ def test_a_decisive_sentence_is_short_and_from_the_message(
     assert sentence.removesuffix("…") in " ".join(text.split())
 
 
+@pytest.mark.sweep
 async def test_the_moderator_of_the_longest_debate_reads_within_a_budget(
     provider: FakeProvider, solve: Solve
 ) -> None:

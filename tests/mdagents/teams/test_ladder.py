@@ -76,6 +76,7 @@ async def test_experts_who_agree_decide_with_four_calls(provider: FakeProvider, 
     assert solved.decision.confidence() == 0.9
 
 
+@pytest.mark.sweep
 async def test_experts_who_never_agree_climb_the_whole_ladder(
     provider: FakeProvider, case: Case
 ) -> None:
@@ -99,6 +100,7 @@ async def test_experts_who_never_agree_climb_the_whole_ladder(
     assert len(solved.decision.opinions) == 12
 
 
+@pytest.mark.sweep
 async def test_nobody_is_asked_twice_for_the_same(provider: FakeProvider, case: Case) -> None:
     first_opinions(provider, "ABB")
     later_opinions(provider, "ABB")
@@ -241,6 +243,7 @@ async def test_observers_are_told_each_rung(provider: FakeProvider, case: Case) 
 # -- whole runs -------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_a_run_at_random(provider: FakeProvider, run: Run) -> None:
     draw = random.Random(3)
 
@@ -268,6 +271,7 @@ def test_a_run_at_random(provider: FakeProvider, run: Run) -> None:
     assert "routing by disagreement: " in out
 
 
+@pytest.mark.process
 def test_it_is_another_run_than_that_of_the_model(provider: FakeProvider, run: Run) -> None:
     first_opinions(provider, "C" * 12)
     run("--num-samples", "1", *FLAGS)

@@ -35,6 +35,7 @@ from mdagents.teams.baselines import medprompt
 from mdagents.teams.baselines.medprompt import Library, open_library
 from tests.fake_provider import FakeProvider, SeenRequest, depth
 from tests.support.embedders import WordEmbedder, write_train
+from tests.support.sweeps import seeds
 
 SOLVING, SAMPLING = "think step by step", "Think through the last question"
 """Words of the prompt for a train question, and of that for a sample with examples."""
@@ -262,6 +263,7 @@ async def test_a_question_that_the_model_got_wrong_is_no_example(
     assert case.repairs == []
 
 
+@pytest.mark.sweep
 async def test_examples_are_the_same_as_if_all_were_solved_in_advance(
     provider: FakeProvider, case: Case
 ) -> None:
@@ -438,7 +440,7 @@ async def test_when_the_first_may_make_no_call_the_other_does(
     assert shown_in(provider)[0].count("\nAnswer: ") == 5
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 async def test_questions_that_are_stopped_at_random_disturb_no_other(
     provider: FakeProvider, case: Case, rows: list[CallRow], seed: int
 ) -> None:
@@ -474,6 +476,7 @@ async def test_questions_that_are_stopped_at_random_disturb_no_other(
     assert len(needed) <= done["ok"] <= 10, "each of the ten at most once"
 
 
+@pytest.mark.sweep
 async def test_a_run_that_was_killed_books_nothing_twice(
     provider: FakeProvider, case: Case, make_runtime: Callable[..., Any], openai_spec: ModelSpec
 ) -> None:

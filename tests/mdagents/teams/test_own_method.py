@@ -15,6 +15,8 @@ from mdagents.teams.own_method import is_own, load, name_of
 from tests.fake_provider import FakeProvider, depth
 from tests.support.whole_runs import Run, records
 
+pytestmark = pytest.mark.process
+
 GOOD = """
 from mdagents import Decision, Stated, TeamRole
 from mdagents.agents import replies

@@ -103,6 +103,7 @@ async def test_without_any_answer_there_is_none(provider: FakeProvider, table: C
         await held(table)
 
 
+@pytest.mark.process
 def test_a_run_names_its_models(provider: FakeProvider, run: Run) -> None:
     status, _, err = run("--method", "reconcile", "--num-samples", "2", *SEATS)
     assert status == 0
@@ -131,6 +132,7 @@ def test_fewer_than_two_models_are_refused(
     assert provider.calls == []
 
 
+@pytest.mark.process
 def test_an_expert_with_a_model_of_its_own_sits_in_every_panel(
     provider: FakeProvider, run: Run
 ) -> None:

@@ -46,6 +46,7 @@ above = st.one_of(st.none(), roles, st.just("Independent"), st.just("Somebody"),
                   st.lists(roles, min_size=2, max_size=3).map(" > ".join))  # fmt: skip
 
 
+@pytest.mark.sweep
 @given(st.lists(st.tuples(roles, above), unique_by=lambda pair: pair[0], min_size=1, max_size=4))
 def test_a_hierarchy_has_no_cycle_and_only_known_roles(pairs: list[tuple[str, str | None]]) -> None:
     profiles = _with_hierarchy(empty_case(), [Profile(role, "", parent) for role, parent in pairs])

@@ -10,6 +10,7 @@ from tests.fake_provider import FakeProvider
 from tests.mdagents.conftest import Solve
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("difficulty", list(Difficulty))
 async def test_the_gold_letter_is_in_no_prompt_and_the_ledger_agrees_with_the_provider(
     provider: FakeProvider, solve: Solve, rows: list[CallRow], difficulty: Difficulty

@@ -66,6 +66,7 @@ def ends(pid: int) -> bool:
     return not is_running(pid)
 
 
+@pytest.mark.process
 def test_the_view_shows_the_run_and_ends_with_it(provider: FakeProvider, run: Run) -> None:
     with program(provider, "--num-samples", "2", *VIEWED) as process:
         page = address(process)
@@ -88,6 +89,7 @@ def records_name() -> str:
     return array.stem
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("numbers", "status"),
     [([signal.SIGINT] * 2, 130), ([signal.SIGTERM] * 2, 143), ([signal.SIGKILL], -signal.SIGKILL)],
@@ -107,6 +109,7 @@ def test_it_ends_however_the_run_ends(
         httpx2.get(page)
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 async def test_an_open_page_is_told_how_the_run_ended(provider: FakeProvider) -> None:
     hold = provider.hold()
@@ -144,6 +147,7 @@ async def test_an_open_page_is_told_how_the_run_ended(provider: FakeProvider) ->
                 assert await problems(one) == []
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 @pytest.mark.parametrize(
     ("number", "words"),
@@ -167,6 +171,7 @@ async def test_an_open_page_is_told_that_the_run_was_stopped(
             assert await problems(page) == []
 
 
+@pytest.mark.process
 def test_it_outlives_a_ctrl_c_while_questions_finish(provider: FakeProvider) -> None:
     with at_work(provider) as (process, page):
         os.kill(process.pid, signal.SIGINT)
@@ -178,6 +183,7 @@ def test_it_outlives_a_ctrl_c_while_questions_finish(provider: FakeProvider) -> 
         assert httpx2.get(f"{root}/api/runs").status_code == 200
 
 
+@pytest.mark.process
 def test_a_view_that_is_killed_is_said_and_the_run_goes_on(provider: FakeProvider) -> None:
     hold = provider.hold()
     with program(provider, "--num-samples", "2", *VIEWED) as process:
@@ -193,6 +199,7 @@ def test_a_view_that_is_killed_is_said_and_the_run_goes_on(provider: FakeProvide
     assert len(records()) == 2
 
 
+@pytest.mark.process
 def test_a_view_that_dies_at_the_end_is_said_instead_of_what_comes_next(
     provider: FakeProvider,
 ) -> None:
@@ -209,6 +216,7 @@ def test_a_view_that_dies_at_the_end_is_said_instead_of_what_comes_next(
     assert [line for line in err.splitlines() if "view" in line] == [note]
 
 
+@pytest.mark.process
 def test_a_port_that_is_taken_is_a_note(provider: FakeProvider) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -223,6 +231,7 @@ def test_a_port_that_is_taken_is_a_note(provider: FakeProvider) -> None:
     assert AGAIN not in err
 
 
+@pytest.mark.process
 def test_a_library_that_is_missing_is_a_note(provider: FakeProvider, tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('No module uvicorn')")
     hold = provider.hold()
@@ -248,6 +257,7 @@ def test_a_library_that_is_missing_is_a_note(provider: FakeProvider, tmp_path: P
     assert process.returncode == 0
 
 
+@pytest.mark.process
 def test_a_run_without_a_view_loads_no_server(provider: FakeProvider) -> None:
     code = (
         "import sys; from mdagents.runs.program import main; "
@@ -270,6 +280,7 @@ def test_a_run_without_a_view_loads_no_server(provider: FakeProvider) -> None:
         assert done.stderr.splitlines()[-1] == "set()", done.stderr
 
 
+@pytest.mark.process
 def test_the_address_is_said_to_those_who_asked_for_no_display(provider: FakeProvider) -> None:
     flags = ("--display", "none", "--view-host", "0.0.0.0")
     with program(provider, "--num-samples", "1", *VIEWED, *flags) as process:
@@ -284,6 +295,7 @@ def test_the_address_is_said_to_those_who_asked_for_no_display(provider: FakePro
     assert token.encode() not in kept
 
 
+@pytest.mark.process
 def test_a_view_of_another_run_is_at_the_next_port(provider: FakeProvider) -> None:
     Path("output").mkdir()
     with start("--no-open") as first:
@@ -368,6 +380,7 @@ def state_of(terminal: Terminal) -> str:
 STAYS = "the view is still there: press Enter to end it"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("key", "display"), [(b"\r", "log"), (b"\x03", "log"), (b"\x04", "full")],
     ids=["Enter", "Ctrl-C", "Ctrl-D"],
@@ -386,6 +399,7 @@ def test_in_a_terminal_the_view_stays_until_a_key(
         assert "Traceback" not in terminal.shown
 
 
+@pytest.mark.process
 def test_a_finished_run_is_shown_likewise(provider: FakeProvider) -> None:
     with program(provider, "--num-samples", "1", "--difficulty", "basic") as process:
         process.communicate()
@@ -397,6 +411,7 @@ def test_a_finished_run_is_shown_likewise(provider: FakeProvider) -> None:
         assert terminal.end() == 0
 
 
+@pytest.mark.process
 def test_ctrl_c_in_a_terminal_leaves_at_once(provider: FakeProvider) -> None:
     hold = provider.hold()
     with Terminal(provider, *main_on("--display", "log")) as terminal:
@@ -420,6 +435,7 @@ raise SystemExit(first_run.main())
 """
 
 
+@pytest.mark.process
 def test_a_first_run_in_a_pipe_ends_by_itself(provider: FakeProvider) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FIRST_RUN],
@@ -438,6 +454,7 @@ def test_a_first_run_in_a_pipe_ends_by_itself(provider: FakeProvider) -> None:
     assert done.stderr.splitlines()[-1] == last
 
 
+@pytest.mark.process
 def test_a_first_run_is_still_there_after_its_last_words(provider: FakeProvider) -> None:
     with contextlib.ExitStack() as opened:
         both = []

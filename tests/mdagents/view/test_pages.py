@@ -33,6 +33,8 @@ from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 from tests.support.trace_events import says
 from tests.support.whole_runs import Run
 
+pytestmark = pytest.mark.browser
+
 HOSTILE = "</template><img src=x onerror='document.title=1'><script>document.title=1</script>\u202e"
 QUESTION = Question(
     "12", f"A man with fever {HOSTILE}", {"A": "Aspirin", "B": HOSTILE}, "A", {"A": "A", "B": "B"}

@@ -39,6 +39,8 @@ from tests.mdagents.view.served import ITEM, serving
 from tests.support.browser import CHROMIUM, open_page
 from tests.support.trace_events import says
 
+pytestmark = pytest.mark.browser
+
 PICTURES = REPOSITORY / "docs" / "images"
 _NAME = "example_debate"
 _STARTED = 1_790_000_000_000  # ms

@@ -15,6 +15,8 @@ from tests.mdagents.view.served import ITEM, feed, serving
 from tests.support.browser import CHROMIUM, open_page
 from tests.support.trace_events import says
 
+pytestmark = pytest.mark.browser
+
 QUESTION = Question("12", "Why?", {"A": "One", "B": "Two"}, "A", {"A": "B", "B": "A"})
 CARD = f"#card-{make_case_id(*ITEM)}"
 

@@ -21,6 +21,7 @@ from mdagents.view.reports import Folders, Reports, make_report
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import children, serving
 from tests.support.browser import CHROMIUM, open_page, problems
+from tests.support.sweeps import seeds
 from tests.support.whole_runs import Run
 
 
@@ -85,7 +86,7 @@ async def test_no_more_is_kept_than_has_room(folders: list[Folders]) -> None:
     assert made == 3
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 async def test_who_leaves_at_any_moment_takes_no_report_from_others(
     seed: int, folders: list[Folders]
 ) -> None:
@@ -113,6 +114,7 @@ def finished(provider: FakeProvider, run: Run) -> Path:
     return manifest.parent.absolute()
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 async def test_a_report_that_nobody_waits_for_leaves_no_process(finished: Path) -> None:
     chance, before = random.Random(6), set(children(os.getpid()))
@@ -128,6 +130,7 @@ async def test_a_report_that_nobody_waits_for_leaves_no_process(finished: Path) 
         await make_report((finished, finished))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 def test_a_tab_that_is_closed_ends_the_making(finished: Path) -> None:
     before = set(children(os.getpid()))
@@ -149,6 +152,7 @@ def test_a_tab_that_is_closed_ends_the_making(finished: Path) -> None:
         assert httpx2.get(f"{address}/compare?run={finished.name}").status_code == 400
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 async def test_what_was_clicked_says_that_a_report_is_being_made(finished: Path) -> None:
     with serving() as address:

@@ -33,7 +33,7 @@ from tests.support.whole_runs import Run
 SIGINT, SIGTERM = signal.SIGINT, signal.SIGTERM
 QUESTION = Question("12", "Why?", {"A": "One", "B": "Two"}, "A", {"A": "A", "B": "B"})
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ from tests.mdagents.view.served import ITEM, feed, serving, write_end
 from tests.support.trace_events import says
 from tests.support.whole_runs import Run
 
+pytestmark = pytest.mark.process
+
 HOSTILE = "</script><script>alert(1)</script>\u202e"
 QUESTION = Question("12", HOSTILE, {"A": "One", "B": "Two"}, "A", {"A": "B", "B": "A"})
 

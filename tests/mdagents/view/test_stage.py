@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mdagents.pages.parts import Part
 from mdagents.view.stage import Operation, Stage
 from mdagents.view.watch import Watch
+from tests.support.sweeps import seeds
 
 
 def part(id_: str, text: str, said: str | None) -> Part:
@@ -52,6 +53,7 @@ _steps = st.lists(
 )
 
 
+@pytest.mark.sweep
 @example([("change", "a", "x"), ("look", "", ""), ("drop", "a", ""), ("restart", "", "")])
 @given(_steps)
 def test_a_browser_shows_what_is_there_however_often_it_or_the_server_was_away(
@@ -80,7 +82,7 @@ def test_a_browser_shows_what_is_there_however_often_it_or_the_server_was_away(
     assert browser.shown == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None:
     chance, ticks = random.Random(seed), 0
 
@@ -115,7 +117,7 @@ async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None
         assert await anext(updates)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 async def test_a_page_is_sent_what_came_after_it_was_made(seed: int) -> None:
     """And all of it when more pages were made since than are remembered."""
     chance, now = random.Random(seed), {page: {"a": "x", "b": "y"} for page in "opqrstu"}

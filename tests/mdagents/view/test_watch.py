@@ -17,13 +17,16 @@ from mdagents.agents.feed import Started, TurnBegan
 from mdagents.datasets.questions import Question
 from mdagents.view.watch import RunWatch, Watches
 from tests.mdagents.view.served import ITEM, feed
+from tests.support.sweeps import seeds
+
+pytestmark = pytest.mark.process
 
 QUESTION = Question("12", "Why?", {"A": "One", "B": "Two"}, "A", {"A": "B", "B": "A"})
 CASE = make_case_id(*ITEM)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at files in /proc")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 async def test_who_is_cancelled_leaves_nothing_behind(seed: int, unfinished: Path) -> None:
     chance = random.Random(seed)
 

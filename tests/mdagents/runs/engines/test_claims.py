@@ -54,6 +54,7 @@ def test_the_next_one_asks_when_no_reply_came(store: ReplyStore, end: str) -> No
     assert claims.found(2) == []
 
 
+@pytest.mark.sweep
 @given(
     steps=st.lists(
         st.tuples(

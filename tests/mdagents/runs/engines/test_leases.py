@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ def leases(count: int) -> Leases:
     return Leases(items(count), length=lambda item: item.entry.line)
 
 
+@pytest.mark.sweep
 @given(
     count=st.integers(0, 40),
     steps=st.lists(

@@ -26,6 +26,7 @@ from tests.support.environment import bare_environment
 pytest.importorskip("ray")
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.long,
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found the Linux way"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ class _Endpoint:
         return EndpointState(most, self.in_flight, max(0, self.wanted - self.in_flight))
 
 
+@pytest.mark.sweep
 @given(
     most=st.integers(1, 20),
     steps=st.lists(
@@ -75,6 +77,7 @@ def test_the_sum_never_exceeds_what_was_asked_for(
     assert max(limits) - min(limits) <= 1
 
 
+@pytest.mark.sweep
 @given(most=st.integers(0, 50), needs=st.dictionaries(st.integers(0, 9), st.integers(0, 30)))
 def test_nobody_gets_more_than_another_who_needs_more(most: int, needs: dict[int, int]) -> None:
     shares = divided(most, needs)
