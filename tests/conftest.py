@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +33,11 @@ hypothesis.settings.load_profile("untimed")
 
 SLOW = ("process", "browser", "database", "embedded", "sweep", "long")
 """Markers of tests that `--fast` leaves out."""
-_MOST_CPU = 0.5  # seconds of a test without such a marker, on a machine as fast as ours
-_ADDITIONS, _TAKE = range(1_000_000), 0.03  # seconds that they take there
-_FIRST_USE = 20  # modules: a test that imports more has to wait for a library
+_MOST_CPU = 0.5  # seconds of a test without such a marker
+_FIRST_USES = 30
+"""Tests without a marker that may take longer: whichever comes first loads a library or a table."""
+_OVER = "seconds of CPU"
+_over: list[tuple[str, float]] = []
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -62,22 +62,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a test of a fast run that takes long; what other programs take is not counted."""
-    modules, before = len(sys.modules), _cpu_seconds()
+    """Measure a test of a fast run; what other programs take is not counted."""
+    before = _cpu_seconds()
     yield
     seconds = _cpu_seconds() - before
-    most = _MOST_CPU * _slowness()
-    is_first_use = len(sys.modules) - modules > _FIRST_USE
-    if item.config.getoption("fast") and seconds > most and not is_first_use:
-        pytest.fail(f"took {seconds:.2f} s of CPU: shorten it, or mark it: {', '.join(SLOW)}")
+    if item.config.getoption("fast") and seconds > _MOST_CPU:
+        item.user_properties.append((_OVER, round(seconds, 2)))
 
 
-@cache
-def _slowness() -> float:
-    """How many times slower than ours this machine is; at least 1."""
-    start = time.process_time()
-    sum(_ADDITIONS)
-    return max(1.0, (time.process_time() - start) / _TAKE)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note the tests of a fast run that took long."""
+    if report.when == "call":
+        took = [float(str(of)) for name, of in report.user_properties if name == _OVER]
+        _over.extend((report.nodeid, seconds) for seconds in took)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a fast run in which more tests took long than libraries and tables explain."""
+    if len(_over) > _FIRST_USES and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that took long, where they fail the run."""
+    if len(_over) > _FIRST_USES:
+        marks = ", ".join(SLOW)
+        terminalreporter.write_line(f"{len(_over)} tests took over {_MOST_CPU} s of CPU: {marks}?")
+        for test, seconds in sorted(_over, key=lambda entry: -entry[1]):
+            terminalreporter.write_line(f"  {seconds:5.2f} s  {test}")
 
 
 def _cpu_seconds() -> float:
