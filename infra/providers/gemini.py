@@ -67,7 +67,7 @@ class GeminiChat:
         self._refused = Refused()
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; streams when `on_text` is given."""
+        """Answer one request; the reply is streamed when `on_text` is given."""
         contents, config = self.asked(request)
         models = self._models
         try:
@@ -247,7 +247,7 @@ def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
         is_off = budget == 0 and "pro" not in model  # Pro cannot be told not to think
         return types.ThinkingConfig(
             thinking_budget=0 if is_off else max(least, min(budget, _MOST_BUDGET)),
-            include_thoughts=is_shown,
+            include_thoughts=None if is_off else is_shown,
         )
     if not effort:
         return usual

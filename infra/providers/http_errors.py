@@ -73,6 +73,7 @@ _SCHEMA = (
 )
 _REFUSED = re.compile(
     r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
+    r"|not enabled|only enabled|not configurable"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
     r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))|strictly positive"
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
@@ -81,9 +82,10 @@ _REFUSED = re.compile(
 _IS_THINKING = re.compile(r"(?i)reasoning|thinking|effort")
 """Settings that say how much to think, of which endpoints speak by many names."""
 _THINKING = re.compile(r"(?i)reasoning|\bthink|\beffort\b|\bbudget\b")
-_OF_THINKING = {  # of Anthropic, who names both apart
+_OF_THINKING = {  # the first two of Anthropic, who names both apart
     "effort": re.compile(r"(?i)\beffort\b"),
     "thinking": re.compile(r"(?i)\bthink|\bbudget\b"),
+    "reasoning.summary": re.compile(r"(?i)\bsummar(y|ies)\b"),  # of OpenAI, part of `reasoning`
 }
 _BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
 _CLAUSE = re.compile(r"[.;\n]\s")
@@ -216,7 +218,8 @@ def is_refused(
     """
     if status not in (None, 400, 422):
         return False
-    if _IS_THINKING.match(setting) and (not about or _THINKING.search(about)):
+    is_named = about in ("", setting.rpartition(".")[2])  # of `reasoning.summary` the last part
+    if _IS_THINKING.match(setting) and (is_named or _THINKING.search(about)):
         # No value of it is worth a run: what the model does of itself is asked for instead.
         clauses = _CLAUSE.split(own_words(message))
         named = _OF_THINKING.get(setting, _THINKING)

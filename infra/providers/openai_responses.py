@@ -29,6 +29,8 @@ from infra.providers.refused import STREAM, Refused
 
 _LIMIT = "max_output_tokens"
 _SUMMARY = "summary"  # of the reasoning, the only form in which OpenAI shows it
+_SETTING = f"reasoning.{_SUMMARY}"
+"""What errors call it."""
 _LEAST = 16  # tokens; OpenAI refuses a smaller limit
 _LAST_EVENTS = {
     "response.completed": "completed",
@@ -124,7 +126,7 @@ class OpenAIResponses(OpenAIChat):
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
         settings = ("temperature", "store", "reasoning", _LIMIT, STREAM)
-        summary = [_SUMMARY] if _SUMMARY in body.get("reasoning", {}) else []
+        summary = [_SETTING] if _SUMMARY in body.get("reasoning", {}) else []
         return [*summary, *(name for name in settings if name in body)]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
@@ -267,6 +269,6 @@ def _reasoning(info: ModelInfo, refused: Refused) -> dict[str, object]:
     field: dict[str, object] = {"effort": thinking.effort} if thinking.effort else {}
     if not field and thinking.tokens is not None and info.reasoning_field == "reasoning":
         field = {"max_tokens": thinking.tokens}
-    if thinking.is_shown and _SUMMARY not in refused:
+    if thinking.is_shown and _SETTING not in refused:
         field[_SUMMARY] = "auto"
     return field

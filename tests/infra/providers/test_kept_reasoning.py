@@ -135,7 +135,12 @@ async def test_it_is_apart_from_the_text(name: str, make_runtime: Callable[..., 
 async def test_a_summary_that_is_refused_is_left_out_and_the_effort_stays(
     make_runtime: Callable[..., Runtime],
 ) -> None:
-    words = "Your organization must be verified to use 'reasoning.summary'. It is not supported."
+    # https://github.com/continuedev/continue/issues/9697
+    words = (
+        "Your organization must be verified to generate reasoning summaries. Please go to: "
+        "https://platform.openai.com/settings/organization/general and click on Verify "
+        "Organization."
+    )
     refusal = {"error": {"message": words, "param": "reasoning.summary"}}
     shape = Shape("responses", ANSWERED, refusal, "", 400, then=True)
     async with served(shape, REPLIES["responses"].body) as (address, asked):

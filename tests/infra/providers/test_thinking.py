@@ -43,6 +43,9 @@ from mdagents.runs.config import RunConfig
         ("anthropic/claude-opus-4-7", Thinking(is_shown=True), {"thinking": None}),
         ("google/gemini-3.5-flash", Thinking(is_shown=True),
          {"thinking_config": {"include_thoughts": True}}),
+        # https://github.com/lofcz/LLMTornado/pull/66
+        ("google/gemini-2.5-flash", Thinking("none", is_shown=True),
+         {"thinking_config": {"thinking_budget": 0}}),
         ("google/gemini-2.5-flash", Thinking(tokens=2000, is_shown=True),
          {"thinking_config": {"thinking_budget": 2000, "include_thoughts": True}}),
     ],
@@ -79,6 +82,18 @@ def test_nothing_is_sent_unless_it_is_asked_for() -> None:
         ("thinking", '"thinking.type.enabled" is not supported for this model. Use adaptive.'),
         ("effort", "This model does not support the effort parameter."),
         ("thinking", "adaptive thinking is not supported on this model"),
+        # https://github.com/openai/openai-python/issues/2194
+        ("reasoning.summary", "Unsupported parameter: 'reasoning.summary' is not supported."),
+        # https://github.com/google-gemini/gemini-cli/issues/1953
+        ("thinking", "Unable to submit request because Thinking_config.include_thoughts is only "
+         "enabled when thinking is enabled.. Learn more: https://cloud.google.com/vertex-ai"),
+        # https://github.com/lobehub/lobehub/issues/7985
+        ("thinking", "Thinking is not enabled for models/gemini-2.0-flash-preview"),
+        # https://github.com/egoist/chatwise-releases/issues/772
+        ("thinking", "Unable to submit request because thinking is not configurable in this model; "
+         "please remove the thinking_config setting and try it again."),
+        # https://github.com/immersive-translate/immersive-translate/issues/2976
+        ("thinking", "thinking_config is not supported."),
         ("Thinking", "Thinking level is not supported for this model."),
     ],
 )  # fmt: skip
