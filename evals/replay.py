@@ -68,7 +68,7 @@ class OneAtATime:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Answer one request with what was recorded."""
         lock = self._locks.setdefault(cache_key(self._name, request), asyncio.Lock())
         async with lock:
             return await self._inner.generate(request, on_text)
@@ -237,7 +237,7 @@ class _Timed:
         self._spent = spent
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Answer one request with what was recorded."""
         if self._spent.error is not None:
             raise self._spent.error  # nothing after it can be used
         try:

@@ -227,7 +227,7 @@ class ModelRegistry:
         return self._endpoints.connections
 
     async def prepare(self) -> None:
-        """See `Endpoints.prepare`."""
+        """Start what endpoints need before the first call, such as a local server."""
         await self._endpoints.prepare()
 
     async def aclose(self) -> None:
@@ -423,7 +423,7 @@ class _ModelOfRole:
         self.is_small = configs.info(self._spec.provider, self._spec.name).is_small
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Answer one request on the connections of the running event loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._of_loop:
             for ended in [one for one in tuple(self._of_loop) if one.is_closed()]:

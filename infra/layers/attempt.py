@@ -52,7 +52,7 @@ class Attempt:
         self._timeout = timeout
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; the reply has the latency of this attempt."""
+        """Make one attempt and book it; the reply has its latency."""
         started_at, started = self._clock.timestamp(), self._clock.monotonic()
 
         def book(reply: ChatReply | None, failure: str = "") -> float:

@@ -132,7 +132,7 @@ class Batched:
         return [one for one in self._all() if one.id and not (one.is_collected or one.is_over)]
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; the text comes at once, when its batch has ended."""
+        """Answer one request from a batch; the text comes at once, when the batch has ended."""
         key, began = self._key(request), self._clock.monotonic()
         while True:
             try:

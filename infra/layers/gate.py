@@ -347,7 +347,7 @@ class Gate:
         self._monotonic = monotonic
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Answer one request as soon as it has a connection and the rate allows it."""
         connections = self._connections
         background = request.labels.background
         estimate = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN

@@ -49,7 +49,7 @@ class Hedge:
         self._sleep = sleep
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; both attempts have ended when it returns or raises."""
+        """Answer one request by the faster of two attempts; both have ended at its end."""
         if request.labels.background:
             return await self._inner.generate(request, on_text)
         race = _Race(self._inner, request, on_text)

@@ -104,7 +104,7 @@ class Retry:
         self._fatal_in_a_row = 0
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; raises the last attempt's error when all have failed.
+        """Answer one request, trying again what may pass; raises the last attempt's error.
 
         Raises:
             EndpointDown: No attempt could be sent, or the model can only fail.

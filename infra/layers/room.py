@@ -63,7 +63,10 @@ class Room:
         self._most: int | None = None  # that the endpoint has taken after it refused more
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; the usage is that of both replies if it asked twice."""
+        """Answer one request, asking twice where hidden reasoning used up the limit.
+
+        The usage is that of both replies.
+        """
         headroom, reply = await self._ask(request, self._headroom, on_text)
         if not self._needs_more(request, reply, headroom):
             return reply

@@ -48,7 +48,7 @@ class Structured:
         self.is_small = is_small
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; with a schema the reply has `parsed` and usage of both asks.
+        """Answer one request; with a schema the reply has `parsed` and usage of both asks.
 
         Raises:
             StructuredOutputError: Neither the reply nor its re-ask validates.

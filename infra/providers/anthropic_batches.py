@@ -42,7 +42,7 @@ class AnthropicBatches:
         self._chat = chat
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """See `BatchApi`; the API keeps no names."""
+        """Submit requests by their keys; the API keeps no names, so that the tag is not sent."""
         lines = [
             {"custom_id": key, "params": self._chat.body(request)}
             for key, request in requests.items()
@@ -50,7 +50,7 @@ class AnthropicBatches:
         return str((await self._post(_PATH, {"requests": lines}))["id"])
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """See `BatchApi`: by time and number of requests; whose they are, the lines say."""
+        """Return batches of about that time with as many requests; lines say whose they are."""
         found = await self._get(f"{_PATH}?limit={_SOME}")
         with self._chat.errors():
             alike = (
@@ -63,7 +63,7 @@ class AnthropicBatches:
             return tuple(name for _, _, name in sorted(near))
 
     async def state(self, batch: str) -> BatchState:
-        """See `BatchApi`."""
+        """Return how far a batch is."""
         found = await self._get(f"{_PATH}/{batch}")
         with self._chat.errors():
             status, counts = found["processing_status"], found["request_counts"]
@@ -72,7 +72,7 @@ class AnthropicBatches:
             return BatchState(status == _ENDED, status, answered)
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """See `BatchApi`."""
+        """Return what became of the requests of a batch that has ended, by their keys."""
         with self._chat.errors():
             path = f"{_PATH}/{batch}/results"
             content = await self._client.get(path, cast_to=httpx2.Response)
@@ -80,16 +80,16 @@ class AnthropicBatches:
             return {line["custom_id"]: line for line in read}
 
     def is_answered(self, line: Line) -> bool:
-        """See `BatchApi`."""
+        """Return whether a line holds a reply."""
         result = line.get("result")
         return isinstance(result, dict) and result.get("type") == "succeeded"
 
     async def cancel(self, batch: str) -> None:
-        """See `BatchApi`."""
+        """Let nothing further of a batch be answered."""
         await self._post(f"{_PATH}/{batch}/cancel", {})
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """See `BatchApi`."""
+        """Return the reply that a line holds."""
         content: Any = line
         body = self._chat.body(request, whole=True)
         try:

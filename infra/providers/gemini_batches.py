@@ -47,7 +47,7 @@ class GeminiBatches:
         self._model = model
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """See `BatchApi`."""
+        """Submit requests by their keys, under a name of our own; return the batch's id."""
         lines = []
         for key, request in requests.items():
             contents, config = self._chat.asked(request)
@@ -65,13 +65,13 @@ class GeminiBatches:
             return job.name
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """See `BatchApi`; the batch carries the tag."""
+        """Return the batches that carry a tag."""
         with self._chat.errors():
             pager = await self._batches.list(config=types.ListBatchJobsConfig(page_size=_SOME))
             return tuple(job.name for job in pager.page if job.display_name == tag and job.name)
 
     async def state(self, batch: str) -> BatchState:
-        """See `BatchApi`; the API does not tell how many requests have been dealt with."""
+        """Return how far a batch is; not how many requests are done, which the API hides."""
         with self._chat.errors():
             job = await self._batches.get(name=batch)
         said = job.state.value.removeprefix("JOB_STATE_") if job.state else "UNKNOWN"
@@ -82,7 +82,10 @@ class GeminiBatches:
         return BatchState(said in _ENDED, said.lower())
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """See `BatchApi`; replies come in the order of the requests, mostly with their keys."""
+        """Return what became of the requests of a batch that has ended, by their keys.
+
+        Replies come in the order of the requests, mostly with their keys.
+        """
         with self._chat.errors():
             job = await self._batches.get(name=batch)
         responses = (job.dest.inlined_responses if job.dest else None) or []
@@ -93,17 +96,17 @@ class GeminiBatches:
         }
 
     def is_answered(self, line: Line) -> bool:
-        """See `BatchApi`."""
+        """Return whether a line holds a reply."""
         answered: Any = line["response"]
         return answered.response is not None
 
     async def cancel(self, batch: str) -> None:
-        """See `BatchApi`."""
+        """Let nothing further of a batch be answered."""
         with self._chat.errors():
             await self._batches.cancel(name=batch)
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """See `BatchApi`."""
+        """Return the reply that a line holds."""
         answered: Any = line["response"]
         _, config = self._chat.asked(request, whole=True)
         if answered.error is not None:

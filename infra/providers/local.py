@@ -84,7 +84,7 @@ class LocalChat:
         self._server = server
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Answer one request on the embedded model."""
         model = await self._server.model()
         return await model.generate(_with_room(request), on_text)
 

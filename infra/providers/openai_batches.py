@@ -49,7 +49,7 @@ class OpenAIBatches:
         self._chat = chat
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """See `BatchApi`."""
+        """Submit requests by their keys, under a name of our own; return the batch's id."""
         # Both names of an API that batches know; the SDK's type is narrower than `str`.
         url: Any = f"/v1{self._chat.path}"
         lines = (
@@ -68,13 +68,13 @@ class OpenAIBatches:
         return batch.id
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """See `BatchApi`; the batch carries the tag."""
+        """Return the batches that carry a tag."""
         with self._chat.errors():
             page = await self._client.batches.list(limit=_SOME)
         return tuple(one.id for one in page.data if (one.metadata or {}).get(_TAG) == tag)
 
     async def state(self, batch: str) -> BatchState:
-        """See `BatchApi`."""
+        """Return how far a batch is."""
         with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
         if found.status == "failed":
@@ -85,7 +85,7 @@ class OpenAIBatches:
         return BatchState(found.status in _ENDED, found.status, answered)
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """See `BatchApi`."""
+        """Return what became of the requests of a batch that has ended, by their keys."""
         with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
             lines: dict[str, Line] = {}
@@ -98,17 +98,17 @@ class OpenAIBatches:
         return lines
 
     def is_answered(self, line: Line) -> bool:
-        """See `BatchApi`."""
+        """Return whether a line holds a reply."""
         response = line.get("response")
         return isinstance(response, dict) and response.get("status_code") == httpx2.codes.OK
 
     async def cancel(self, batch: str) -> None:
-        """See `BatchApi`."""
+        """Let nothing further of a batch be answered."""
         with self._chat.errors():
             await self._client.batches.cancel(batch)
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """See `BatchApi`."""
+        """Return the reply that a line holds."""
         content: Any = line
         failed = content.get("error") or {}
         if failed.get("code") in _NEVER_TRIED:

@@ -139,7 +139,7 @@ class OpenAIChat:
         self._place = self._host if port is None else f"{self._host}:{port}"
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; streams when `on_text` is given."""
+        """Answer one request; the reply is streamed when `on_text` is given."""
         body = self.body(request)
         try:
             with self.errors(body):

@@ -67,7 +67,7 @@ class Limited:
         self.is_small = getattr(inner, "is_small", False)
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`.
+        """Answer one request, unless a limit of its question has been reached.
 
         Raises:
             LimitExceeded: A budget is used up.
