@@ -12,7 +12,7 @@ COPY . ./
 RUN /opt/venv/bin/python -m pip install --no-cache-dir --no-deps .
 
 FROM packages AS weights
-RUN /opt/venv/bin/python -m infra.local_model.weights --cache-dir /opt/cache
+RUN /opt/venv/bin/python -m mdagents_llm.local_model.weights --cache-dir /opt/cache
 
 FROM python:${PYTHON} AS without-model
 # libgomp1 is what a model needs that runs here. Debian keeps its newest version alone: one that is

@@ -35,11 +35,11 @@ from benchmarks.harness import (
     show_table,
 )
 from demos.document_assistant.assistant import DocumentAssistant
-from infra.config import Environment
-from infra.endpoints import ModelSpec, Runtime
-from infra.langchain_model import ChatModelAdapter
-from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest
 from tests.support.document_model import document_model
 

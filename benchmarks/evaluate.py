@@ -33,9 +33,6 @@ from benchmarks.harness import (
     write_questions,
 )
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
-from infra.chat import StopReason, TokenUsage
-from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError, StructuredOutputError
-from infra.ledger import CaseBook, Totals
 from mdagents.agents.case import Case
 from mdagents.agents.feed import DebateMessage
 from mdagents.datasets.dataset import open_dataset
@@ -44,6 +41,15 @@ from mdagents.records.sample import ExaidRecord, SampleRecord, make_record
 from mdagents.settings import Difficulty, RoutedBy, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam, Stated
 from mdagents.teams.router import Route
+from mdagents_llm.chat import StopReason, TokenUsage
+from mdagents_llm.errors import (
+    BenchError,
+    ErrorKind,
+    LimitExceeded,
+    ProviderError,
+    StructuredOutputError,
+)
+from mdagents_llm.ledger import CaseBook, Totals
 from tests.support.browser import CHROMIUM, open_page
 from tests.support.medical_prose import SPECIALTIES, prose
 

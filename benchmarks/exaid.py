@@ -56,8 +56,8 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
 from exaid_core.trace.files import read_records
 from exaid_core.trace.traces import read_trace
-from infra.clock import ms_of
 from mdagents.runs.models import exaid_roles
+from mdagents_llm.clock import ms_of
 
 TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 0.55, TriggerPolicy.TURN_END: 0.55}
 """Policy -> most tokens of EXAID for each token of the team."""

@@ -34,7 +34,7 @@ from exaid_core import EXAID, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import read_trace
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider, Fault, SeenRequest
 from tests.support.medical_prose import prose
 

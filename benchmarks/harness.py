@@ -27,8 +27,8 @@ from urllib.request import Request, urlopen
 
 from prettytable import PrettyTable
 
-from infra.ledger import CallRow
 from mdagents.records.calls import read_calls
+from mdagents_llm.ledger import CallRow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"

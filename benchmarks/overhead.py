@@ -46,11 +46,11 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
-from infra.chat import ChatMessage, ChatRequest
-from infra.model_configs import ModelInfo
-from infra.providers.openai_chat import OpenAIChat
 from mdagents.agents.replies import opinion
 from mdagents.agents.streaming import ReplyStream
+from mdagents_llm.chat import ChatMessage, ChatRequest
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers.openai_chat import OpenAIChat
 
 AIM = 1.3
 STRETCH = 1.0
@@ -214,10 +214,10 @@ _LAYERS = (
     ("/mdagents/records/store", "mdagents: run on disk"),
     ("/mdagents/records/jsonl", "mdagents: run on disk"),
     ("/mdagents/", "mdagents: teams, prompts, records"),
-    ("/infra/providers/", "infra: provider"),
-    ("/infra/layers/cache", "cache"),
+    ("/mdagents_llm/providers/", "mdagents_llm: provider"),
+    ("/mdagents_llm/layers/cache", "cache"),
     ("sqlite3", "cache"),
-    ("/infra/", "infra: layers, ledger"),
+    ("/mdagents_llm/", "mdagents_llm: layers, ledger"),
     ("/openai/", "openai"),
     ("/httpx2/", "httpx2"),
     ("/httpcore2/", "httpcore2, h11, anyio"),

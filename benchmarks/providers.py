@@ -2,8 +2,8 @@
 
     python -m benchmarks.providers [--questions 300] [--only contract|ledger|batch|refusals]
 
-1. The provider contract suite (tests/infra/providers), and that of batches (tests/infra/layers), as
-   tables: case by wire.
+1. The contract suite of providers (tests/mdagents_llm/providers) and that of batches
+   (tests/mdagents_llm/layers) as tables: case by wire.
 2. A run over each wire, long questions, whose prompts the prompt caches hold: what the ledger
    booked beside what the provider served, and its price reckoned from that.
 3. A run with `--batch` that is killed while it polls, and continued: what was submitted, its price
@@ -41,14 +41,14 @@ from benchmarks.harness import (
     show_results,
     show_table,
 )
-from infra.chat import ChatMessage, ChatRequest
-from infra.config import Environment
-from infra.endpoints import ModelSpec, Runtime
-from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry
-from infra.model_configs import load_model_configs
+from mdagents_llm.chat import ChatMessage, ChatRequest
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.model_configs import load_model_configs
 from tests.fake_provider import FakeProvider, Usage
-from tests.infra.providers.test_provider_contract import WIRES as WIRES_OF_SUITE
+from tests.mdagents_llm.providers.test_provider_contract import WIRES as WIRES_OF_SUITE
 
 MODELS = {
     "openai": "openai/gpt-4o-mini",
@@ -89,8 +89,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def show_contract() -> None:
     """Run the suites and print how each case ended over each wire."""
-    _show_suite("1. Contract suite", "infra/providers/test_provider_contract.py", WIRES_OF_SUITE)
-    _show_suite("Batches", "infra/layers/test_batch.py", ("openai", "google", "anthropic"))
+    _show_suite(
+        "1. Contract suite", "mdagents_llm/providers/test_provider_contract.py", WIRES_OF_SUITE
+    )
+    _show_suite("Batches", "mdagents_llm/layers/test_batch.py", ("openai", "google", "anthropic"))
 
 
 def _show_suite(title: str, suite: str, wires: Sequence[str]) -> None:

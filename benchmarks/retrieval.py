@@ -26,7 +26,7 @@ from benchmarks.harness import REPOSITORY, make_parser, p95, parse, show_machine
 from demos.document_assistant.library import Library, shipped
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import By, HybridRetriever, Passage
-from infra.embeddings import local_embedder
+from mdagents_llm.embeddings import local_embedder
 
 _QUESTIONS = REPOSITORY / "benchmarks" / "retrieval_questions.jsonl"
 _FIRST = 3

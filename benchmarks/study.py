@@ -46,7 +46,7 @@ from benchmarks.harness import (
     show_table,
     write_questions,
 )
-from infra.bootstrap import paired_bootstrap
+from mdagents_llm.bootstrap import paired_bootstrap
 
 FORECAST_AIM = 0.15
 KILLS = 3

@@ -36,8 +36,8 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
-from infra.ledger import CallRow
 from mdagents.settings import Method
+from mdagents_llm.ledger import CallRow
 
 GROWTH_AIM = 1.2
 EXPERTS_OF_THE_DEBATE = 4

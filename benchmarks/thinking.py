@@ -11,12 +11,12 @@ from anthropic import AsyncAnthropic
 from google import genai
 from openai import AsyncOpenAI
 
-from infra.chat import ChatMessage, ChatRequest
-from infra.model_configs import EFFORTS, Thinking, load_model_configs
-from infra.providers.anthropic_messages import AnthropicChat
-from infra.providers.gemini import GeminiChat
-from infra.providers.openai_chat import OpenAIChat
-from infra.providers.openai_responses import OpenAIResponses
+from mdagents_llm.chat import ChatMessage, ChatRequest
+from mdagents_llm.model_configs import EFFORTS, Thinking, load_model_configs
+from mdagents_llm.providers.anthropic_messages import AnthropicChat
+from mdagents_llm.providers.gemini import GeminiChat
+from mdagents_llm.providers.openai_chat import OpenAIChat
+from mdagents_llm.providers.openai_responses import OpenAIResponses
 
 MODELS = (
     "openai/gpt-5.6-sol", "openai/gpt-5.5-pro", "groq/openai/gpt-oss-120b", "vllm/any",

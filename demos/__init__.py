@@ -1,3 +1,3 @@
-"""Companion systems: infra and EXAID at work outside the benchmark, each complete by itself."""
+"""Companion systems: the model layer and EXAID outside the benchmark, each complete by itself."""
 
-import infra  # noqa: F401 - says so if this Python is too old
+import mdagents_llm  # noqa: F401 - says so if this Python is too old

@@ -29,7 +29,7 @@ from evals.metrics_records import (
     VariantMetrics,
 )
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
-from infra.bootstrap import RESAMPLES, SEED, clustered_bootstrap
+from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap
 
 COMPARED = (
     "m1_update_count",

@@ -15,7 +15,7 @@ from exaid_core.prompts import PROMPTS
 from exaid_core.token_gate.token_gate import LEGACY, Flush, FlushReason, GateCore, GateProfile
 from exaid_core.trace.events import EventKind
 from exaid_core.trace.traces import Trace
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 _ENDS_ANYWAY = frozenset({FlushReason.END_OF_TRACE, FlushReason.TURN_END})
 

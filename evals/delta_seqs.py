@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evals.changes import Changes, Content
 from exaid_core.trace.traces import Trace
-from infra.clock import timestamp_of
+from mdagents_llm.clock import timestamp_of
 
 
 class SeqsOf:

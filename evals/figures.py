@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evals.calibration import Outcome
 from evals.metrics import BUDGETS
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
-from infra.errors import ConfigError, StorageError
+from mdagents_llm.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from infra.errors import ConfigError, StorageError
-from infra.files.whole_file import whole_file
+from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.files.whole_file import whole_file
 
 
 def file_hash(path: Path) -> str:

@@ -22,7 +22,7 @@ from exaid_core.trace.records import (
     hash_of,
 )
 from exaid_core.trace.traces import Trace, read_trace
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 MANIFEST_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
 MANIFEST_FILE = "exaid.manifest.jsonl"

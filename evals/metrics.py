@@ -24,7 +24,7 @@ from evals.trace_text import TraceText
 from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.ctu import letters, tail_loss
 from exaid_core.trace.run_records import BufferAction
-from infra.clock import ms_of
+from mdagents_llm.clock import ms_of
 
 BUDGETS = (250, 500, 1000, 2000)
 """CTU of summary text, for M7b."""

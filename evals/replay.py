@@ -29,10 +29,16 @@ from exaid_core.trace.run_records import (
     TimestampDerivation,
 )
 from exaid_core.trace.traces import Trace, read_trace
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
-from infra.clock import timestamp_of
-from infra.errors import BenchError, ConfigError, ErrorKind, ProviderError, StructuredOutputError
-from infra.layers.cache import cache_key
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.clock import timestamp_of
+from mdagents_llm.errors import (
+    BenchError,
+    ConfigError,
+    ErrorKind,
+    ProviderError,
+    StructuredOutputError,
+)
+from mdagents_llm.layers.cache import cache_key
 
 _FAULT_OF_THE_REQUEST = frozenset({ErrorKind.CONTEXT_LENGTH, ErrorKind.BAD_REQUEST})
 """Errors that would occur again: failures of EXAID, which are part of the measurement."""

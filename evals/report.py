@@ -18,9 +18,9 @@ from evals.run_logs import UNKNOWN_HASH, Meta, RunLogFile, read_run_log
 from evals.trace_text import TraceText
 from exaid_core.trace.files import RecordError, dump_line
 from exaid_core.trace.traces import read_trace
-from infra.clock import ms_of, timestamp_of
-from infra.errors import BenchError, ConfigError
-from infra.processes import cores, in_processes
+from mdagents_llm.clock import ms_of, timestamp_of
+from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.processes import cores, in_processes
 
 PER_CASE_FILE = "per_case.metrics.jsonl"
 AGGREGATE_FILE = "aggregate.metrics.jsonl"

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from exaid_core.trace.files import RecordError, read_records, validated
 from exaid_core.trace.records import CaseId, Text, hash_of
 from exaid_core.trace.run_records import BufferAction, VariantId
-from infra.clock import ms_of
+from mdagents_llm.clock import ms_of
 
 LISTS = {
     "tokengate_flush": ("tokengate_flushes", "flushes"),

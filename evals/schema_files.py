@@ -14,7 +14,7 @@ from evals.manifest import ManifestRecord
 from evals.metrics_records import MetricsRecord
 from exaid_core.trace.records import TraceRecord
 from exaid_core.trace.run_records import RunRecord
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 FOLDER = Path(__file__).with_name("schemas")
 _SUFFIX = ".schema.json"

@@ -14,7 +14,7 @@ from typing import Any
 
 from evals.concepts import Concept
 from exaid_core.trace.run_records import ConceptExtractorInfo
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 MODEL = "en_core_sci_sm"
 LINKER = "umls"
@@ -54,7 +54,7 @@ class ScispacyExtractor:
             import_module("scispacy.linking")
             self._versions = version("spacy"), version("scispacy")
         except (ImportError, PackageNotFoundError) as error:
-            from infra.interpreter import install
+            from mdagents_llm.interpreter import install
 
             raise ConfigError(
                 f"scispaCy is not installed ({error}): {install('-r', 'requirements-scispacy.txt')}"

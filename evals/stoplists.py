@@ -16,7 +16,7 @@ from evals.concepts import TermExtractor
 from evals.files import write_whole
 from exaid_core.trace.records import hash_of
 from exaid_core.trace.run_records import StoplistsProvenance
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 THRESHOLD = 0.9
 """Share of the documents from which a concept does not count."""

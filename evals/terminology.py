@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exaid_core.trace.records import hash_of
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 FOLDER = Path(__file__).with_name("vocabulary")
 TERMS = FOLDER / "terms.tsv.gz"

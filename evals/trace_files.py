@@ -11,7 +11,7 @@ from exaid_core.trace.files import RecordError
 from exaid_core.trace.records import TraceMeta
 from exaid_core.trace.rules import late_note
 from exaid_core.trace.traces import read_trace
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 TRACE_SUFFIX = ".trace.jsonl.gz"
 

@@ -13,7 +13,7 @@ from evals.files import write_whole
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.token_gate.token_gate import GateProfile
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 FOLDER = Path(__file__).parent / "configs" / "variants"
 VARIANT_IDS = tuple(sorted(VARIANTS.values()))

@@ -71,7 +71,7 @@ class ExaidConfig:
     gate. None: the first text is judged like any other. Only with `coalesce`, like the next."""
     attempt_timeout: float | None = 10.0
     """Seconds for one attempt at an endpoint, of the models that EXAID makes itself; None: those of
-    `infra`. A local model always has as long as a call has."""
+    `mdagents_llm`. A local model always has as long as a call has."""
     call_timeout: float | None = 30.0
     """Seconds for a call to a model, all its attempts included, so that no caller waits longer;
     None: as long as the model takes. A local model always has as long as it takes."""

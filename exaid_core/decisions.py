@@ -16,7 +16,7 @@ from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segments import Segment, alerts_in, in_parts, size, windows
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent, Written
 from exaid_core.trace.run_records import SummaryEvent
-from infra.config import LLMRole
+from mdagents_llm.config import LLMRole
 
 _MOST_DOUBLINGS = 20
 _SMALLEST_WINDOW = 50  # CTU; a model into which this does not fit can summarise nothing

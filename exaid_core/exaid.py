@@ -36,10 +36,10 @@ from exaid_core.subscribers import Subscriber, Subscribers
 from exaid_core.summarizer_agent.summarizer_agent import NO_SUMMARY, SummarizerAgent
 from exaid_core.trace.events import TraceEvent
 from exaid_core.worker import RoomFor, Worker
-from infra.chat import ChatModel
-from infra.clock import epoch_ms
-from infra.config import LLMRole
-from infra.llm_registry import RoleModels
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.clock import epoch_ms
+from mdagents_llm.config import LLMRole
+from mdagents_llm.llm_registry import RoleModels
 
 __all__ = ["EXAID", "RoomFor"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from inspect import iscoroutinefunction
 
-from infra.errors import BenchError, ConfigError, EndpointDown, ProviderError
-from infra.layers.retry import FATAL
+from mdagents_llm.errors import BenchError, ConfigError, EndpointDown, ProviderError
+from mdagents_llm.layers.retry import FATAL
 
 _LOG = logging.getLogger("exaid_core")
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from exaid_core.ctu import ctu
 from exaid_core.trace.run_records import LlmUsage
-from infra.chat import (
+from mdagents_llm.chat import (
     CallLabels,
     ChatMessage,
     ChatModel,
@@ -20,9 +20,9 @@ from infra.chat import (
     ChatRequest,
     StopReason,
 )
-from infra.config import LLMRole
-from infra.errors import BenchError, ErrorKind, ProviderError, StructuredOutputError
-from infra.json_schema import token_limit
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import BenchError, ErrorKind, ProviderError, StructuredOutputError
+from mdagents_llm.json_schema import token_limit
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -70,7 +70,7 @@ class Caller:
         if not callable(getattr(model, "generate", None)) or isinstance(model, type):
             raise TypeError(
                 f"the model of the {role.value} is {model!r:.60} but must be an object with the "
-                f"method generate, such as infra.get_llm(LLMRole.{role.name}) returns"
+                f"method generate, such as mdagents_llm.get_llm(LLMRole.{role.name}) returns"
             )
         self._model = model
         self._timeout = None if getattr(model, "is_local", False) else timeout

@@ -32,7 +32,7 @@ from exaid_core.trace.run_records import (
     TokengateFlush,
 )
 from exaid_core.trace.traces import Trace, read_trace
-from infra.clock import ms_of
+from mdagents_llm.clock import ms_of
 
 _RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
 _seq_of = attrgetter("seq")

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from exaid_core.schema.agent_summary import AgentSummary
-from infra.errors import BenchError, ConfigError
-from infra.files.text import well_formed
-from infra.providers.http_errors import retry_after_seconds
+from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.providers.http_errors import retry_after_seconds
 
 SIGNATURE_HEADER = "X-EXAID-Signature"
 """Holds `sha256=` and the HMAC-SHA256 of the body in hexadecimal, if there is a secret."""

@@ -16,8 +16,8 @@ from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segmenter import Segmenter
 from exaid_core.segments import Segment
 from exaid_core.words import count_words
-from infra.config import LLMRole
-from infra.layers.gate import Urgency
+from mdagents_llm.config import LLMRole
+from mdagents_llm.layers.gate import Urgency
 
 RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
 """Makes a context that is entered when a call to the model of a role can be sent."""

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import infra  # noqa: F401 - says so if this Python is too old
+import mdagents_llm  # noqa: F401 - says so if this Python is too old
 
 if TYPE_CHECKING:
     from mdagents.agents.case import Case

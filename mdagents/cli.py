@@ -10,8 +10,8 @@ from functools import partial
 from importlib import import_module
 
 import mdagents
-from infra.files.did_you_mean import did_you_mean
-from infra.files.printing import print_line, reaches_any_screen
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.printing import print_line, reaches_any_screen
 
 Main = Callable[[Sequence[str], str], int]
 """Takes the command line of a program and the name under which the user called it."""

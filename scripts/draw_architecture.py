@@ -93,19 +93,28 @@ BOXES = (
     Box("mdagents/pages/cli.py", "box", 694, 346, 48, 46, "", ("CSV",)),
     Box("mdagents/scoring/statistics.py", "box", 748, 346, 80, 46, "", ("statistics",)),
     Box("mdagents/pages", "box", 834, 346, 52, 46, "", ("HTML",)),
-    Box("infra/layers/structured.py", "model", 26, 474, 100, 66, "Structured", ("valid JSON",)),
-    Box("infra/layers/cache.py", "model", 142, 474, 88, 66, "Cache", ("paid once",)),
-    Box("infra/layers/retry.py", "model", 246, 474, 88, 66, "Retry", ("waits, tries",)),
-    Box("infra/layers/gate.py", "model", 350, 474, 88, 66, "Gate", ("pace, limits",)),
-    Box("infra/layers/attempt.py", "model", 454, 474, 88, 66, "Attempt", ("one call",)),
-    Box("infra/providers", "model", 558, 474, 100, 66, "provider", ("API or local",)),
-    Box("infra/ledger.py", "box", 694, 474, 192, 66, "ledger", ("a row for each attempt",)),
+    Box(
+        "mdagents_llm/layers/structured.py",
+        "model",
+        26,
+        474,
+        100,
+        66,
+        "Structured",
+        ("valid JSON",),
+    ),
+    Box("mdagents_llm/layers/cache.py", "model", 142, 474, 88, 66, "Cache", ("paid once",)),
+    Box("mdagents_llm/layers/retry.py", "model", 246, 474, 88, 66, "Retry", ("waits, tries",)),
+    Box("mdagents_llm/layers/gate.py", "model", 350, 474, 88, 66, "Gate", ("pace, limits",)),
+    Box("mdagents_llm/layers/attempt.py", "model", 454, 474, 88, 66, "Attempt", ("one call",)),
+    Box("mdagents_llm/providers", "model", 558, 474, 100, 66, "provider", ("API or local",)),
+    Box("mdagents_llm/ledger.py", "box", 694, 474, 192, 66, "ledger", ("a row for each attempt",)),
 )
 
 BANDS = (
     ("mdagents: teams answer", 12, 14, 660, 200),
     ("exaid_core: EXAID summarises while they talk", 76, 250, 596, 142),
-    ("infra: the same way to every model", 12, 438, 660, 114),
+    ("mdagents_llm: the same way to every model", 12, 438, 660, 114),
 )
 
 ARROWS = (

@@ -14,14 +14,14 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from infra.config import parse_environment
-from infra.files.printing import fails_in_one_line, print_result
 from mdagents.pages.cli import main as score
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import forecast
 from mdagents.runs.program import Called
 from mdagents.runs.program import main as run
 from mdagents.scoring.formatting import wrapped
+from mdagents_llm.config import parse_environment
+from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 # Not `python`: that of the system has none of the packages.
 CALLED = Called(

@@ -121,7 +121,7 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
 
     steps.run(
         "3/3 embedded model: 98 MB, so that no key is needed",
-        [python, "-m", "infra.local_model.weights"],
+        [python, "-m", "mdagents_llm.local_model.weights"],
         has_bar=True,
         may_be_done=True,
     )

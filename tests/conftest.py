@@ -12,12 +12,12 @@ from typing import Any
 import hypothesis
 import pytest
 
-from infra.clock import Clock
-from infra.config import Environment, choices, parse_environment
-from infra.endpoints import ModelSpec, Runtime
-from infra.ledger import CallRow, Ledger
-from infra.llm_registry import ModelRegistry
-from infra.model_configs import load_model_configs
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment, choices, parse_environment
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.ledger import CallRow, Ledger
+from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.model_configs import load_model_configs
 from tests.fake_provider import FakeProvider
 
 REPOSITORY = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.interpreter import SCRIPTS
+from mdagents_llm.interpreter import SCRIPTS
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
@@ -20,7 +20,16 @@ from tests.support.own_files import own_files
 pytestmark = pytest.mark.process
 
 SETTINGS = REPOSITORY / "pyproject.toml"
-FOLDERS = ("benchmarks", "demos", "evals", "exaid_core", "infra", "mdagents", "scripts", "tests")
+FOLDERS = (
+    "benchmarks",
+    "demos",
+    "evals",
+    "exaid_core",
+    "mdagents_llm",
+    "mdagents",
+    "scripts",
+    "tests",
+)
 OF_A_USER = {
     "two_opinions.py": "def solve(): return 1/0",
     "agents team.py": "not python",
@@ -37,7 +46,11 @@ OF_A_USER = {
 @pytest.fixture
 def clone() -> Path:
     """A folder with the settings of this one, some files of ours, and files of a user."""
-    ours = {"main.py": "1\n", "infra/new.py": "1\n", "tests/test_new.py": "def test(): pass\n"}
+    ours = {
+        "main.py": "1\n",
+        "mdagents_llm/new.py": "1\n",
+        "tests/test_new.py": "def test(): pass\n",
+    }
     for name, text in {**OF_A_USER, **ours}.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
@@ -58,7 +71,7 @@ def linted(folder: Path) -> set[str]:
 
 
 def test_checks_look_at_files_of_ours_alone(clone: Path) -> None:
-    ours = {"main.py", "infra/new.py", "tests/test_new.py", "pyproject.toml"}
+    ours = {"main.py", "mdagents_llm/new.py", "tests/test_new.py", "pyproject.toml"}
     assert linted(clone) == ours
     formatted = called("-m", "ruff", "format", "--check", "--no-cache", ".")
     assert "1 file would be reformatted, 2 files already formatted" in formatted.stdout

@@ -23,7 +23,8 @@ from tests.support.own_files import own_files
 
 pytestmark = pytest.mark.process
 
-PACKAGES = ("demos", "evals", "exaid_core", "infra", "mdagents")
+PACKAGES = ("exaid_core", "mdagents_llm", "mdagents")
+"""What the wheel owns of the names that all packages of an environment share."""
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +77,7 @@ def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
         ".html",
         ".css",
         ".js",
-        ".schema.json",
         ".yaml",
-        ".tsv",
-        ".tsv.gz",
     ):
         assert any(name.endswith(ending) for name in names), ending
 
@@ -122,8 +120,48 @@ def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> Non
     assert call(bin_dir, "mdagents", "export", str(array)).stdout.strip().endswith(".json")
     call(bin_dir, "mdagents", "data", "check", "medqa", "--warn-only")
     call(bin_dir, "mdagents", "data", "extract", "sample-001", "--output", "one.jsonl")
-    traces = map(str, Path("output").glob("*/traces/*"))
-    call(bin_dir, "python", "-m", "evals.cli.validate_logs", *traces)
+
+
+def test_it_stands_beside_others_of_the_same_names(wheel: Path, tmp_path: Path) -> None:
+    """The evals of OpenAI, which comes later and goes again, and a user's own infra and demos."""
+    venv.create(tmp_path / "venv")
+    libraries = Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "venv")}))
+    Path(libraries, "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    python = str(tmp_path / "venv" / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", python]
+    install = [*pip, "install", "--no-deps", "--no-index"]
+    names = ["evals/__init__.py", "evals/metrics.py", "infra/__init__.py", "demos/__init__.py"]
+    subprocess.run([*install, str(wheel)], check=True)
+    subprocess.run([*install, str(_wheel_of("evals", tmp_path, names))], check=True)
+    assert [(libraries / name).read_text() for name in names] == ["mine = True\n"] * 4
+    for package in ("infra", "demos", "evals"):
+        Path(package).mkdir()
+        Path(package, "__init__.py").write_text("mine = True\n")
+    everything = (
+        "import mdagents, infra, demos, evals; mdagents.run, mdagents.load; assert infra.mine"
+    )
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path.cwd())}
+    for program in (["-c", everything], ["-m", "mdagents", "run", "--help"]):
+        subprocess.run([python, *program], check=True, capture_output=True, env=environment)
+    subprocess.run([*pip, "uninstall", "--yes", "evals"], check=True)
+    gone = [file for file in own_files(*PACKAGES) if not (libraries / file).exists()]
+    assert gone == []
+
+
+def _wheel_of(name: str, folder: Path, files: list[str]) -> Path:
+    """Make the wheel of a distribution, each of whose modules says `mine = True`."""
+    wheel = folder / f"{name}-3.0.1-py3-none-any.whl"
+    info = f"{name}-3.0.1.dist-info"
+    stated = {
+        **dict.fromkeys(files, "mine = True\n"),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 3.0.1\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{file},,\n" for file in (*stated, f"{info}/RECORD"))
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for file, text in {**stated, f"{info}/RECORD": record}.items():
+            archive.writestr(file, text)
+    return wheel
 
 
 @pytest.mark.parametrize(
@@ -194,7 +232,9 @@ runpy.run_module(sys.argv[1], run_name="__main__") if sys.argv[0] == "-m" else r
 
 
 @pytest.mark.parametrize(
-    "program", [*PROGRAMS, ["-m", "evals.cli.replay"], ["-m", "infra.local_model.weights"]], ids=str
+    "program",
+    [*PROGRAMS, ["-m", "evals.cli.replay"], ["-m", "mdagents_llm.local_model.weights"]],
+    ids=str,
 )
 def test_an_older_python_is_told_so_in_one_line(program: list[str]) -> None:
     python = [sys.executable, "-c", _OLD_PYTHON]
@@ -205,7 +245,8 @@ def test_an_older_python_is_told_so_in_one_line(program: list[str]) -> None:
 
 def test_an_older_python_can_read_as_far_as_that_line() -> None:
     scripts = [Path(program[0]) for program in PROGRAMS if program[0] != "-m"]
-    for file in [*scripts, *(Path(package, "__init__.py") for package in PACKAGES)]:
+    packages = [Path(name, "__init__.py") for name in (*PACKAGES, "evals", "demos")]
+    for file in [*scripts, *packages]:
         source = (REPOSITORY / file).read_text(encoding="utf-8")
         tree = ast.parse(source, str(file), feature_version=(3, 6))
         assert not any(

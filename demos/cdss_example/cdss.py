@@ -28,10 +28,10 @@ from demos.cdss_example.graph.state import CdssState, asked_at_the_limit, new_st
 from demos.cdss_example.schema.clinical_case import ClinicalCase, read_case
 from exaid_core import EXAID, AgentSummary, ExaidConfig, HealthState
 from exaid_core.integrations.langchain import ExaidCallback
-from infra.chat import ChatModel
-from infra.config import LLMRole
-from infra.errors import BenchError
-from infra.llm_registry import get_llm
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import BenchError
+from mdagents_llm.llm_registry import get_llm
 
 __all__ = ["CDSS", "CaseResult"]
 

@@ -18,15 +18,15 @@ from typing import Any
 from demos.cdss_example.config import SHORT
 from demos.cdss_example.schema.clinical_case import ClinicalCase, case_of_json
 from exaid_core import ExaidConfig, TriggerPolicy
-from infra.config import LLMRole, choices, parse_environment, read_variables
-from infra.endpoints import ModelSpec, Runtime
-from infra.errors import BenchError, ConfigError, StorageError
-from infra.files.command_line import Parser
-from infra.files.printing import fails_in_one_line, print_line, print_result
-from infra.ledger import CallRow, Ledger, Totals
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
-from infra.model_configs import load_model_configs
-from infra.web.address import Place, add_address_flags, has_screen, listen, note_of
+from mdagents_llm.config import LLMRole, choices, parse_environment, read_variables
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.errors import BenchError, ConfigError, StorageError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.ledger import CallRow, Ledger, Totals
+from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
+from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
 
 FINISHED, FAILED = 0, 1
 """Exit statuses; 2 is wrong use, 128 and a number a signal."""
@@ -128,7 +128,7 @@ class _Program:
         try:  # imported here: neither help nor wrong use needs LangGraph
             from demos.cdss_example.cdss import CDSS
         except ImportError as error:
-            from infra.interpreter import install
+            from mdagents_llm.interpreter import install
 
             raise ConfigError(f"{error}: {install('-r', 'requirements-demos.txt')}") from error
         from demos.cdss_example.console import Console
@@ -220,7 +220,7 @@ class _Program:
             self._exaid += Totals.of(row)
 
     def _show_page(self, place: Place, note: Callable[[str], None]) -> None:
-        from infra.web.serve import open_browser
+        from mdagents_llm.web.serve import open_browser
 
         note(f"The page: {place.url('/')}")
         note(note_of(place, self._options.view_port))

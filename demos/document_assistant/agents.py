@@ -22,7 +22,7 @@ from demos.document_assistant.errors import NoUsableAnswerError
 from demos.document_assistant.figures import unfounded
 from demos.document_assistant.state import OnStep
 from demos.document_assistant.tools import ToolUse
-from infra.errors import StructuredOutputError
+from mdagents_llm.errors import StructuredOutputError
 
 MOST_ROUNDS = 6
 """Replies of a model in a turn. The last one can only be the draft."""

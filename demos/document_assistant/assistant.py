@@ -23,12 +23,12 @@ from demos.document_assistant.uploads import read_upload_async
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever
 from demos.toolkit.sessions import Message, Role, Session, SessionStore, Turn
-from infra import LLMRole, get_llm
-from infra.clock import Clock
-from infra.embeddings import Embedder
-from infra.errors import ConfigError
-from infra.files.text import well_formed
-from infra.langchain_model import ChatModelAdapter
+from mdagents_llm import LLMRole, get_llm
+from mdagents_llm.clock import Clock
+from mdagents_llm.embeddings import Embedder
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.langchain_model import ChatModelAdapter
 
 LONGEST_MESSAGE = 20_000
 """Characters of a message of the user's."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 
 from demos.document_assistant.schemas import IntentType
-from infra.files.prompts import PromptFiles
+from mdagents_llm.files.prompts import PromptFiles
 
 PROMPTS = PromptFiles(Path(__file__).parent / "prompts")
 

@@ -16,8 +16,8 @@ from demos.document_assistant.shown import (
     sessions_as_text,
     wrapped,
 )
-from infra.errors import ConfigError
-from infra.files.did_you_mean import did_you_mean
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.did_you_mean import did_you_mean
 
 HELP = """Ask about the documents, have one summarized, or have something calculated.
   /docs            the documents, with those that you uploaded

@@ -21,12 +21,12 @@ from demos.document_assistant.models import OpenedModel, opened_model
 from demos.document_assistant.shown import clean, documents_as_text
 from demos.toolkit.database import Database
 from demos.toolkit.settings import database_of
-from infra.config import read_variables
-from infra.embeddings import local_embedder
-from infra.errors import BenchError, StorageError
-from infra.files.command_line import Parser
-from infra.files.printing import fails_in_one_line, print_line, print_result
-from infra.llm_registry import AUTO
+from mdagents_llm.config import read_variables
+from mdagents_llm.embeddings import local_embedder
+from mdagents_llm.errors import BenchError, StorageError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.llm_registry import AUTO
 
 _INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 _PROMPT = "> "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.errors import BenchError
+from mdagents_llm.errors import BenchError
 
 
 class NoUsableAnswerError(BenchError):

@@ -19,7 +19,7 @@ from sqlalchemy import Column, MetaData, Row, String, Table, Text, delete, inser
 from demos.document_assistant.pieces import pieces_of
 from demos.toolkit.database import Database, LockTakenError
 from demos.toolkit.retrieval import HybridRetriever, Passage
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 MOST_UPLOADS = 50
 """Uploads of a session."""

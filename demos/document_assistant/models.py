@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 
-from infra.config import parse_environment, read_variables
-from infra.endpoints import Runtime, check_reachable
-from infra.langchain_model import ChatModelAdapter
-from infra.ledger import Ledger
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
-from infra.model_configs import load_model_configs
+from mdagents_llm.config import parse_environment, read_variables
+from mdagents_llm.endpoints import Runtime, check_reachable
+from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
+from mdagents_llm.model_configs import load_model_configs
 
 _TOKENS, _TOKENS_ON_THIS_MACHINE = 2048, 160  # of a reply
 

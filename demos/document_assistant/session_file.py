@@ -10,8 +10,8 @@ from typing import Any
 from demos.document_assistant.state import AgentState
 from demos.toolkit.guard import valid_id
 from demos.toolkit.sessions import Session
-from infra.errors import StorageError
-from infra.files.whole_file import whole_file
+from mdagents_llm.errors import StorageError
+from mdagents_llm.files.whole_file import whole_file
 
 SCHEMA_VERSION = 1
 

@@ -19,8 +19,8 @@ from demos.document_assistant.library import Document, Library
 from demos.document_assistant.pieces import pieces_of
 from demos.document_assistant.tool_log import ToolLogger
 from demos.toolkit.guard import seen, untrusted, without_instructions
-from infra.errors import StorageError
-from infra.files.did_you_mean import did_you_mean
+from mdagents_llm.errors import StorageError
+from mdagents_llm.files.did_you_mean import did_you_mean
 
 PAGE = 4_000
 """Characters of a document that are read at once, at most."""

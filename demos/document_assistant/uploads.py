@@ -18,12 +18,12 @@ from typing import Any
 from demos.document_assistant.library import Document, amount_of, kind_of, shipped
 from demos.toolkit.database import SETTING
 from demos.toolkit.guard import seen
-from infra.config import read_variables
-from infra.errors import ConfigError
-from infra.files.regular_file import regular_file
-from infra.files.text import well_formed
-from infra.finishing import finished
-from infra.model_configs import load_model_configs
+from mdagents_llm.config import read_variables
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import regular_file
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.finishing import finished
+from mdagents_llm.model_configs import load_model_configs
 
 KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 

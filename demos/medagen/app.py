@@ -21,9 +21,9 @@ from demos.medagen.report import Reports
 from demos.medagen.schemas import Language, RulesResult, TriageInput, TriageRequest, TriageResult
 from demos.medagen.wording import Wording, load_wording
 from demos.toolkit.sessions import SessionBusyError, UnknownSessionError
-from infra.errors import BenchError, ConfigError
-from infra.web.address import LOOPBACK
-from infra.web.guard import guards
+from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.web.address import LOOPBACK
+from mdagents_llm.web.guard import guards
 
 _POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -37,10 +37,10 @@ from demos.medagen.words import language_of
 from demos.toolkit.database import Database
 from demos.toolkit.guard import fenced, seen
 from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, UnknownSessionError
-from infra import LLMRole, get_llm
-from infra.errors import BenchError, ConfigError, StructuredOutputError
-from infra.files.text import well_formed
-from infra.langchain_model import ChatModelAdapter
+from mdagents_llm import LLMRole, get_llm
+from mdagents_llm.errors import BenchError, ConfigError, StructuredOutputError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.langchain_model import ChatModelAdapter
 
 IMAGE = "[Image]"
 """What is stored of a message that is a picture alone."""
@@ -231,7 +231,7 @@ async def open_assistant(
     """Open the assistant that the environment describes; it is closed when the block ends.
 
     Args:
-        variables: As `infra.config.read_variables` returns them; see `Settings`.
+        variables: As `mdagents_llm.config.read_variables` returns them; see `Settings`.
         model: What reasons; None: that of `get_llm`.
 
     Raises:

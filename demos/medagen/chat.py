@@ -24,7 +24,7 @@ from demos.medagen.schemas import (
     TriageResult,
 )
 from demos.toolkit.sessions import UnknownSessionError
-from infra.errors import BenchError, ConfigError
+from mdagents_llm.errors import BenchError, ConfigError
 
 NO_CONVERSATION = "there is no such conversation; begin a new one"
 """What is said of another user's conversation, and of one that never was: the same."""

@@ -30,12 +30,12 @@ from tqdm import tqdm
 from demos.medagen.schemas import Language, Level, TriageRequest, TriageResult
 from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import SETTING
-from infra.config import read_variables
-from infra.errors import BenchError, ConfigError
-from infra.files.command_line import Parser
-from infra.files.json_text import load_json
-from infra.files.printing import fails_in_one_line, print_line, print_result
-from infra.proportions import wilson
+from mdagents_llm.config import read_variables
+from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.json_text import load_json
+from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.proportions import wilson
 
 VIGNETTES = Path("data/triage_vignettes/test.jsonl")
 

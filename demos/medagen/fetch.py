@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import h11
 
-from infra.errors import BenchError
+from mdagents_llm.errors import BenchError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str], Awaitable[Sequence[str]]]

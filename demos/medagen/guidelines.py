@@ -13,7 +13,7 @@ from demos.medagen.schemas import Language
 from demos.medagen.words import fold
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever, Passage
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 FOLDER = Path("data/guidelines")
 """In a clone."""

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from infra.errors import BenchError
-from infra.web.serve import LONGEST_MESSAGE
+from mdagents_llm.errors import BenchError
+from mdagents_llm.web.serve import LONGEST_MESSAGE
 
 _REMEMBERED = 10_000
 """Names whose rate is known: the one that asked last the longest ago is forgotten."""

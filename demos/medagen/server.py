@@ -19,11 +19,11 @@ from contextlib import AbstractAsyncContextManager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from infra.config import read_variables
-from infra.errors import ConfigError
-from infra.files.command_line import Parser
-from infra.files.printing import fails_in_one_line, print_line, print_result
-from infra.web.address import Place, add_address_flags, has_screen, listen, note_of
+from mdagents_llm.config import read_variables
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
 
 if TYPE_CHECKING:
     import uvicorn
@@ -58,7 +58,7 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
 
             open_assistant = assistant.open_assistant
     except ModuleNotFoundError as error:
-        from infra.interpreter import install
+        from mdagents_llm.interpreter import install
 
         raise ConfigError(f"{error}: {install('-r', 'requirements-demos.txt')}") from error
     rate, turns = _positive("--rate", options.rate), _positive("--turns", options.turns)
@@ -107,7 +107,7 @@ class _Program:
 
     async def _run(self) -> None:
         from demos.medagen.app import make_app
-        from infra.web.serve import server_of
+        from mdagents_llm.web.serve import server_of
 
         for name in ("uvicorn.error", "asyncio"):
             logging.getLogger(name).addFilter(_without_messages)
@@ -141,7 +141,7 @@ class _Program:
             self._work.get_loop().call_soon_threadsafe(self._work.cancel)
 
     def _show_address(self) -> None:
-        from infra.web.serve import open_browser
+        from mdagents_llm.web.serve import open_browser
 
         print_line(note_of(self._place, self._options.view_port))
         url = self._place.url("/")

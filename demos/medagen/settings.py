@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from demos.toolkit.database import Database
 from demos.toolkit.settings import database_of
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 DATABASE_FILE = Path("output/medagen/medagen.sqlite")
 """Where conversations and guidelines are, where no other database is chosen."""
@@ -35,7 +35,7 @@ class Settings:
         """Read the settings.
 
         Args:
-            variables: As `infra.config.read_variables` returns them.
+            variables: As `mdagents_llm.config.read_variables` returns them.
 
         Raises:
             ConfigError: One of them is wrong.

@@ -14,7 +14,7 @@ from demos.medagen.cv_service import CvKind
 from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageInput
 from demos.medagen.triage_rules import Rules
 from demos.toolkit.retrieval import Passage
-from infra.errors import BenchError
+from mdagents_llm.errors import BenchError
 
 TRIAGE_RULES = "triage_rules"
 GUIDELINES = "guideline_retrieval"

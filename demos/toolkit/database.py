@@ -17,8 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from infra.errors import ConfigError, StorageError
-from infra.files.private import make_private_file, make_private_folder, tighten
+from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.files.private import make_private_file, make_private_folder, tighten
 
 SETTING = "DATABASE_URL"
 

@@ -7,7 +7,7 @@ import secrets
 from functools import cache
 from pathlib import Path
 
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 LONGEST = 4_000
 """Characters of a document that stand in a prompt, where nothing else is asked for."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import filelock
 
-from infra.errors import StorageError
-from infra.files.private import make_private_folder, open_private, tighten
+from mdagents_llm.errors import StorageError
+from mdagents_llm.files.private import make_private_folder, open_private, tighten
 
 _MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}T)")
 

@@ -33,7 +33,7 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from demos.toolkit.database import Database
-from infra.embeddings import Embedder
+from mdagents_llm.embeddings import Embedder
 
 _RANK = 60
 """Added to each rank before its inverse is taken (Cormack, Clarke, Büttcher, SIGIR 2009)."""

@@ -42,8 +42,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from demos.toolkit.database import Database, LockTakenError
 from demos.toolkit.guard import new_id, valid_id
-from infra.errors import ConfigError
-from infra.finishing import finished
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.finishing import finished
 
 _TABLES = MetaData()
 _SESSIONS = Table(

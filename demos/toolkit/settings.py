@@ -12,7 +12,7 @@ def database_of(variables: Mapping[str, str], file: Path) -> Database:
     """Return the database that the environment names, else a SQLite file.
 
     Args:
-        variables: The environment, as `infra.config.read_variables` returns it.
+        variables: The environment, as `mdagents_llm.config.read_variables` returns it.
         file: Of the SQLite database.
 
     Raises:

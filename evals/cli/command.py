@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from evals.trace_files import trace_files, usable
-from infra.errors import ConfigError
-from infra.files.printing import fails_in_one_line, print_line
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import fails_in_one_line, print_line
 
 RUN_FILE = "run.json"
 """What main.py says of a run, in the run's folder."""

@@ -25,7 +25,7 @@ from evals.report import (
     write_metrics,
 )
 from evals.stoplists import Stoplists, load_stoplists
-from infra.files.printing import print_line, print_result
+from mdagents_llm.files.printing import print_line, print_result
 
 METRICS = "metrics"
 """Computed metrics, below the folder of the run."""

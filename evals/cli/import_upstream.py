@@ -21,8 +21,8 @@ from evals.upstream import Line, format_of, import_manifest, import_run_log
 from exaid_core.trace.files import RecordError, dump_line, read_records, validated, write_gz
 from exaid_core.trace.run_records import RunRecord
 from exaid_core.trace.traces import read_trace
-from infra.errors import ConfigError
-from infra.files.printing import print_line, print_result
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_line, print_result
 
 IMPORTED = "imported"
 """Where the imported files go, below the folder that they come from."""

@@ -10,9 +10,9 @@ from evals.concepts import TermExtractor
 from evals.stoplists import THRESHOLD, write_stoplists
 from evals.trace_text import TraceText
 from exaid_core.trace.traces import read_trace
-from infra.clock import Clock
-from infra.errors import ConfigError
-from infra.files.printing import print_result
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from evals.replay import Models, OneAtATime
-from infra.clock import Clock
-from infra.config import LLMRole, parse_environment, read_variables
-from infra.endpoints import Runtime
-from infra.layers.cache import CacheMode, ReplyStore
-from infra.ledger import Ledger
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
-from infra.model_configs import load_model_configs
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import LLMRole, parse_environment, read_variables
+from mdagents_llm.endpoints import Runtime
+from mdagents_llm.layers.cache import CacheMode, ReplyStore
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
+from mdagents_llm.model_configs import load_model_configs
 
 REPLIES = Path(".cache") / "replies.sqlite"
 """Recorded replies, below the folder of the run."""

@@ -13,8 +13,8 @@ from evals.figures import FORMATS, draw_metrics
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
 from evals.report import AGGREGATE_FILE, PER_CASE_FILE
 from exaid_core.trace.files import read_as
-from infra.errors import ConfigError
-from infra.files.printing import print_result
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_result
 
 FIGURES = "figures"
 """Figures, below the folder of the run."""

@@ -32,10 +32,10 @@ from evals.stoplists import Stoplists, load_stoplists
 from evals.terminology import load_terminology
 from evals.variants import FOLDER, VARIANT_IDS, Variant, load_variant
 from exaid_core.trace.run_records import StoplistsProvenance
-from infra.errors import ConfigError
-from infra.files.printing import print_line, print_result
-from infra.layers.cache import CacheMode
-from infra.processes import cores, in_processes
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_line, print_result
+from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.processes import cores, in_processes
 
 RUNS = Path("data") / "runs"
 """Run logs, below the folder of the run."""

@@ -18,10 +18,10 @@ from exaid_core.model_call import Asked, Caller
 from exaid_core.policy import TriggerPolicy
 from exaid_core.prompts import PROMPTS
 from exaid_core.segments import Segment, block, size
-from infra.chat import ChatMessage, ChatModel
-from infra.clock import epoch_ms
-from infra.config import LLMRole
-from infra.llm_registry import get_llm
+from mdagents_llm.chat import ChatMessage, ChatModel
+from mdagents_llm.clock import epoch_ms
+from mdagents_llm.config import LLMRole
+from mdagents_llm.llm_registry import get_llm
 
 
 class BufferAnalysis(BaseModel):

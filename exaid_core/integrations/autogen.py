@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any, TypeVar
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
-from infra.reasoning_tags import without_reasoning
+from mdagents_llm.reasoning_tags import without_reasoning
 
 __all__ = ["overheard"]
 

@@ -19,7 +19,7 @@ from exaid_core.channel import MAX_AGENT_ID_CHARS, one_line
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
 from exaid_core.trace.events import TraceEvent
-from infra.reasoning_tags import ThinkTags, without_reasoning
+from mdagents_llm.reasoning_tags import ThinkTags, without_reasoning
 
 _LOG = logging.getLogger("exaid_core")
 

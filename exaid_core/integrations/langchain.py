@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, cast
 from uuid import UUID
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text, is_control_flow
-from infra.reasoning_tags import without_reasoning
+from mdagents_llm.reasoning_tags import without_reasoning
 
 try:
     from langchain_core.callbacks import AsyncCallbackHandler
@@ -18,7 +18,7 @@ try:
 
     from exaid_core.integrations.langchain_text import Step, content, piece, results, update
 except ModuleNotFoundError as error:
-    from infra.interpreter import install
+    from mdagents_llm.interpreter import install
 
     raise ImportError(f"ExaidCallback needs langchain-core: {install('langchain-core')}") from error
 

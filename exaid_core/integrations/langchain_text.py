@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
 from exaid_core.integrations.feed import as_text
-from infra.reasoning_tags import without_reasoning
+from mdagents_llm.reasoning_tags import without_reasoning
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
 _ROLES = ("assistant", "ai", "tool")

@@ -8,13 +8,13 @@ from typing import Any
 from weakref import WeakSet
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
-from infra.reasoning_tags import without_reasoning
+from mdagents_llm.reasoning_tags import without_reasoning
 
 try:
     from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, StreamEvent, Tool
     from agents.items import ModelResponse
 except ModuleNotFoundError as error:
-    from infra.interpreter import install
+    from mdagents_llm.interpreter import install
 
     raise ImportError(f"ExaidHooks needs openai-agents: {install('openai-agents')}") from error
 

@@ -10,13 +10,13 @@ import time
 from typing import TYPE_CHECKING
 
 from exaid_core.trace.run_records import BufferDecision, SummaryContent, SummaryEvent
-from infra.config import LLMRole
+from mdagents_llm.config import LLMRole
 
 try:
     from opentelemetry import context as otel_context
     from opentelemetry import trace
 except ModuleNotFoundError as error:
-    from infra.interpreter import install
+    from mdagents_llm.interpreter import install
 
     raise ImportError(
         f"ExaidSpans needs opentelemetry-api: {install('opentelemetry-api')}"

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.files.prompts import PromptFiles
+from mdagents_llm.files.prompts import PromptFiles
 
 PROMPTS = PromptFiles(Path(__file__).parent)

@@ -20,10 +20,10 @@ from exaid_core.schema.agent_summary import (
 from exaid_core.segments import Said, block
 from exaid_core.summarizer_agent.choices import form_of_choices
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure
-from infra.chat import ChatMessage, ChatModel
-from infra.config import LLMRole
-from infra.errors import BenchError, ErrorKind, ProviderError
-from infra.llm_registry import get_llm
+from mdagents_llm.chat import ChatMessage, ChatModel
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import BenchError, ErrorKind, ProviderError
+from mdagents_llm.llm_registry import get_llm
 
 NO_SUMMARY = "No summaries yet."
 """Takes the place of the latest summary before the first."""

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from infra.clock import epoch_ms
+from mdagents_llm.clock import epoch_ms
 
 Subscriber = Callable[[TraceEvent], None]
 

@@ -14,10 +14,10 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.trace.run_records import Determinism
-from infra.errors import BenchError, StorageError
-from infra.files.regular_file import regular_file
-from infra.files.text import printable, well_formed
-from infra.files.whole_file import whole_file
+from mdagents_llm.errors import BenchError, StorageError
+from mdagents_llm.files.regular_file import regular_file
+from mdagents_llm.files.text import printable, well_formed
+from mdagents_llm.files.whole_file import whole_file
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from infra.files.text import well_formed
+from mdagents_llm.files.text import well_formed
 
 LATE_MS = 50
 """How long after the end of its turn a delta may come and still belong to it, in ms."""

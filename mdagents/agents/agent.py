@@ -8,12 +8,12 @@ from itertools import accumulate
 from typing import TypeVar
 
 from exaid_core.trace.bus import TraceBus
-from infra.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
-from infra.json_schema import token_limit
 from mdagents.agents.feed import DebateMessage, Observer, TurnBegan, TurnEnded, unobserved
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion, Reply
 from mdagents.agents.streaming import ANSWER, StreamedTurn
+from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
+from mdagents_llm.json_schema import token_limit
 
 R = TypeVar("R", bound=Reply)
 

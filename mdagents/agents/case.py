@@ -10,13 +10,13 @@ from hashlib import sha256
 from typing import TypeVar
 
 from exaid_core.trace.bus import TraceBus
-from infra.chat import ChatModel
-from infra.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents.agents.agent import Agent
 from mdagents.agents.feed import Observer, unobserved
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.errors import BenchError, ProviderError, StructuredOutputError
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from exaid_core.trace.bus import TraceBus
-from infra.json_schema import JsonSchema, reply_schema
+from mdagents_llm.json_schema import JsonSchema, reply_schema
 
 Path = tuple[str, ...]
 """Names of fields, from the reply down; the items of a list have the path of the list."""

@@ -11,9 +11,6 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.command_line import Parser
-from infra.files.printing import fails_in_one_line, print_result
 from mdagents.datasets.dataset import file_counting, find_dataset, read_question
 from mdagents.datasets.exemplars import find_train_file
 from mdagents.datasets.medmcqa import Counting
@@ -22,6 +19,9 @@ from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import place, read_lines
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 CLEAN, FINDINGS = 0, 1
 """Exit statuses."""

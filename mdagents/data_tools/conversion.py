@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from infra.errors import ConfigError
 from mdagents.datasets.record_lines import read_lines, table, table_rows
+from mdagents_llm.errors import ConfigError
 
 MMLU_SUBJECTS = (
     "anatomy",

@@ -32,10 +32,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
-from infra.errors import ConfigError
-from infra.files.command_line import Parser, flags_in
-from infra.files.did_you_mean import did_you_mean
-from infra.files.printing import fails_in_one_line, print_result
 from mdagents.data_tools.conversion import rows_by_hand
 from mdagents.data_tools.fetching import fetch, sha256_of
 from mdagents.data_tools.question_files import Made, as_published, make_questions
@@ -49,6 +45,10 @@ from mdagents.datasets.source_note import (
     Upstream,
     read_note,
 )
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser, flags_in
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 
 def utc_now() -> datetime:

@@ -7,8 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
-from infra.errors import ConfigError
 from mdagents.data_tools.sources import Host, PinnedFile
+from mdagents_llm.errors import ConfigError
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 """Where files of repositories on GitHub are, unless `GITHUB_RAW_ENDPOINT` is set."""

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.json_text import load_json
 from mdagents.data_tools.conversion import Record
 from mdagents.datasets.dataset import file_counting, open_dataset, read_question
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.published_forms import OutOfScopeError
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.record_lines import read_lines
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
 
 MOST_LEFT_OUT = 0.01
 """Share of the published records that may be unusable before the whole file counts as broken."""

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.errors import ConfigError
-from infra.files.did_you_mean import did_you_mean
-from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.question_records import is_missing, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.json_text import load_json
 
 DATA_DIR = Path("data")
 """Where data sets are, unless the user names another folder."""

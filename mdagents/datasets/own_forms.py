@@ -11,9 +11,9 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infra.errors import ConfigError
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
 from mdagents.datasets.questions import LETTERS
+from mdagents_llm.errors import ConfigError
 
 Record = Mapping[str, Any]
 

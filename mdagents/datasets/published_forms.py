@@ -11,11 +11,11 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from infra.errors import ConfigError
-from infra.files.json_text import load_json
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
 from mdagents.datasets.own_forms import by_name, has_answer, in_own_form, lettered
 from mdagents.datasets.questions import LETTERS
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
 
 Record = Mapping[str, Any]
 

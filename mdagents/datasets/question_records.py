@@ -7,13 +7,13 @@ import re
 import reprlib
 from collections.abc import Mapping
 
-from infra.errors import ConfigError
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
 from mdagents.datasets.pictures import picture_in, text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
 from mdagents.datasets.questions import LETTERS, SourceQuestion
+from mdagents_llm.errors import ConfigError
 
 ID_FIELDS = ("realidx", "id", "question_id", "pubid", "idx", "sample_id")
 """What data sets call the id of a question; the first that is present counts."""

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.json_text import load_json
-from infra.files.regular_file import regular_file
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
+from mdagents_llm.files.regular_file import regular_file
 
 ENDINGS = (".jsonl", ".json", ".csv")
 """Of files of questions."""

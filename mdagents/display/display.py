@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
 
-from infra.errors import ErrorKind
-from infra.layers.retry import Wait
-from infra.proportions import Interval, wilson
 from mdagents.agents.feed import Event
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, SampleRecord
@@ -16,6 +13,9 @@ from mdagents.records.summaries import ItemKey
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.group import accuracy_interval
 from mdagents.settings import Status
+from mdagents_llm.errors import ErrorKind
+from mdagents_llm.layers.retry import Wait
+from mdagents_llm.proportions import Interval, wilson
 
 _FEWEST = 10  # questions for which a share in percent is shown
 

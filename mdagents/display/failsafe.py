@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Self
 
-from infra.layers.retry import Wait
 from mdagents.agents.feed import Event
 from mdagents.display.display import Display, Snapshot
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents_llm.layers.retry import Wait
 
 
 class Failsafe(Display):

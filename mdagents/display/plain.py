@@ -10,7 +10,6 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, NoReturn
 
 from exaid_core.channel import clean, one_line
-from infra.files.printing import print_line, takes_text
 from mdagents.agents.feed import Event, Recruited, Routed, Started, Summarised
 from mdagents.display.display import (
     Display,
@@ -32,6 +31,7 @@ from mdagents.display.words import (
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents_llm.files.printing import print_line, takes_text
 
 if TYPE_CHECKING:
     from tqdm import tqdm

@@ -10,7 +10,6 @@ from rich.live import Live
 from rich.text import Text
 
 from exaid_core.channel import clean, one_line
-from infra.files.printing import takes_text
 from mdagents.agents.feed import Event, Summarised
 from mdagents.display.display import Display, Pace, Snapshot
 from mdagents.display.focus import Focus
@@ -27,6 +26,7 @@ from mdagents.display.words import (
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents_llm.files.printing import takes_text
 
 _ROWS = 5  # finished questions
 _MOST = 10  # summaries that scroll by at a time: more are not readable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 
 def export_run(path: Path, output: Path | None = None) -> Path:
@@ -25,7 +25,7 @@ def export_run(path: Path, output: Path | None = None) -> Path:
     try:
         import inspect_ai  # noqa: F401  # an extra, and it takes seconds to load
     except ModuleNotFoundError as error:
-        from infra.interpreter import install
+        from mdagents_llm.interpreter import install
 
         raise ConfigError(f"an export needs {error.name}: {install('inspect_ai')}") from error
     from mdagents.export.log import write_log

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.command_line import Parser
-from infra.files.printing import fails_in_one_line, print_result
 from mdagents.export import export_run
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 
 @fails_in_one_line

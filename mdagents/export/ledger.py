@@ -8,9 +8,9 @@ from typing import Any
 
 from inspect_ai.model import ModelUsage
 
-from infra.chat import TokenUsage
-from infra.ledger import CallRow, Totals
 from mdagents.scoring.fields import count_of, number_of, object_of
+from mdagents_llm.chat import TokenUsage
+from mdagents_llm.ledger import CallRow, Totals
 
 
 def asked(call: CallRow) -> str:

@@ -7,9 +7,6 @@ from pathlib import Path
 
 from inspect_ai.log import EvalSample, EvalSpec
 
-from infra.clock import ms_of
-from infra.errors import StorageError
-from infra.files.whole_file import whole_file
 from mdagents.export.header import file_name, make_header
 from mdagents.export.ledger import Spending
 from mdagents.export.records import Record, RunFiles, find_run
@@ -17,6 +14,9 @@ from mdagents.export.sample import make_sample
 from mdagents.export.transcript import Sources
 from mdagents.scoring.case_calls import CallFile, attempt_of
 from mdagents.scoring.transcripts import OtherAttemptError, TranscriptTurn, read_transcript
+from mdagents_llm.clock import ms_of
+from mdagents_llm.errors import StorageError
+from mdagents_llm.files.whole_file import whole_file
 
 
 def write_log(path: Path, output: Path | None) -> Path:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from infra.clock import ms_of
-from infra.errors import ConfigError
-from infra.files.text import well_formed
 from mdagents.records.manifest import RunManifest, read_manifest
 from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents_llm.clock import ms_of
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.text import well_formed
 
 Record = Mapping[str, Any]
 

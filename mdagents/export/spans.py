@@ -23,9 +23,9 @@ from inspect_ai.model import (
     StopReason,
 )
 
-from infra.clock import timestamp_of
-from infra.ledger import CallRow, Totals
 from mdagents.export.ledger import asked, model_usage
+from mdagents_llm.clock import timestamp_of
+from mdagents_llm.ledger import CallRow, Totals
 
 _STOP_REASONS: dict[str, StopReason] = {
     "ok": "stop", "truncated": "max_tokens", "refused": "content_filter",

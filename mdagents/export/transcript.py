@@ -15,12 +15,12 @@ from typing import Any
 
 from inspect_ai.event import Event, InfoEvent
 
-from infra.ledger import CallRow
 from mdagents.export.spans import Span, around, model_call, time_of
 from mdagents.scoring.case_calls import is_of_exaid
 from mdagents.scoring.fields import count_of, entries_of, object_of
 from mdagents.scoring.matching import calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
+from mdagents_llm.ledger import CallRow
 
 EXAID = "exaid"
 _Items = list[Span | Event]

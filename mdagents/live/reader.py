@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from infra.files.regular_file import regular_file
 from mdagents.live.lines import FeedLine, decoded
+from mdagents_llm.files.regular_file import regular_file
 
 
 class FeedReader:

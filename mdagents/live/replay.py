@@ -13,8 +13,6 @@ from itertools import chain
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.traces import Trace, Turn
-from infra.config import LLMRole
-from infra.ledger import CallRow
 from mdagents.agents.feed import (
     Ended,
     Member,
@@ -32,6 +30,8 @@ from mdagents.scoring.case_calls import is_of_exaid
 from mdagents.scoring.matching import calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
 from mdagents.settings import Difficulty, RoutedBy
+from mdagents_llm.config import LLMRole
+from mdagents_llm.ledger import CallRow
 
 _OF_A_ROUND = re.compile(r"round-(\d+)-update|revise-(\d+)")
 _NUMBERED = re.compile(r"(?:iat|frdt|mdt\d+|expert)-\d+-")

@@ -11,12 +11,12 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.regular_file import regular_file
 from mdagents.display.display import Snapshot
 from mdagents.live import LIVE_FILE
 from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import regular_file
 
 _OF_NO_USE = "its run.json is of another version of this program, or damaged"
 _KEPT = 500  # manifests

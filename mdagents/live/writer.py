@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
-from infra.ledger import CallRow
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Ended, Event, Started
 from mdagents.display.display import Snapshot
@@ -17,6 +16,7 @@ from mdagents.live.reader import FeedReader
 from mdagents.records.jsonl import LineLog
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.records.summaries import ItemKey
+from mdagents_llm.ledger import CallRow
 
 _BETWEEN_WRITES = 0.2  # seconds
 _BETWEEN_SNAPSHOTS = 0.9  # seconds, so that a display's second is not missed

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.errors import ConfigError
-from infra.files.command_line import Parser, flags_in
-from infra.files.printing import fails_in_one_line, print_result
 from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser, flags_in
+from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 if TYPE_CHECKING:
     from mdagents.pages.head import Head

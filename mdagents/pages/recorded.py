@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from exaid_core.trace.traces import Trace, read_trace
-from infra.ledger import CallRow
 from mdagents.agents.feed import DebateMessage, Ended, Rung
 from mdagents.datasets.questions import Question
 from mdagents.live.case import LiveCase, Made, Turn
@@ -36,6 +35,7 @@ from mdagents.scoring.formatting import UNKNOWN, number, percent
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.transcripts import OtherAttemptError, summaries_of, trace_is_of
 from mdagents.settings import Difficulty
+from mdagents_llm.ledger import CallRow
 
 _NO_TRACE = "There is no trace of this answer: what follows is from its record."
 

@@ -16,9 +16,6 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from infra.files.whole_file import whole_file
-from infra.ledger import CallRow
-from infra.processes import cores, in_processes
 from mdagents.pages.head import Head
 from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.listing import (
@@ -35,6 +32,9 @@ from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.ledger import CallRow
+from mdagents_llm.processes import cores, in_processes
 
 _GZIP_LEVEL = 6
 _WORTH_A_PROCESS = 40  # questions, which take as long as starting one

@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS
-from infra.clock import ms_of
 from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far, tokens_in_words
 from mdagents.display.words import STATUSES, label_of, phase_in_words
@@ -27,6 +26,7 @@ from mdagents.scoring.formatting import percent, usd
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import RunOutput
 from mdagents.settings import Status
+from mdagents_llm.clock import ms_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.whole_file import whole_file
 from mdagents.pages.head import head_of_study
 from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.report import packed
@@ -14,6 +12,8 @@ from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.study import StudyFigures
 from mdagents.scoring.study_text import as_markdown, write_csv_of_study
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.whole_file import whole_file
 
 _SCRIPTS = ("saving.js", "keys.js")
 

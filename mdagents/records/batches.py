@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from infra.errors import StorageError
-from infra.layers.batch_journal import Batch
 from mdagents.records.jsonl import MALFORMED, LineLog, damaged, whole_lines
+from mdagents_llm.errors import StorageError
+from mdagents_llm.layers.batch_journal import Batch
 
 BATCHES_FILE = "batches.jsonl"
 

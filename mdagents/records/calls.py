@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from infra.chat import TokenUsage
-from infra.clock import ms_of
-from infra.ledger import CallRow
 from mdagents.records.jsonl import MALFORMED, damaged, lines_at, whole_lines
+from mdagents_llm.chat import TokenUsage
+from mdagents_llm.clock import ms_of
+from mdagents_llm.ledger import CallRow
 
 
 def read_calls(path: Path) -> Iterator[tuple[int, CallRow]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from infra.files.regular_file import read_regular
 from mdagents.records.folder import case_files
+from mdagents_llm.files.regular_file import read_regular
 
 # What is needed after a case only is imported there, so as not to delay the first request of a run.
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import json
 from operator import itemgetter
 from pathlib import Path
 
-from infra.errors import ConfigError
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.manifest import RunManifest, read_manifest
+from mdagents_llm.errors import ConfigError
 
 
 def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.private import open_private
-from infra.files.regular_file import open_regular, regular_file
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.private import open_private
+from mdagents_llm.files.regular_file import open_regular, regular_file
 
 _BLOCK = 65_536  # bytes
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that an editor may put before a file

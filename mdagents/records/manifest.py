@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from infra.errors import ConfigError, ErrorKind
-from infra.files.regular_file import read_regular
-from infra.ledger import ABORTED, CallRow, add_costs
 from mdagents.agents.case import PREPARE
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
 from mdagents.settings import Method, Status
+from mdagents_llm.errors import ConfigError, ErrorKind
+from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.ledger import ABORTED, CallRow, add_costs
 
 SCHEMA_VERSION = "1.3.0"
 

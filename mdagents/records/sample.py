@@ -6,16 +6,6 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from infra.chat import StopReason
-from infra.config import LLMRole
-from infra.errors import (
-    BenchError,
-    LimitExceeded,
-    ProviderError,
-    StructuredOutputError,
-    UnexpectedError,
-)
-from infra.ledger import CaseBook, Totals
 from mdagents.agents.case import Case, LeftOut
 from mdagents.agents.feed import DebateMessage, Rung
 from mdagents.datasets.questions import Question
@@ -23,6 +13,16 @@ from mdagents.records.summaries import is_counting
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.router import Route
+from mdagents_llm.chat import StopReason
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import (
+    BenchError,
+    LimitExceeded,
+    ProviderError,
+    StructuredOutputError,
+    UnexpectedError,
+)
+from mdagents_llm.ledger import CaseBook, Totals
 
 SCHEMA_VERSION = "1.4.0"
 """Up to 1.0.0 the line of a record in `samples.jsonl` held EXAID's part, too."""

@@ -22,10 +22,6 @@ import filelock
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from infra.errors import ConfigError, StorageError
-from infra.files.private import make_private_folder, tighten
-from infra.files.whole_file import whole_file
-from infra.ledger import CallRow, Totals
 from mdagents.agents.case import PREPARE, make_case_id
 from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
@@ -34,6 +30,10 @@ from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_m
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, SampleRecord, exaid_usage
 from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
+from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.files.private import make_private_folder, tighten
+from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.ledger import CallRow, Totals
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_FILE = frozenset({errno.EISDIR, errno.EINVAL})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from infra.files.regular_file import read_regular
-from infra.files.whole_file import whole_file
+from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.files.whole_file import whole_file
 
 _FOLDER = "studies"
 _SCHEMA_VERSION = "1.0.0"

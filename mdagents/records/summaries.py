@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from infra.errors import ConfigError
 from mdagents.records.jsonl import MALFORMED, damaged, lines_at, number_of, whole_lines
+from mdagents_llm.errors import ConfigError
 
 ItemKey = tuple[str, int]
 """(question_id, epoch)"""

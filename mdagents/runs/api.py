@@ -16,12 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from infra.clock import Clock
-from infra.config import parse_environment, read_variables
-from infra.errors import ConfigError
-from infra.files.json_text import load_json
-from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
@@ -35,6 +29,12 @@ from mdagents.runs.session import run as run_session
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method
 from mdagents.teams.own_method import is_own
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import parse_environment, read_variables
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import ModelRegistry
 
 if TYPE_CHECKING:
     import pandas as pd

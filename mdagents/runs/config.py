@@ -24,13 +24,6 @@ from pydantic import (
 )
 
 from exaid_core.policy import TriggerPolicy
-from infra.config import check_base_url
-from infra.errors import ConfigError
-from infra.files.did_you_mean import did_you_mean
-from infra.layers.attempt import ATTEMPT_TIMEOUT
-from infra.layers.cache import CacheMode
-from infra.layers.retry import RetryPolicy
-from infra.model_configs import APIS, EFFORTS, Thinking
 from mdagents.agents.case import expert_number
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import DATA_DIR
@@ -52,6 +45,13 @@ from mdagents.settings import (
 )
 from mdagents.teams import own_method
 from mdagents.teams.ladder import AGREEMENT
+from mdagents_llm.config import check_base_url
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
+from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.layers.retry import RetryPolicy
+from mdagents_llm.model_configs import APIS, EFFORTS, Thinking
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"
 LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from infra.layers.cache import CacheMode
-from infra.ledger import CallRow
 from mdagents.agents.feed import Event
 from mdagents.display import Display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
@@ -18,6 +16,8 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.engine import Recorded
 from mdagents.runs.plan import Plan
 from mdagents.settings import Status
+from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.ledger import CallRow
 
 
 class RunDesk:

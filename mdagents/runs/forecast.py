@@ -24,11 +24,6 @@ from prettytable import PrettyTable
 from exaid_core.config import ExaidConfig
 from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
-from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.config import Environment, LLMRole
-from infra.endpoints import ModelSpec
-from infra.json_schema import longest_reply, reply_schema
-from infra.model_configs import load_model_configs
 from mdagents.agents.case import Case, make_case_id
 from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
@@ -42,9 +37,14 @@ from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Table, wrapped
 from mdagents.settings import Difficulty, Method, TeamRole
 from mdagents.teams.methods import Embedding
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.config import Environment, LLMRole
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.json_schema import longest_reply, reply_schema
+from mdagents_llm.model_configs import load_model_configs
 
 if TYPE_CHECKING:
-    from infra.embeddings import Vectors
+    from mdagents_llm.embeddings import Vectors
 
 _CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions, of which the one of the most usual length is sketched

@@ -12,17 +12,17 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from infra.chat import TokenUsage
-from infra.errors import ConfigError
-from infra.files.regular_file import read_regular
-from infra.ledger import CallRow, add_costs
-from infra.model_configs import load_model_configs
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.records.calls import read_calls
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.settings import RoutedBy, Status
+from mdagents_llm.chat import TokenUsage
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.ledger import CallRow, add_costs
+from mdagents_llm.model_configs import load_model_configs
 
 _ENOUGH = 10  # questions of like runs from which on these are what is counted with
 _ENOUGH_ROWS = 20_000  # of ledgers, after which no older run is read

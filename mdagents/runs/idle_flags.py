@@ -10,12 +10,12 @@ import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from infra.errors import ConfigError
 from mdagents.datasets.record_lines import ENDINGS
 from mdagents.runs.config import ADAPTIVE, WORD_LIMITS, RunConfig
 from mdagents.runs.models import exaid_roles
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import ALONE, Difficulty, Method
+from mdagents_llm.errors import ConfigError
 
 _COUNTS = ("num_experts", "num_rounds", "num_turns", "num_teams", "team_size")
 

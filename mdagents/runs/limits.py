@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
-from infra.errors import LimitExceeded
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.errors import LimitExceeded
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,23 @@ from typing import Literal
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
-from infra.chat import ChatModel
-from infra.clock import Clock
-from infra.config import Environment, LLMRole
-from infra.endpoints import CONNECTIONS, ModelSpec, Runtime, check_reachable
-from infra.errors import ConfigError
-from infra.files.open_files import most_open_files
-from infra.layers.batch import Batching
-from infra.layers.cache import CacheMode, Replies, ReplyStore
-from infra.layers.retry import OnWait
-from infra.ledger import Ledger, Logged
-from infra.llm_registry import AUTO, ModelChooser, ModelRegistry
-from infra.model_configs import ModelConfigs, load_model_configs
 from mdagents.agents.case import expert_number
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.settings import EngineName, Method, TeamRole
 from mdagents.teams.methods import Embedding
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment, LLMRole
+from mdagents_llm.endpoints import CONNECTIONS, ModelSpec, Runtime, check_reachable
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.open_files import most_open_files
+from mdagents_llm.layers.batch import Batching
+from mdagents_llm.layers.cache import CacheMode, Replies, ReplyStore
+from mdagents_llm.layers.retry import OnWait
+from mdagents_llm.ledger import Ledger, Logged
+from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
+from mdagents_llm.model_configs import ModelConfigs, load_model_configs
 
 
 def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
@@ -157,7 +157,7 @@ def _check_open_files(config: RunConfig, specs: Mapping[str, ModelSpec]) -> None
 
 def local_embedding(environment: Environment) -> Embedding:
     """Return how similar questions are found on this machine."""
-    from infra.embeddings import local_embedder  # loads numpy, which few methods need
+    from mdagents_llm.embeddings import local_embedder  # loads numpy, which few methods need
 
     return Embedding(local_embedder(), environment.cache_dir)
 

@@ -19,21 +19,21 @@ import configargparse
 
 import mdagents
 from exaid_core.policy import TriggerPolicy
-from infra.config import origin_of, read_variables
-from infra.errors import ConfigError
-from infra.files.command_line import Parser, flags_in
-from infra.files.did_you_mean import did_you_mean
-from infra.files.printing import print_line
-from infra.files.yaml_text import read_yaml
-from infra.layers.attempt import ATTEMPT_TIMEOUT
-from infra.layers.cache import CacheMode
-from infra.model_configs import APIS, EFFORTS
-from infra.web.address import add_address_flags
 from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
 from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
 from mdagents.settings import Difficulty, EngineName, Method, Preset, Router
 from mdagents.teams.ladder import AGREEMENT
+from mdagents_llm.config import origin_of, read_variables
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser, flags_in
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.printing import print_line
+from mdagents_llm.files.yaml_text import read_yaml
+from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
+from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.model_configs import APIS, EFFORTS
+from mdagents_llm.web.address import add_address_flags
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
 """Variables that `env_flag` reads for the constants of `main.py`."""
@@ -44,7 +44,7 @@ _PLAIN = (str, int, float, Path)
 _ENV_PREFIX = "MDAGENTS_"
 _RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
 _NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_DEBUG", "MDAGENTS_SHARED_DATA")
-"""Variables with that prefix that others read: `infra.config`, and the tests and benchmarks."""
+"""Variables with that prefix that `mdagents_llm.config`, the tests or the benchmarks read."""
 _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "
     "flag > environment > file. --num_samples is read like --num-samples."

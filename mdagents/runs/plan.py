@@ -11,12 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import mdagents
-from infra.clock import Clock
-from infra.config import Environment
-from infra.endpoints import ModelSpec
-from infra.errors import ConfigError
-from infra.model_configs import LOCAL, OPENAI, load_model_configs
-from infra.prices import PACKAGE as PRICES
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
@@ -29,6 +23,12 @@ from mdagents.runs.models import choose_models, local_embedding
 from mdagents.runs.solver import Solver
 from mdagents.settings import Method, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.model_configs import LOCAL, OPENAI, load_model_configs
+from mdagents_llm.prices import PACKAGE as PRICES
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "

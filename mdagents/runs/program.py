@@ -16,18 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.clock import Clock
-from infra.config import choices, parse_environment, read_variables, set_by_process
-from infra.errors import (
-    BenchError,
-    ConfigError,
-    NothingRecorded,
-    StorageError,
-    UnexpectedError,
-    is_debugging,
-)
-from infra.files.printing import print_line, print_result, reaches_any_screen
-from infra.web.address import has_screen
 from mdagents.display.display import tokens_in_words
 from mdagents.records.manifest import Spent, read_manifest
 from mdagents.runs.collector import spare_the_collector
@@ -41,6 +29,18 @@ from mdagents.scoring.formatting import usd
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import choices, parse_environment, read_variables, set_by_process
+from mdagents_llm.errors import (
+    BenchError,
+    ConfigError,
+    NothingRecorded,
+    StorageError,
+    UnexpectedError,
+    is_debugging,
+)
+from mdagents_llm.files.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.web.address import has_screen
 
 if TYPE_CHECKING:
     from mdagents.view.beside import RunView

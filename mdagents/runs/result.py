@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from infra.errors import BenchError
 from mdagents.display.display import interval_so_far
 from mdagents.records.manifest import RunManifest
 from mdagents.runs.engines.engine import Outcome
 from mdagents.scoring.formatting import interval, share, usd
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
+from mdagents_llm.errors import BenchError
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,13 +19,6 @@ from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
-from infra.clock import Clock, epoch_ms
-from infra.config import Environment
-from infra.errors import BenchError, ConfigError, NothingRecorded
-from infra.files.printing import print_line
-from infra.layers.batch import Batching
-from infra.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
-from infra.ledger import Ledger
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.records.batches import BATCHES_FILE, BatchFile, read_batches
@@ -42,6 +35,13 @@ from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import EngineName, Method, Router, Status
 from mdagents.teams.own_method import is_own
+from mdagents_llm.clock import Clock, epoch_ms
+from mdagents_llm.config import Environment
+from mdagents_llm.errors import BenchError, ConfigError, NothingRecorded
+from mdagents_llm.files.printing import print_line
+from mdagents_llm.layers.batch import Batching
+from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
+from mdagents_llm.ledger import Ledger
 
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from infra.endpoints import Endpoints
-from infra.layers.cache import ReplyStore
 from mdagents.runs.engines.engine import Places
+from mdagents_llm.endpoints import Endpoints
+from mdagents_llm.layers.cache import ReplyStore
 
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster

@@ -8,15 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from infra.clock import Clock
-from infra.errors import (
-    BenchError,
-    LimitExceeded,
-    ProviderError,
-    StructuredOutputError,
-    UnexpectedError,
-    is_debugging,
-)
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
@@ -34,6 +25,15 @@ from mdagents.teams.methods import (
     with_exemplars,
 )
 from mdagents.teams.router import Route, route
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import (
+    BenchError,
+    LimitExceeded,
+    ProviderError,
+    StructuredOutputError,
+    UnexpectedError,
+    is_debugging,
+)
 
 
 def roles_at_work(config: RunConfig) -> tuple[str, ...]:

@@ -10,12 +10,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from infra.clock import ms_of
-from infra.ledger import CallRow
 from mdagents.records.calls import calls_at, read_calls
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.scoring.fields import count_of, entries_of, object_of, text_of
 from mdagents.scoring.result_file import reading
+from mdagents_llm.clock import ms_of
+from mdagents_llm.ledger import CallRow
 
 
 def is_of_exaid(call: CallRow) -> bool:

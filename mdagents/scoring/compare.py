@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
-from infra.bootstrap import RESAMPLES, SEED
 from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, make_group, scored
 from mdagents.scoring.items import other_ids, shared_rows
@@ -17,6 +16,7 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import names_of
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm
+from mdagents_llm.bootstrap import RESAMPLES, SEED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from infra.bootstrap import SEED
 from mdagents.scoring.policies import Family
+from mdagents_llm.bootstrap import SEED
 
 FOLDS = 10
 SMALLEST_FOR_A_CHOICE = 2 * FOLDS

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TextIO
 
-from infra.files.spreadsheet import text_cell
 from mdagents.scoring.scored_row import COLUMNS, ScoredRow
+from mdagents_llm.files.spreadsheet import text_cell
 
 _columns = attrgetter(*COLUMNS)
 _CORRECT = COLUMNS.index("correct")

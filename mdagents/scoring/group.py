@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from infra.proportions import Interval, wilson
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
+from mdagents_llm.proportions import Interval, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
     if len(kinds) == 1 or kinds <= {(0, 1), (1, 1)}:
         mean_right = sum(r / n for r, n in zip(right, answers, strict=True))
         return wilson(mean_right, len(right)) or (None, None)
-    from infra.bootstrap import clustered_bootstrap  # loads numpy: only when needed
+    from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
 
     # Sorted, so that the order of the questions, which a resample depends on, does not matter.
     pairs = sorted(zip(right, answers, strict=True))

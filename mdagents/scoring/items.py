@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from infra.errors import ConfigError
 from mdagents.scoring.group import scored
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import Item, ScoredRow
 from mdagents.settings import Status
+from mdagents_llm.errors import ConfigError
 
 _SHOWN = 5  # ids in a message
 

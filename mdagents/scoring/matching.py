@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infra.ledger import CallRow
 from mdagents.scoring.transcripts import TranscriptTurn
+from mdagents_llm.ledger import CallRow
 
 SLACK_MS = 5
 """How far the two clocks may differ: the trace's never jumps, the ledger's may."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from infra.bootstrap import paired_bootstrap
-from infra.proportions import Interval
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SIGNIFICANT, mcnemar_exact, minimum_detectable_difference
 from mdagents.settings import Status
+from mdagents_llm.bootstrap import paired_bootstrap
+from mdagents_llm.proportions import Interval
 
 
 @dataclass(frozen=True, slots=True)

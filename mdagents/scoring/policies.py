@@ -15,12 +15,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from infra.errors import ConfigError
 from mdagents.scoring.group import by_question
 from mdagents.scoring.routing import REPLAYED, oracle, replayed, routed_and_forced
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
+from mdagents_llm.errors import ConfigError
 
 THRESHOLDS = tuple(step / 20 for step in range(21))
 """Agreements from which on an answer is taken: 0, 0.05 … 1."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.proportions import wilson
 from mdagents.scoring.group import by_question, correct_answers, right_by_question
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import pass_at, pass_hat
 from mdagents.settings import RoutedBy, Status
+from mdagents_llm.proportions import wilson
 
 if TYPE_CHECKING:
     from mdagents.scoring.positions import PositionBias

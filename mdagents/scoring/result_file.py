@@ -1,7 +1,7 @@
 """The records of a result file one at a time: from an array, lines, a log, or a folder.
 
 What models wrote is read unchanged, half a surrogate pair and NUL included, since it cannot be
-corrected at its source: unlike `infra.files.json_text`, which is for files that people write.
+corrected at its source. `mdagents_llm.files.json_text` is for files that people write.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any, BinaryIO
 
 from pydantic_core import from_json
 
-from infra.errors import ConfigError
-from infra.files.regular_file import read_regular, regular_file
 from mdagents.scoring.other_files import missing, refusal_of_text, runs_below
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import read_regular, regular_file
 
 CHUNK = 1 << 20  # bytes read at once
 _START = 200  # bytes that show what a file is

@@ -9,9 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from infra.errors import ConfigError
-from infra.files.json_text import load_json
-from infra.files.regular_file import read_regular
 from mdagents.records.summaries import SummariesFile
 from mdagents.scoring.fields import count_of, object_of, plain, text_of
 from mdagents.scoring.formatting import counts
@@ -23,6 +20,9 @@ from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, rea
 from mdagents.scoring.scored_row import Item, ScoredRow, make_row
 from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
+from mdagents_llm.files.regular_file import read_regular
 
 _NAMES_SHOWN = 8  # fields in a message
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")

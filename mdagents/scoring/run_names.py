@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from infra.model_configs import load_model_configs
 from mdagents.datasets.dataset import KNOWN, SAMPLE_NAME, TRIAGE_NAME
 from mdagents.scoring.fields import object_of, text_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.settings import Difficulty, Method, Router, TeamRole
 from mdagents.teams import own_method
+from mdagents_llm.model_configs import load_model_configs
 
 _BETWEEN = " · "
 _IN_THE_NAME = ("dataset", "split", "model", "difficulty", "method", "router", "batch")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
 
-from infra.errors import ConfigError
 from mdagents.answers import parse_answer
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.exaid_figures import Summarised, summarised
@@ -28,6 +27,7 @@ from mdagents.scoring.fields import (
     tokens_of,
 )
 from mdagents.settings import Status
+from mdagents_llm.errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)
 

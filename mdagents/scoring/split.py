@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from infra.errors import ConfigError
-from infra.files.command_line import flags_in
-from infra.files.printing import fails_in_one_line
 from mdagents.data_tools.subset import data_parser, open_named, write_questions
 from mdagents.datasets.dataset import is_shipped
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import RoutedBy
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import flags_in
+from mdagents_llm.files.printing import fails_in_one_line
 
 
 @fails_in_one_line

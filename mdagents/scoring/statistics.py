@@ -1,4 +1,4 @@
-"""Statistics of right and wrong answers in closed form; `infra.bootstrap` has those that resample.
+"""Closed-form statistics of right and wrong answers; `mdagents_llm.bootstrap` resamples.
 
 Rates are fractions from 0 to 1. What cannot be computed from the data at hand is None, never NaN.
 """
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.proportions import Z95
+from mdagents_llm.proportions import Z95
 
 """Lower and upper end of a 95 % interval."""
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean, stdev
 
-from infra.bootstrap import RESAMPLES, SEED
 from mdagents.records.study import StudyManifest, StudyRun
 from mdagents.scoring.compare import is_on_front, notices_of
 from mdagents.scoring.group import Group, by_question, make_group, scored
@@ -18,6 +17,7 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm
 from mdagents.settings import Status
+from mdagents_llm.bootstrap import RESAMPLES, SEED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import csv
 from collections.abc import Sequence
 from typing import TextIO
 
-from infra.files.spreadsheet import text_cell
 from mdagents.scoring.formatting import (
     UNKNOWN,
     Table,
@@ -23,6 +22,7 @@ from mdagents.scoring.pairs import Pair
 from mdagents.scoring.report import ACCURACY, accuracy_cell, cost_cells
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.scoring.study import Block, MethodFigures, StudyFigures
+from mdagents_llm.files.spreadsheet import text_cell
 
 _IDS_SHOWN = 10
 _RUNS_SHOWN = 4

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.traces import Trace, read_trace
-from infra.errors import ConfigError
 from mdagents.records.folder import case_files
 from mdagents.scoring.fields import entries_of, object_of
+from mdagents_llm.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from infra.bootstrap import RESAMPLES, SEED, clustered_bootstrap, paired_bootstrap
-from infra.proportions import Interval
 from mdagents.scoring.compare import notices_of
 from mdagents.scoring.cross_validation import FOLDS, SMALLEST_FOR_A_CHOICE, CrossValidation
 from mdagents.scoring.group import Group, accuracy_interval, make_group, scored
@@ -20,6 +18,8 @@ from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import names_of
 from mdagents.scoring.statistics import mcnemar_exact
+from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap, paired_bootstrap
+from mdagents_llm.proportions import Interval
 
 HOW = (
     "thresholds and policies are chosen on nine tenths of the questions, for most right answers, "

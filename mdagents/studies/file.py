@@ -10,13 +10,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from infra.errors import ConfigError
-from infra.files.did_you_mean import did_you_mean
-from infra.files.yaml_text import read_yaml
 from mdagents.runs.config import ADAPTIVE, EXAID_OFF, RunConfig
 from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty, Method
 from mdagents.teams.own_method import is_own
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.yaml_text import read_yaml
 
 Settings = Mapping[str, str | Sequence[str]]
 """Flag without its dashes -> value; several for a flag that may be repeated."""

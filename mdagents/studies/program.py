@@ -10,12 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from infra.clock import Clock
-from infra.config import parse_environment, read_variables
-from infra.errors import BenchError, ConfigError
-from infra.files.command_line import Parser
-from infra.files.printing import print_line, print_result, reaches_any_screen
-from infra.model_configs import load_model_configs
 from mdagents.pages.study import write_study_results
 from mdagents.records.store import writable
 from mdagents.records.study import write_study
@@ -27,6 +21,12 @@ from mdagents.scoring.study_text import render_study
 from mdagents.studies.display import DISPLAYS, make_study_display
 from mdagents.studies.file import StudyFile, cells_of, read_study
 from mdagents.studies.session import CellRun, State, StudySession, manifest_of
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import parse_environment, read_variables
+from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.model_configs import load_model_configs
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A study that a signal has stopped ends with 128 and the number of the signal."""

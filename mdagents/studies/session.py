@@ -8,11 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infra.clock import Clock
-from infra.config import Environment
-from infra.endpoints import Endpoints, ModelSpec
-from infra.errors import BenchError, EndpointDown, LimitExceeded
-from infra.ledger import Ledger
 from mdagents.agents.case import first_of
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.study import StudyManifest, StudyRun
@@ -22,6 +17,11 @@ from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.session import carry_out, kept_replies, open_cluster
 from mdagents.runs.shared import Shared, Stops
 from mdagents.studies.file import Cell, StudyFile
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import Endpoints, ModelSpec
+from mdagents_llm.errors import BenchError, EndpointDown, LimitExceeded
+from mdagents_llm.ledger import Ledger
 
 
 class State(StrEnum):

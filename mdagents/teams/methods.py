@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.errors import ConfigError
-from infra.files.printing import print_line
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import Exemplars, exemplars_hash, open_exemplars
 from mdagents.datasets.questions import OptionOrder
@@ -28,9 +26,11 @@ from mdagents.teams.baselines import (
     self_refine,
     zero_shot,
 )
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_line
 
 if TYPE_CHECKING:
-    from infra.embeddings import Embedder  # loads numpy, which few methods need
+    from mdagents_llm.embeddings import Embedder  # loads numpy, which few methods need
 
 _DECIDER = (TeamRole.DECISION,)
 _PANEL = (TeamRole.RECRUITER, TeamRole.EXPERT)

@@ -20,12 +20,12 @@ from types import ModuleType
 
 from pydantic import TypeAdapter, ValidationError
 
-from infra.chat import StopReason, TokenUsage
-from infra.errors import BenchError, ConfigError, MethodError, StructuredOutputError
 from mdagents.agents.case import Case, first_of
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.decision import Decision
+from mdagents_llm.chat import StopReason, TokenUsage
+from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
 
 SOLVE = "solve"
 """What the function is called in a file."""

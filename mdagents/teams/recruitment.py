@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from exaid_core.shorten import shorten
-from infra.errors import StructuredOutputError
 from mdagents.agents import replies
 from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import TeamRole
+from mdagents_llm.errors import StructuredOutputError
 
 PHASE = "recruit"
 

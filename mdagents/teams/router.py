@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from infra.errors import StructuredOutputError
 from mdagents.agents import replies
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Rung
 from mdagents.agents.prompts import render
 from mdagents.settings import Difficulty, RoutedBy, TeamRole
+from mdagents_llm.errors import StructuredOutputError
 
 FALLBACK = Difficulty.INTERMEDIATE
 """Where a question goes when the router's reply cannot be used."""

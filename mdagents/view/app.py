@@ -20,9 +20,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from exaid_core.trace.files import RecordError
-from infra.errors import ConfigError
-from infra.web.address import LOOPBACK
-from infra.web.guard import guards
 from mdagents.display.words import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.layout import Frame, make_frame, templates
@@ -35,6 +32,9 @@ from mdagents.view.beside import ENDS
 from mdagents.view.reports import Reports
 from mdagents.view.results import read_recorded
 from mdagents.view.watch import RunWatch, Update, Watches, live_page
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.web.address import LOOPBACK
+from mdagents_llm.web.guard import guards
 
 _PING = 15  # seconds
 _DIGITS = 18  # of a version

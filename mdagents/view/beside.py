@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, Self
 from urllib.parse import quote
 
-from infra.errors import ConfigError
-from infra.files.printing import print_line
-from infra.web.address import Place, listen
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.printing import print_line
+from mdagents_llm.web.address import Place, listen
 
 ENDS = "the view ends with the run; to see it again"
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from infra.config import read_variables
-from infra.errors import ConfigError
-from infra.files.command_line import Parser
-from infra.files.printing import fails_in_one_line, print_line, print_result
-from infra.web.address import add_address_flags, has_screen, listen, note_of
+from mdagents_llm.config import read_variables
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.command_line import Parser
+from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.web.address import add_address_flags, has_screen, listen, note_of
 
 
 @fails_in_one_line
@@ -31,10 +31,10 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
     folder, page = _folder_and_page(Path(options.output))
     try:
         # Imported here: help needs no server.
-        from infra.web.serve import open_browser
         from mdagents.view.serve import make_server
+        from mdagents_llm.web.serve import open_browser
     except ModuleNotFoundError as error:
-        from infra.interpreter import install
+        from mdagents_llm.interpreter import install
 
         raise ConfigError(f"{error}: {install('-r', 'requirements.txt')}") from error
     is_seen = not options.no_open and has_screen(read_variables(), sys.platform)

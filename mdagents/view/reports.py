@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from infra.errors import ConfigError
 from mdagents.live import LIVE_FILE
+from mdagents_llm.errors import ConfigError
 
 _AT_A_TIME = 2  # processes, each of which takes a core
 _KEPT = 20_000_000  # bytes

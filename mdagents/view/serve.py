@@ -19,9 +19,9 @@ from threading import Thread
 
 import uvicorn
 
-from infra.web.serve import open_browser, server_of
 from mdagents.view.app import make_app
 from mdagents.view.watch import Watches
+from mdagents_llm.web.serve import open_browser, server_of
 
 _TO_END = 1  # seconds that answers under way get
 _LAST_WORDS = 20  # seconds behind a run, at most: to show how it ended, then to tell pages

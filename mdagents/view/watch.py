@@ -12,8 +12,6 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from infra.clock import epoch_ms
-from infra.errors import ConfigError
 from mdagents.agents.case import make_case_id
 from mdagents.live import LIVE_FILE
 from mdagents.live.case import LiveCase
@@ -26,6 +24,8 @@ from mdagents.pages.study_matrix import study_parts
 from mdagents.records.study import StudyManifest, read_studies
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.view.stage import Operation, Stage
+from mdagents_llm.clock import epoch_ms
+from mdagents_llm.errors import ConfigError
 
 _BETWEEN = 0.25  # seconds from one update of a page to the next, four a second at most
 _LONGEST_SILENCE = 1_000  # ms, after which files are looked at though nobody told of a change

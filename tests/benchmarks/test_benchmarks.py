@@ -40,9 +40,9 @@ from benchmarks.harness import (
     workspace,
     write_questions,
 )
-from infra.json_schema import reply_schema
 from mdagents.agents.replies import recruitment
 from mdagents.datasets.dataset import open_dataset
+from mdagents_llm.json_schema import reply_schema
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 
@@ -115,7 +115,7 @@ pytestmark = pytest.mark.skipif(
             [
                 "The text of a reply that is streamed in 400 deltas",
                 "main.py / bare client, typed create",
-                "infra: layers",
+                "mdagents_llm: layers",
                 "post(cast_to=",
             ],
             id="overhead",
@@ -290,8 +290,8 @@ def test_error_texts_are_told_from_what_the_model_says() -> None:
 
 
 def test_layers_of_a_profile() -> None:
-    ours = str(REPOSITORY / "infra" / "layers" / "retry.py")
-    assert overhead.layer_of(ours, "generate") == "infra: layers, ledger"
+    ours = str(REPOSITORY / "mdagents_llm" / "layers" / "retry.py")
+    assert overhead.layer_of(ours, "generate") == "mdagents_llm: layers, ledger"
     theirs = "/x/lib/python3.11/site-packages/openai/_base_client.py"
     assert overhead.layer_of(theirs, "request") == "openai"
     assert overhead.layer_of("~", "<built-in method posix.fsync>") == "fsync"

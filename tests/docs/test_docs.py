@@ -46,7 +46,7 @@ CLUSTER = {
     "--working-dir",
 }
 """Flags of Ray and Slurm, which docs/scale.md needs."""
-PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "infra", "mdagents", "scripts")
+PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdagents", "scripts")
 PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.docs.conftest import Run
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
-from tests.infra.langchain_suite import NOT_RUN
+from tests.mdagents_llm.langchain_suite import NOT_RUN
 
 PAGE = Page("langchain.md")
 

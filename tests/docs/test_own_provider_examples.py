@@ -133,7 +133,7 @@ def test_a_wrong_key_and_a_missing_one(installed: Path, gateway: str) -> None:
     ("module", "message"),
     [
         ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
-        ("provider = 'http://127.0.0.1'", "is a str, not an infra.ProviderInfo"),
+        ("provider = 'http://127.0.0.1'", "is a str, not an mdagents_llm.ProviderInfo"),
         ("import nothing_like_it", "cannot be loaded: ModuleNotFoundError: No module named"),
     ],
 )

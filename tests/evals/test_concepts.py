@@ -23,7 +23,7 @@ from evals.normal_form import BREAK, normal_term, normal_word
 from evals.scispacy_extractor import ScispacyExtractor
 from evals.stoplists import load_stoplists
 from evals.terminology import FOLDER, TERMS, is_abbreviation
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.evals.conftest import SENTENCE
 

@@ -27,7 +27,7 @@ from evals.report import metrics_table
 from evals.run_logs import read_run_log
 from exaid_core.trace.files import RecordError
 from exaid_core.trace.traces import read_trace
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.evals.conftest import write_trace
 

@@ -20,7 +20,7 @@ from evals.manifest import MANIFEST_FILE, provenance, read_manifest
 from evals.run_logs import read_run_log
 from evals.variants import FOLDER, VARIANT_IDS, load_variant
 from exaid_core.token_gate.token_gate import LEGACY
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.evals.conftest import write_trace
 from tests.fake_provider import FakeProvider
 

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from evals.schema_files import DIALECT, SCHEMAS, load_schema, schema_path, schema_text
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

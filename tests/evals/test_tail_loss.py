@@ -16,7 +16,7 @@ from evals.variants import VARIANT_IDS, load_variant
 from exaid_core.exaid import EXAID
 from exaid_core.trace.files import write_gz
 from exaid_core.trace.traces import Trace, read_trace
-from infra.chat import ChatReply, ChatRequest
+from mdagents_llm.chat import ChatReply, ChatRequest
 from tests.conftest import REAL_TRACES
 from tests.evals.conftest import SENTENCE, write_trace
 from tests.exaid_core.models import DOWN, SHIFT, STABLE, model, reply

@@ -17,8 +17,8 @@ from exaid_core.config import ExaidConfig
 from exaid_core.exaid import EXAID
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.trace.bus import TraceBus
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.errors import ErrorKind, ProviderError
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.errors import ErrorKind, ProviderError
 from tests.fake_provider import SeenRequest
 from tests.support.function_model import FunctionModel
 from tests.support.virtual_time import now_ms

@@ -19,7 +19,7 @@ from exaid_core.schema.agent_summary import (
     seq_ranges,
 )
 from exaid_core.shorten import shorten
-from infra.json_schema import longest_reply, reply_schema, without_string_lengths
+from mdagents_llm.json_schema import longest_reply, reply_schema, without_string_lengths
 
 FIELDS: dict[str, Any] = {
     "status_action": "Chest pain; aspirin given.",

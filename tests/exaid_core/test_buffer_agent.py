@@ -12,9 +12,9 @@ from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TraceDa
 from exaid_core.config import ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.segments import Segment
-from infra.chat import ChatModel, StopReason, TokenUsage
-from infra.config import LLMRole
-from infra.errors import LimitExceeded, StructuredOutputError
+from mdagents_llm.chat import ChatModel, StopReason, TokenUsage
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import LimitExceeded, StructuredOutputError
 from tests.exaid_core.models import (
     DOWN,
     NO_ALARM,

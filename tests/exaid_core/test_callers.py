@@ -18,7 +18,7 @@ from exaid_core.health import Failure
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.sync import SyncExaid
 from exaid_core.trace.bus import TraceBus
-from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from tests.exaid_core.models import (
     SHIFT,
     STABLE,
@@ -190,7 +190,7 @@ async def test_its_own_connections_are_closed_at_the_end(
 
 @pytest.mark.embedded
 async def test_all_roles_share_one_embedded_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    from infra.local_model.server import LlamaServer
+    from mdagents_llm.local_model.server import LlamaServer
 
     started = []
     start = LlamaServer.astart

@@ -13,8 +13,8 @@ from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
 from exaid_core.segments import Said
 from exaid_core.summarizer_agent.choices import form_of_choices
 from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent
-from infra.chat import ChatReply, ChatRequest, StopReason, TokenUsage
-from infra.json_schema import reply_schema
+from mdagents_llm.chat import ChatReply, ChatRequest, StopReason, TokenUsage
+from mdagents_llm.json_schema import reply_schema
 from tests.support.function_model import FunctionModel
 
 

@@ -9,9 +9,9 @@ import pytest
 from exaid_core import EXAID, AgentSummary
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.token_gate.token_gate import GateProfile
-from infra.chat import ChatRequest
-from infra.config import LLMRole
-from infra.llm_registry import RoleModels
+from mdagents_llm.chat import ChatRequest
+from mdagents_llm.config import LLMRole
+from mdagents_llm.llm_registry import RoleModels
 from tests.exaid_core.models import (
     NO_ALARM,
     SHIFT,

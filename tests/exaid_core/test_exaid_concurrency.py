@@ -17,7 +17,7 @@ from exaid_core.run_log import text_hash
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.token_gate.token_gate import FlushReason, GateProfile
 from exaid_core.trace.bus import TraceBus
-from infra.chat import ChatReply, ChatRequest, OnText
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from infra.clock import Clock
-from infra.layers.attempt import Attempt
-from infra.ledger import CallRow, Ledger
+from mdagents_llm.clock import Clock
+from mdagents_llm.layers.attempt import Attempt
+from mdagents_llm.ledger import CallRow, Ledger
 from tests.exaid_core.models import (
     DOWN,
     NO_ALARM,

@@ -18,9 +18,9 @@ from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import TraceEvent
 from exaid_core.trace.files import write_gz
 from exaid_core.trace.traces import write_trace
-from infra.chat import ChatReply, ChatRequest, OnText
-from infra.config import LLMRole
-from infra.layers.gate import Urgency
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText
+from mdagents_llm.config import LLMRole
+from mdagents_llm.layers.gate import Urgency
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

@@ -13,10 +13,10 @@ from exaid_core.ctu import ctu
 from exaid_core.health import Failure, HealthState
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.trace.events import EventKind, TraceEvent
-from infra.chat import ChatReply, StopReason, TokenUsage
-from infra.config import LLMRole
-from infra.errors import ConfigError, EndpointDown, ErrorKind, ProviderError
-from infra.llm_registry import get_llm
+from mdagents_llm.chat import ChatReply, StopReason, TokenUsage
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import ConfigError, EndpointDown, ErrorKind, ProviderError
+from mdagents_llm.llm_registry import get_llm
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

@@ -14,7 +14,7 @@ from exaid_core.exaid import EXAID
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft
 from exaid_core.token_gate.token_gate import GateProfile
 from exaid_core.trace.bus import TraceBus
-from infra.chat import ChatReply, ChatRequest
+from mdagents_llm.chat import ChatReply, ChatRequest
 from tests.exaid_core.models import (
     NO_ALARM,
     STABLE,

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
-from infra.chat import ChatReply, ChatRequest
+from mdagents_llm.chat import ChatReply, ChatRequest
 from tests.exaid_core.languages import SAMPLES, Sample
 from tests.exaid_core.models import NO_ALARM, make_exaid, model, newest_block, reply, watched_bus
 from tests.support.function_model import FunctionModel

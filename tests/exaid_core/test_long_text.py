@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from exaid_core.channel import clean
 from exaid_core.policy import TriggerPolicy
-from infra.chat import ChatReply, ChatRequest
-from infra.errors import ErrorKind, ProviderError
+from mdagents_llm.chat import ChatReply, ChatRequest
+from mdagents_llm.errors import ErrorKind, ProviderError
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

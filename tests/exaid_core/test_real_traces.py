@@ -17,11 +17,11 @@ from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.trace.bus import TraceBus, Turn
 from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.traces import Trace, read_trace
-from infra.chat import ChatModel, ChatReply, ChatRequest
-from infra.config import Environment
-from infra.endpoints import ModelSpec, Runtime
-from infra.ledger import CallRow
-from infra.llm_registry import ModelRegistry
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.ledger import CallRow
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.conftest import CACHE_DIR, REAL_TRACES
 from tests.exaid_core.models import DOWN, SHIFT, WAIT, Slow, make_exaid, model, newest_block, reply
 from tests.support.function_model import FunctionModel

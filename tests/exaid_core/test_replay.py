@@ -21,7 +21,7 @@ from exaid_core.token_gate.token_gate import GateProfile
 from exaid_core.trace.events import TraceEvent
 from exaid_core.trace.files import RecordError, write_gz
 from exaid_core.trace.traces import read_trace, write_trace
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

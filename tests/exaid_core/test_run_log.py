@@ -26,8 +26,8 @@ from exaid_core.trace.run_records import (
     SummaryEvent,
     TokengateFlush,
 )
-from infra.chat import StopReason, TokenUsage
-from infra.errors import StructuredOutputError
+from mdagents_llm.chat import StopReason, TokenUsage
+from mdagents_llm.errors import StructuredOutputError
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

@@ -10,9 +10,9 @@ from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
 from exaid_core.segments import Segment
 from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent, SummaryError, Written
 from exaid_core.trace.run_records import SummaryFailure
-from infra.chat import ChatMessage, StopReason, TokenUsage
-from infra.config import LLMRole
-from infra.errors import LimitExceeded, StructuredOutputError
+from mdagents_llm.chat import ChatMessage, StopReason, TokenUsage
+from mdagents_llm.config import LLMRole
+from mdagents_llm.errors import LimitExceeded, StructuredOutputError
 from tests.exaid_core.models import (
     DOWN,
     STABLE,

@@ -32,7 +32,7 @@ from exaid_core.trace.run_records import (
     decision_id,
     event_id,
 )
-from infra.clock import ms_of, timestamp_of
+from mdagents_llm.clock import ms_of, timestamp_of
 from tests.conftest import REAL_TRACES, SHARED
 
 trace_record: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)

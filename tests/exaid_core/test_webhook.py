@@ -19,7 +19,7 @@ from exaid_core.health import Failure
 from exaid_core.schema.agent_summary import AgentSummary, SummaryDraft
 from exaid_core.sync import SyncExaid
 from exaid_core.webhook import SIGNATURE_HEADER, Webhook, WebhookError
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.exaid_core.models import SHIFT, Slow, make_exaid, model
 from tests.support.function_model import FunctionModel
 from tests.support.sweeps import seeds

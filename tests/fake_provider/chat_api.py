@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
-from infra.json_schema import JsonSchema
+from mdagents_llm.json_schema import JsonSchema
 from tests.fake_provider.faults import Fault, FaultPlan
 
 CHARACTERS_PER_TOKEN = 4

@@ -12,7 +12,7 @@ from google.genai import types
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from pydantic import BaseModel
 
-from infra.json_schema import reply_schema
+from mdagents_llm.json_schema import reply_schema
 from tests.fake_provider import FakeProvider
 
 Ask = Callable[..., Awaitable[Any]]

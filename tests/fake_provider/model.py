@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from infra.json_schema import JsonSchema
+from mdagents_llm.json_schema import JsonSchema
 from tests.fake_provider.chat_api import (
     CHARACTERS_PER_TOKEN,
     Answer,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from infra.json_schema import JsonSchema
+from mdagents_llm.json_schema import JsonSchema
 from tests.fake_provider.chat_api import (
     Answer,
     BadRequestError,

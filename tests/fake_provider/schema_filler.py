@@ -1,6 +1,6 @@
 """Values that satisfy a reply schema, made up from a seed: what a well-behaved model would say.
 
-It knows what `infra.json_schema.reply_schema` writes, and refuses anything else.
+It knows what `mdagents_llm.json_schema.reply_schema` writes, and refuses anything else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from infra.json_schema import JsonSchema
+from mdagents_llm.json_schema import JsonSchema
 from tests.support.medical_prose import SPECIALTIES, prose
 
 FieldPath = tuple[str | int, ...]

@@ -10,7 +10,7 @@ import pytest
 from google.genai import types
 from pydantic import BaseModel, Field
 
-from infra.json_schema import reply_schema
+from mdagents_llm.json_schema import reply_schema
 from tests.fake_provider import MISSING, FakeProvider, FieldPath, SeenRequest, Usage
 from tests.fake_provider.conftest import QUESTION, SYSTEM, Ask
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from exaid_core.buffer_agent.buffer_agent import BufferAnalysis
 from exaid_core.schema.agent_summary import SummaryDraft
-from infra.json_schema import JsonSchema, reply_schema, without_string_lengths
 from mdagents.agents import replies
+from mdagents_llm.json_schema import JsonSchema, reply_schema, without_string_lengths
 from tests.fake_provider import MISSING, FieldPath, fill
 from tests.fake_provider.schema_filler import UnsupportedSchemaError
 from tests.support.medical_prose import SPECIALTIES, prose

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from infra.endpoints import ModelSpec
-from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.runs.program import main
 from mdagents.settings import Difficulty, TeamRole, TeamSettings
 from mdagents.teams import TEAMS, Decision
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import SAMPLE, Run

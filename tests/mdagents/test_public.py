@@ -17,15 +17,15 @@ import pandas as pd
 import pytest
 
 import exaid_core
-import infra
 import mdagents
-from infra.errors import ConfigError, EndpointDown
+import mdagents_llm
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.runs.engines.engine import Outcome
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Difficulty, Method
+from mdagents_llm.errors import ConfigError, EndpointDown
 from tests.fake_provider import FakeProvider
 
 # A run on the sample says so.
@@ -44,7 +44,7 @@ def _key(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
 
 
-@pytest.mark.parametrize("package", [mdagents, exaid_core, infra], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("package", [mdagents, exaid_core, mdagents_llm], ids=lambda p: p.__name__)
 def test_all_that_is_public_is_there_and_has_a_docstring(package: object) -> None:
     for name in package.__all__:  # type: ignore[attr-defined]
         assert getattr(package, name).__doc__, name

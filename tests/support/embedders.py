@@ -9,8 +9,8 @@ from zlib import crc32
 
 import numpy as np
 
-from infra.embeddings import Vectors
 from mdagents.datasets.dataset import Dataset, open_dataset
+from mdagents_llm.embeddings import Vectors
 
 _DIMENSIONS = 256
 

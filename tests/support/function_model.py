@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from infra.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 
 
 def text_reply(text: str, stop_reason: StopReason = StopReason.STOP) -> ChatReply:

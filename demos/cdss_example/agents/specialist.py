@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage
 
 from demos.cdss_example.agents.words import Briefing, Opinion, messages
 from demos.cdss_example.config import Limits
-from infra.errors import ProviderError, StructuredOutputError
-from infra.langchain_model import ChatModelAdapter
+from mdagents_llm.errors import ProviderError, StructuredOutputError
+from mdagents_llm.langchain_model import ChatModelAdapter
 
 
 class Specialist:

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from demos.cdss_example.agents.words import FORM, UNHEARD, Briefing, messages
 from demos.cdss_example.config import Limits
-from infra.langchain_model import ChatModelAdapter
+from mdagents_llm.langchain_model import ChatModelAdapter
 
 _LABELS = {
     "urgency": "Urgency",

@@ -23,8 +23,8 @@ from demos.cdss_example.graph.nodes import (
     SynthesisNode,
 )
 from demos.cdss_example.graph.state import CdssState
-from infra.chat import ChatModel
-from infra.langchain_model import ChatModelAdapter
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.langchain_model import ChatModelAdapter
 
 
 def build_cdss_graph(model: ChatModel, limits: Limits) -> CompiledStateGraph[CdssState, Any]:

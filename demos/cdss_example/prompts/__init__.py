@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from infra.files.prompts import PromptFiles
+from mdagents_llm.files.prompts import PromptFiles
 
 PROMPTS = PromptFiles(Path(__file__).parent)

@@ -20,10 +20,10 @@ from pydantic import (
     model_validator,
 )
 
-from infra.errors import ConfigError
-from infra.files.did_you_mean import did_you_mean
-from infra.files.json_text import load_json
-from infra.files.text import well_formed
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.json_text import load_json
+from mdagents_llm.files.text import well_formed
 
 OLDEST = 130
 """Years that nobody has lived."""

@@ -18,9 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from demos.cdss_example.view.event_log import EventLog
-from infra.web.address import LOOPBACK, Place
-from infra.web.guard import guards
-from infra.web.serve import server_of
+from mdagents_llm.web.address import LOOPBACK, Place
+from mdagents_llm.web.guard import guards
+from mdagents_llm.web.serve import server_of
 
 _PING = 15  # seconds
 _TO_END = 1  # seconds that answers under way get

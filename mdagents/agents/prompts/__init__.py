@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from exaid_core import prompts as exaid_prompts
-from infra.files.prompts import PromptFiles
 from mdagents.settings import Method
+from mdagents_llm.files.prompts import PromptFiles
 
 PROMPTS = PromptFiles(Path(__file__).parent)
 render = PROMPTS.render

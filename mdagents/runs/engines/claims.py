@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import NamedTuple
 
-from infra.chat import ChatReply
-from infra.errors import ProviderError
-from infra.layers.cache import ReplyStore
+from mdagents_llm.chat import ChatReply
+from mdagents_llm.errors import ProviderError
+from mdagents_llm.layers.cache import ReplyStore
 
 
 class Found(NamedTuple):

@@ -13,9 +13,6 @@ from types import TracebackType
 from typing import Protocol
 
 import mdagents
-from infra.clock import Clock
-from infra.errors import BenchError, ClusterError
-from infra.layers.cache import ReplyStore
 from mdagents.agents.case import first_of
 from mdagents.runs.engines.claims import Claims
 from mdagents.runs.engines.engine import Load
@@ -30,6 +27,9 @@ from mdagents.runs.engines.messages import (
 )
 from mdagents.runs.engines.shares import EndpointState, Share, Shares
 from mdagents.runs.engines.worker import code_digest, home
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import BenchError, ClusterError
+from mdagents_llm.layers.cache import ReplyStore
 
 _PERIOD = 0.1  # seconds between two reports of a worker
 _PERIOD_PER_WORKER = 0.004  # seconds, so that a driver of many workers has time for each

@@ -8,11 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from infra.endpoints import CONNECTIONS
-from infra.errors import BenchError, ErrorKind, LimitExceeded, ProviderError
-from infra.layers.retry import OnWait, Wait
-from infra.ledger import CallRow, CaseBook
-from infra.providers.local import SLOTS
 from mdagents.agents import feed
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.questions import present
@@ -33,6 +28,11 @@ from mdagents.runs.engines.messages import (
     Told,
 )
 from mdagents.settings import TeamRole
+from mdagents_llm.endpoints import CONNECTIONS
+from mdagents_llm.errors import BenchError, ErrorKind, LimitExceeded, ProviderError
+from mdagents_llm.layers.retry import OnWait, Wait
+from mdagents_llm.ledger import CallRow, CaseBook
+from mdagents_llm.providers.local import SLOTS
 
 _TRACES_AT_ONCE = 4  # of decided questions, that EXAID takes up at a worker
 _TO_LET_GO = 5.0  # seconds after the grace, in which workers tell how they ended

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Protocol
 
 from exaid_core.policy import TriggerPolicy
-from infra.endpoints import ModelSpec
-from infra.ledger import CallRow
 from mdagents.agents.feed import Event
 from mdagents.datasets.dataset import IndexEntry
 from mdagents.datasets.questions import SourceQuestion
@@ -23,6 +21,8 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.ledger import CallRow
 
 GRACE = 10.0
 """Seconds to finish questions under way after an interruption; or EXAID, if all are done."""

@@ -6,12 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 
-from infra.config import LLMRole
-from infra.endpoints import Endpoints, ModelSpec, Runtime
-from infra.layers.batch import MOST_AT_ONCE
-from infra.layers.gate import Urgency
-from infra.llm_registry import ModelRegistry
-from infra.model_configs import LOCAL
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Desk, Load, Task
@@ -19,6 +13,12 @@ from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import ExaidModels, RunObservers
 from mdagents.runs.engines.runner import Runner
 from mdagents.runs.models import exaid_roles, models_of_teams
+from mdagents_llm.config import LLMRole
+from mdagents_llm.endpoints import Endpoints, ModelSpec, Runtime
+from mdagents_llm.layers.batch import MOST_AT_ONCE
+from mdagents_llm.layers.gate import Urgency
+from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.model_configs import LOCAL
 
 
 class LocalEngine:

@@ -13,12 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exaid_core.policy import TriggerPolicy
-from infra.chat import ChatReply
-from infra.config import Environment
-from infra.endpoints import ModelSpec
-from infra.errors import BenchError, ProviderError
-from infra.layers.retry import Wait
-from infra.ledger import CallRow
 from mdagents.agents.feed import Event
 from mdagents.datasets.exemplars import Exemplars
 from mdagents.datasets.questions import SourceQuestion
@@ -28,6 +22,12 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.claims import Found
 from mdagents.runs.engines.engine import Item, Outcome
 from mdagents.runs.engines.shares import EndpointState, Share
+from mdagents_llm.chat import ChatReply
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.errors import BenchError, ProviderError
+from mdagents_llm.layers.retry import Wait
+from mdagents_llm.ledger import CallRow
 
 
 @dataclass(frozen=True, slots=True)

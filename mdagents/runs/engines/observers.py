@@ -16,10 +16,6 @@ from typing import TYPE_CHECKING
 from exaid_core.policy import TriggerPolicy
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import EventKind, TraceEvent
-from infra.chat import ChatModel
-from infra.clock import Clock
-from infra.errors import ConfigError, LimitExceeded
-from infra.finishing import finished
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Event, Observer, Summarised
 from mdagents.records.case_files import CaseFiles
@@ -27,6 +23,10 @@ from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.limits import Limited
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import ConfigError, LimitExceeded
+from mdagents_llm.finishing import finished
 
 # What is needed only with EXAID, or after a case, is imported there, so as not to delay the first
 # request of a run.

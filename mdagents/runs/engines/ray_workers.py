@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from infra.config import Environment
-from infra.errors import ClusterError, ConfigError
-from infra.files.text import printable
-from infra.finishing import finished
 from mdagents.runs.engines.cluster import Post, WorkerLost
 from mdagents.runs.engines.messages import Start, packed
 from mdagents.runs.engines.worker import Worker
+from mdagents_llm.config import Environment
+from mdagents_llm.errors import ClusterError, ConfigError
+from mdagents_llm.files.text import printable
+from mdagents_llm.finishing import finished
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -158,7 +158,7 @@ def load_ray(address: str) -> ModuleType:
         import ray
         import ray.exceptions
     except ImportError:
-        from infra.interpreter import install
+        from mdagents_llm.interpreter import install
 
         way = install("-r", "requirements-ray.txt")
         raise ConfigError(

@@ -7,10 +7,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from infra.chat import ChatModel
-from infra.clock import Clock
-from infra.errors import LimitExceeded
-from infra.ledger import Ledger
 from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.questions import present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
@@ -20,6 +16,10 @@ from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
 from mdagents.runs.limits import Limited
 from mdagents.runs.solver import Solved
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import LimitExceeded
+from mdagents_llm.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

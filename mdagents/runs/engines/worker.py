@@ -21,15 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mdagents
-from infra.chat import ChatReply
-from infra.clock import Clock
-from infra.config import Environment, parse_environment
-from infra.endpoints import Endpoints
-from infra.errors import BenchError, ConfigError, LimitExceeded, ProviderError
-from infra.layers.cache import CacheMode
-from infra.layers.gate import Connections
-from infra.ledger import CallRow, Ledger
-from infra.model_configs import LOCAL
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import Event
 from mdagents.datasets.questions import SourceQuestion
@@ -61,11 +52,20 @@ from mdagents.runs.engines.shares import EndpointState, Share
 from mdagents.runs.models import make_runtime
 from mdagents.runs.solver import Solver
 from mdagents.teams.own_method import name_of
+from mdagents_llm.chat import ChatReply
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment, parse_environment
+from mdagents_llm.endpoints import Endpoints
+from mdagents_llm.errors import BenchError, ConfigError, LimitExceeded, ProviderError
+from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.layers.gate import Connections
+from mdagents_llm.ledger import CallRow, Ledger
+from mdagents_llm.model_configs import LOCAL
 
 if TYPE_CHECKING:
     from exaid_core.trace.traces import Trace
 
-_PACKAGES = ("exaid_core", "infra", "mdagents")
+_PACKAGES = ("exaid_core", "mdagents_llm", "mdagents")
 _SOURCES = (".py", ".txt", ".yaml")
 _OF_A_PERIOD_IF_URGENT = 0.25
 _PERIODS_WITHOUT_NEWS = 2

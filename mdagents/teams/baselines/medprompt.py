@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from infra.files.printing import print_line
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import PREPARE, Case, LeftOut, ModelError, gather
@@ -31,13 +30,14 @@ from mdagents.teams.baselines import cot
 from mdagents.teams.baselines.cot_sc import SAMPLES, sample
 from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision, Stated
+from mdagents_llm.files.printing import print_line
 
 # numpy, which they need, would delay the first request of runs of any method.
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.embeddings import Embedder
     from mdagents.datasets.neighbours import Neighbours
+    from mdagents_llm.embeddings import Embedder
 
 TRIED = 20
 """The nearest train questions that may become examples: those that the model got right."""

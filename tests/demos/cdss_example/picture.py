@@ -10,11 +10,11 @@ from playwright.async_api import expect
 from demos.cdss_example.cdss import CDSS
 from demos.cdss_example.schema.clinical_case import case_of_json
 from demos.cdss_example.view.page import PageServer
-from infra.config import Environment
-from infra.endpoints import ModelSpec, Runtime
-from infra.ledger import Ledger
-from infra.llm_registry import ModelRegistry
-from infra.web.address import listen
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.web.address import listen
 from tests.conftest import REPOSITORY
 from tests.demos.cdss_example.team import COORDINATES, JUDGES_HEARTS, READS_VALUES, RECOMMENDS
 from tests.fake_provider import FakeProvider, SeenRequest

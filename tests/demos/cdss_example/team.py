@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from demos.cdss_example.events import Event
-from infra.endpoints import ModelSpec
+from mdagents_llm.endpoints import ModelSpec
 from tests.fake_provider import FakeProvider, SeenRequest
 
 COORDINATES, READS_VALUES = "You coordinate a team", "physician of laboratory medicine"

@@ -11,11 +11,11 @@ from demos.cdss_example.cdss import CDSS, CaseResult
 from demos.cdss_example.config import USUAL, Limits
 from demos.cdss_example.events import CaseEnded, NodeEnded, Recommended, Said, Summarised
 from exaid_core import ExaidConfig
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
-from infra.endpoints import ModelSpec
-from infra.errors import ConfigError, EndpointDown, ProviderError, StructuredOutputError
-from infra.ledger import CallRow
-from infra.llm_registry import ModelRegistry
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.errors import ConfigError, EndpointDown, ProviderError, StructuredOutputError
+from mdagents_llm.ledger import CallRow
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.demos.cdss_example.team import (
     CASE,
     COORDINATES,

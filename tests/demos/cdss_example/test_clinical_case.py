@@ -18,7 +18,7 @@ from demos.cdss_example.schema.clinical_case import (
     case_of_json,
     read_case,
 )
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 
 
 def test_every_vital_sign_and_unit_is_in_the_text() -> None:

@@ -21,9 +21,9 @@ from demos.cdss_example.events import (
 )
 from demos.cdss_example.view.page import PageServer
 from exaid_core import AgentSummary
-from infra.endpoints import ModelSpec
-from infra.llm_registry import ModelRegistry
-from infra.web.address import listen
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.web.address import listen
 from tests.demos.cdss_example.team import CASE, RECOMMENDS, exaid_spec, script
 from tests.fake_provider import FakeProvider
 from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from demos.document_assistant.assistant import DocumentAssistant
-from infra.endpoints import ModelSpec
-from infra.langchain_model import ChatModelAdapter
-from infra.llm_registry import ModelRegistry
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.llm_registry import ModelRegistry
 
 Opens = Callable[..., AbstractAsyncContextManager[DocumentAssistant]]
 

@@ -13,7 +13,7 @@ import pytest
 from demos.document_assistant.assistant import DROPPED, DocumentAssistant
 from demos.toolkit.database import Database
 from demos.toolkit.sessions import Role, UnknownSessionError
-from infra.errors import ConfigError, EndpointDown, StorageError
+from mdagents_llm.errors import ConfigError, EndpointDown, StorageError
 from tests.demos.document_assistant.conftest import Opens
 from tests.demos.document_assistant.programs import speaker
 from tests.demos.document_assistant.test_conversations import EXPENSE, MARGIN, RISKS

@@ -14,7 +14,7 @@ from demos.document_assistant.chat_prompts import (
     get_intent_classification_prompt,
 )
 from demos.document_assistant.schemas import AnswerResponse, CalculationResponse, NoAnswer
-from infra.errors import EndpointDown
+from mdagents_llm.errors import EndpointDown
 from tests.demos.document_assistant.conftest import Opens
 from tests.fake_provider import FakeProvider, SeenRequest
 

@@ -18,7 +18,7 @@ from demos.document_assistant.library import Document, Library, shipped
 from demos.document_assistant.pieces import pieces_of
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.support.cancelling import cancel_sometime
 from tests.support.sweeps import seeds
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from demos.document_assistant.tool_log import ToolLogger
-from infra.errors import StorageError
+from mdagents_llm.errors import StorageError
 from tests.conftest import REPOSITORY
 
 LINE = re.compile(r"(\S+) INFO tool:(\w+) session=(\S+) input=(.*) output=(.*)")

@@ -16,9 +16,9 @@ from demos.medagen.tools import Services
 from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import Database
 from demos.toolkit.sessions import SessionStore
-from infra.endpoints import ModelSpec
-from infra.langchain_model import ChatModelAdapter
-from infra.llm_registry import ModelRegistry
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.conftest import REPOSITORY
 
 Opens = Callable[..., AbstractAsyncContextManager[MedagenAssistant]]

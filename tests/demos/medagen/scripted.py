@@ -29,9 +29,9 @@ from demos.medagen.schemas import (
 )
 from demos.toolkit.guard import new_id
 from demos.toolkit.sessions import Role, SessionBusyError, UnknownSessionError
-from infra.errors import ConfigError
-from infra.web.address import listen
-from infra.web.serve import server_of
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.web.address import listen
+from mdagents_llm.web.serve import server_of
 
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 CHEST_PAIN = Fired(

@@ -25,7 +25,7 @@ from demos.medagen.schemas import (
     TriageResult,
 )
 from demos.toolkit.sessions import SessionStore, UnknownSessionError
-from infra.errors import ConfigError, StorageError
+from mdagents_llm.errors import ConfigError, StorageError
 from tests.demos.medagen.conftest import Opens
 from tests.demos.medagen.triage_models import answer, call, careful, says
 from tests.fake_provider import FakeProvider, SeenRequest

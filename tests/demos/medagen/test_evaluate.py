@@ -12,7 +12,7 @@ import pytest
 from demos.medagen.evaluate import Case, Rate, main, measures
 from demos.medagen.schemas import Language, Level, TriageRequest, TriageResult
 from demos.toolkit.database import SETTING
-from infra.errors import EndpointDown
+from mdagents_llm.errors import EndpointDown
 
 S, R, U, E = Level.SELF_CARE, Level.ROUTINE, Level.URGENT, Level.EMERGENCY
 

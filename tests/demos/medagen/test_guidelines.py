@@ -15,7 +15,7 @@ from demos.medagen.guidelines import FOLDER, Guidelines, Seeded, read_guidelines
 from demos.medagen.schemas import Language
 from demos.medagen.seed_guidelines import main
 from demos.toolkit.database import Database
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 
 ALL = read_guidelines(REPOSITORY / FOLDER)

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from demos.medagen.limits import Limits
-from infra.web.address import listen
+from mdagents_llm.web.address import listen
 from tests.demos.medagen.scripted import ScriptedAssistant, serving
 from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import By, HybridRetriever, Passage
-from infra.embeddings import Vectors, local_embedder
+from mdagents_llm.embeddings import Vectors, local_embedder
 from tests.support.cancelling import cancel_sometime
 
 PASSAGES = [

@@ -20,7 +20,7 @@ from langgraph.graph import END, START, StateGraph
 
 from demos.toolkit.database import Database
 from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, Turn, UnknownSessionError
-from infra.errors import ConfigError, StorageError
+from mdagents_llm.errors import ConfigError, StorageError
 from tests.conftest import REPOSITORY
 from tests.support.cancelling import cancel_sometime
 

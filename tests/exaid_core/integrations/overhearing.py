@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from openai import AsyncOpenAI, OpenAI
 
 from exaid_core import EXAID, ExaidConfig, SyncExaid
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from tests.exaid_core.models import STABLE, WAIT, Said, newest_block, reply
 
 PATIENT: Any = {"max_retries": 0, "timeout": 300.0}

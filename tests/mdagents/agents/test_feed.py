@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from infra.clock import Clock
 from mdagents.agents.case import Case
 from mdagents.agents.feed import (
     DebateMessage,
@@ -30,6 +29,7 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, RoutedBy, Router
+from mdagents_llm.clock import Clock
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import WITH_TRAIN_SPLIT, Run, records

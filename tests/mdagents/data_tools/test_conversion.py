@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.data_tools import conversion
 from mdagents.data_tools.question_files import make_questions
 from mdagents.data_tools.sources import BY_HAND, SOURCES
 from mdagents.datasets.dataset import KNOWN, open_dataset
 from mdagents.datasets.questions import SourceQuestion
+from mdagents_llm.errors import ConfigError
 
 
 def questions(records: conversion.Records, path: Path) -> list[SourceQuestion]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.datasets.dataset import open_dataset
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.data_tools.hub import (
     COMMIT,
     REPO,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.data_tools.question_files import as_published, make_questions
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.medmcqa import Counting
+from mdagents_llm.errors import ConfigError
 
 
 def a_record(number: int, **changes: Any) -> dict[str, Any]:

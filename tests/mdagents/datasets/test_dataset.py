@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.datasets.dataset import is_shipped, open_dataset
 from mdagents.datasets.question_records import LONGEST_TEXT
 from mdagents.datasets.questions import OptionOrder, present
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY, SHARED
 
 GOOD = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ConfigError
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.medmcqa_files import a_record, golds, opened, write
 
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.embeddings import Embedder, Vectors, local_embedder
-from infra.errors import ConfigError
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.neighbours import Neighbours
 from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
+from mdagents_llm.embeddings import Embedder, Vectors, local_embedder
+from mdagents_llm.errors import ConfigError
 from tests.support.embedders import WordEmbedder, write_train
 
 WORDS = ("fever", "cough", "rash", "pain", "ankle", "thyroid", "pulse", "insulin")

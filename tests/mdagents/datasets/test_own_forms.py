@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.question_records import parse_question
+from mdagents_llm.errors import ConfigError
 
 LISTED = ["Retinol", "Thiamine", "Ascorbic acid", "Calciferol"]
 LETTERED = dict(zip("ABCD", LISTED, strict=True))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import mdagents
-from infra.errors import ConfigError
 from mdagents.data_tools.check import Kind, check
 from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.question_records import parse_question
+from mdagents_llm.errors import ConfigError
 from tests.conftest import SHARED
 from tests.fake_provider import FakeProvider
 from tests.mdagents.datasets.published_records import FORMS, HLE, MEDXPERTQA

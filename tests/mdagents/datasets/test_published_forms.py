@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ConfigError
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.published_forms import OutOfScopeError
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.published_records import (
     AFRIMEDQA,
     BIGBIO,

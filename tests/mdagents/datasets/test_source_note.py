@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.datasets.source_note import NOTE, FileOrigin, SourceNote, read_note
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.medmcqa_files import golds, opened, write
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from infra.errors import ErrorKind, ProviderError
-from infra.layers.retry import Wait
 from mdagents.display import Bar, LogLines, Snapshot, accuracy_so_far
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.group import accuracy_interval
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.layers.retry import Wait
 
 
 def snapshot(now: float, cooling: float = 0.0) -> Snapshot:

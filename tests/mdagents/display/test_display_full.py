@@ -22,14 +22,14 @@ from rich.console import Console
 
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
 from exaid_core.templates import LABELS
-from infra.errors import ErrorKind, ProviderError
-from infra.layers.retry import Wait
 from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
 from mdagents.display.terminal_view import TerminalView
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, Watched
 from mdagents.settings import Difficulty, RoutedBy, Status
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.layers.retry import Wait
 from tests.mdagents.display.told import (
     ASKED,
     EMBOLISM,

@@ -10,13 +10,13 @@ from typing import cast
 import pytest
 
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
-from infra.errors import ErrorKind, ProviderError
-from infra.layers.retry import Wait
 from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import LogLines, Snapshot, make_display
 from mdagents.display.plain import EACH_STEP_UP_TO, EACH_SUMMARY_UP_TO
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.settings import Difficulty, RoutedBy
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.layers.retry import Wait
 from tests.mdagents.display.told import (
     ASKED,
     EMBOLISM,

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from infra.errors import BenchError
 from mdagents.export import export_run
 from mdagents.export.cli import main
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
+from mdagents_llm.errors import BenchError
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 

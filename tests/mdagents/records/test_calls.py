@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.chat import TokenUsage
-from infra.errors import ConfigError
-from infra.ledger import CallRow, Ledger
 from mdagents.records.calls import calls_at, read_calls
+from mdagents_llm.chat import TokenUsage
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.ledger import CallRow, Ledger
 
 ROW = CallRow(
     started_at="2026-11-22T10:00:00.250Z",

@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from infra.chat import TokenUsage
-from infra.config import parse_environment
 from mdagents.records.batches import BATCHES_FILE, read_batches
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import forecast
+from mdagents_llm.chat import TokenUsage
+from mdagents_llm.config import parse_environment
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.batches import BatchStatus
-from tests.infra.providers.test_provider_contract import served_by
+from tests.mdagents_llm.providers.test_provider_contract import served_by
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import Run, records
 

@@ -23,12 +23,6 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import write_questions
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
-from infra.clock import Clock
-from infra.config import Environment
-from infra.endpoints import Endpoints
-from infra.errors import ClusterError, ErrorKind, ProviderError
-from infra.json_schema import reply_schema
 from mdagents.agents.feed import Event
 from mdagents.live import LiveFeed
 from mdagents.records.jsonl import LineLog
@@ -40,6 +34,12 @@ from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import _status
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import run
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import Endpoints
+from mdagents_llm.errors import ClusterError, ErrorKind, ProviderError
+from mdagents_llm.json_schema import reply_schema
 from tests.fake_provider import fill
 from tests.support.sweeps import seeds
 from tests.support.virtual_time import VirtualTimeLoop

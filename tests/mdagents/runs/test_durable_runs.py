@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from infra.config import parse_environment
 from mdagents.records.jsonl import LineLog
 from mdagents.records.manifest import RunManifest
 from mdagents.runs.forecast import forecast
 from mdagents.runs.options import read_config, read_options
+from mdagents_llm.config import parse_environment
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, FaultPlan
 from tests.support.sweeps import seeds

@@ -26,7 +26,7 @@ WITH_THEIR_PROMPTS = """\
 import runpy, sys
 from pathlib import Path
 from exaid_core import prompts as of_exaid
-from infra.model_configs import load_model_configs
+from mdagents_llm.model_configs import load_model_configs
 from mdagents.agents import prompts as of_teams
 _, folder, *sys.argv = sys.argv
 of_exaid.PROMPTS.__init__(Path(folder) / "exaid_prompts")

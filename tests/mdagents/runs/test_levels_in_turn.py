@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.runs.config import RunConfig
 from mdagents.settings import Difficulty, Preset
+from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 

@@ -11,7 +11,7 @@ from tests.support.whole_runs import Run
 
 pytestmark = pytest.mark.process
 
-PACKAGES = ("mdagents", "exaid_core", "infra")
+PACKAGES = ("mdagents", "exaid_core", "mdagents_llm")
 
 
 def left_to_the_collector(run: Run, *flags: str) -> Counter[str]:

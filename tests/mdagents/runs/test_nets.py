@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from infra.errors import UnexpectedError
 from mdagents.runs import session
 from mdagents.runs.solver import _ToOneTeam
 from mdagents.teams import Decision
+from mdagents_llm.errors import UnexpectedError
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 

@@ -21,8 +21,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from infra.local_model import weights
-from infra.local_model.server import LlamaServer, ServerSettings
+from mdagents_llm.local_model import weights
+from mdagents_llm.local_model.server import LlamaServer, ServerSettings
 from tests.conftest import CACHE_DIR
 from tests.support.whole_runs import Run, records
 
@@ -49,7 +49,7 @@ Served = tuple[str, str, str]
 def llama() -> Iterator[Served]:
     gguf = weights.find(CACHE_DIR)
     if gguf is None:
-        pytest.skip("no model: python -m infra.local_model.weights")
+        pytest.skip("no model: python -m mdagents_llm.local_model.weights")
     with closing(asyncio.run(LlamaServer.astart(ServerSettings(gguf)))) as server:
         yield server.base_url, server.api_key, server.model_name
 

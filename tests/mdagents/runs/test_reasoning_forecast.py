@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from infra.config import Environment
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import Forecast, forecast
+from mdagents_llm.config import Environment
 
 
 def of(model: str, **settings: str) -> Forecast:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from infra.proportions import wilson
 from mdagents.display import accuracy_so_far
 from mdagents.pages.card import headline
 from mdagents.records.manifest import RunManifest
@@ -20,6 +19,7 @@ from mdagents.records.sample import SampleRecord
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
+from mdagents_llm.proportions import wilson
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import SAMPLE, Run, program, records

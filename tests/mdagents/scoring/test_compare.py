@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ConfigError
 from mdagents.pages.cli import main
 from mdagents.scoring.compare import Comparison, compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.routing import RouterReport
 from mdagents.scoring.rows import read_output
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 

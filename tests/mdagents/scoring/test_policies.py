@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ConfigError
 from mdagents.scoring.policies import (
     THRESHOLDS,
     Answers,
@@ -21,6 +20,7 @@ from mdagents.scoring.policies import (
 )
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.made_up_runs import made_up, row, run_of
 
 

@@ -17,7 +17,6 @@ from statsmodels.stats import (  # type: ignore[import-untyped]
     multitest,
 )
 
-from infra.bootstrap import clustered_bootstrap, paired_bootstrap
 from mdagents.scoring.statistics import (
     calibration,
     fleiss_kappa,
@@ -28,6 +27,7 @@ from mdagents.scoring.statistics import (
     pass_at,
     pass_hat,
 )
+from mdagents_llm.bootstrap import clustered_bootstrap, paired_bootstrap
 
 
 def close(expected: object) -> object:

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.bootstrap import SEED
-from infra.errors import ConfigError
 from mdagents.pages.cli import main
 from mdagents.scoring.policies import Answers, families
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.what_if import WhatIf, what_if
 from mdagents.scoring.what_if_text import render_what_if, verdicts
+from mdagents_llm.bootstrap import SEED
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.made_up_runs import made_up, row, run_of
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 

@@ -18,8 +18,6 @@ from typing import Any
 import pytest
 from rich.live import Live
 
-from infra.clock import Clock
-from infra.config import parse_environment, read_variables
 from mdagents.display.screen import Screen
 from mdagents.live.runs import ListedRun, Runs
 from mdagents.pages.study_matrix import study_parts
@@ -30,6 +28,8 @@ from mdagents.runs.shared import Stops
 from mdagents.studies.display import StudyMatrix
 from mdagents.studies.file import cells_of, read_study
 from mdagents.studies.session import CellRun, State, StudySession
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import parse_environment, read_variables
 from tests.fake_provider import FakeProvider
 from tests.mdagents.studies.conftest import (
     FILE,

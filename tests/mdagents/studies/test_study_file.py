@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ConfigError
 from mdagents.settings import Difficulty, Router
 from mdagents.studies.file import Cell, cells_of, read_study
+from mdagents_llm.errors import ConfigError
 from tests.mdagents.studies.conftest import FILE, SMALL, Study, write_study
 
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from benchmarks.provider import fix_lengths
-from infra.errors import StructuredOutputError
 from mdagents.agents.case import Case
 from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import Difficulty
+from mdagents_llm.errors import StructuredOutputError
 from tests.fake_provider import FakeProvider, depth
 from tests.mdagents.conftest import Solve
 

@@ -14,9 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ProviderError, StructuredOutputError
-from infra.json_schema import token_limit
-from infra.ledger import CallRow
 from mdagents.agents import replies
 from mdagents.agents.case import PREPARE, Case
 from mdagents.datasets.dataset import open_dataset
@@ -29,6 +26,9 @@ from mdagents.teams import Decision, basic
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Stated
+from mdagents_llm.errors import ProviderError, StructuredOutputError
+from mdagents_llm.json_schema import token_limit
+from mdagents_llm.ledger import CallRow
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, SeenRequest, ServedCall, depth, peak_in_flight
 from tests.support.whole_runs import Run, asked_for, records

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from infra.errors import ErrorKind, ProviderError
-from infra.ledger import CallRow
 from mdagents.agents.case import Case
 from mdagents.settings import Difficulty
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.ledger import CallRow
 from tests.fake_provider import FakeProvider, depth, peak_in_flight
 from tests.mdagents.conftest import Solve
 

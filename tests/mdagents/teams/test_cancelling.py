@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from infra.clock import Clock
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Event, TurnBegan, TurnEnded
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, Router
+from mdagents_llm.clock import Clock
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.cancelling import cancel_sometime

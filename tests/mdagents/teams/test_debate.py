@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ProviderError
 from mdagents.agents.case import Case
 from mdagents.teams import Decision
 from mdagents.teams.baselines import debate
+from mdagents_llm.errors import ProviderError
 from tests.fake_provider import FakeProvider, SeenRequest, depth, peak_in_flight
 from tests.support.whole_runs import Run
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from infra.clock import Clock
-from infra.errors import ProviderError
 from mdagents.agents.case import Case
 from mdagents.agents.feed import Ended, Event, Recruited, Routed, Rung
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solved, Solver
 from mdagents.settings import Difficulty, RoutedBy
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import ProviderError
 from tests.fake_provider import FakeProvider, SeenRequest, ServedCall, depth
 from tests.mdagents.teams.debates import chatter, silence
 from tests.support.whole_runs import Run, records

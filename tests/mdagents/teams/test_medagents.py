@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ProviderError
 from mdagents.agents.case import Case
 from mdagents.teams import Decision
 from mdagents.teams.baselines import medagents
+from mdagents_llm.errors import ProviderError
 from tests.fake_provider import FakeProvider, SeenRequest, depth
 
 REPORT, REVISE, CONSULT = "write one report", "revise your report", "say whether you agree"

@@ -16,12 +16,6 @@ import pytest
 
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import EventKind
-from infra.chat import ChatModel, ChatReply, ChatRequest, OnText
-from infra.endpoints import ModelSpec
-from infra.errors import ConfigError, LimitExceeded, ProviderError
-from infra.layers.cache import ReplyStore
-from infra.ledger import CallRow, Ledger
-from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.feed import Event, TurnEnded
 from mdagents.data_tools.sources import SOURCES
@@ -33,6 +27,12 @@ from mdagents.settings import TeamRole
 from mdagents.teams import Decision
 from mdagents.teams.baselines import medprompt
 from mdagents.teams.baselines.medprompt import Library, open_library
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.errors import ConfigError, LimitExceeded, ProviderError
+from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.ledger import CallRow, Ledger
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest, depth
 from tests.support.embedders import WordEmbedder, write_train
 from tests.support.sweeps import seeds

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ProviderError
 from mdagents.agents.case import Case
 from mdagents.teams import Decision
 from mdagents.teams.baselines import multi_persona
+from mdagents_llm.errors import ProviderError
 from tests.fake_provider import FakeProvider, SeenRequest, depth, peak_in_flight
 
 DRAFT, DISCUSS, CONCLUDE = "judge the question on your own", "speak for all personas", "conclude"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from infra.errors import ConfigError
 from mdagents.runs.config import RunConfig
 from mdagents.teams.own_method import is_own, load, name_of
+from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider, depth
 from tests.support.whole_runs import Run, records
 

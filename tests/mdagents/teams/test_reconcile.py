@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.endpoints import ModelSpec
-from infra.errors import ProviderError
-from infra.llm_registry import ModelRegistry
 from mdagents.agents.case import Case
 from mdagents.teams.baselines import reconcile
 from mdagents.teams.baselines.reconcile import weight_of
 from mdagents.teams.decision import Decision
+from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.errors import ProviderError
+from mdagents_llm.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest, depth, peak_in_flight
 from tests.support.whole_runs import Run, records
 

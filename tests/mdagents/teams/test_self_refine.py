@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from infra.errors import StructuredOutputError
 from mdagents.agents.case import Case
 from mdagents.teams import Decision
 from mdagents.teams.baselines import self_refine
+from mdagents_llm.errors import StructuredOutputError
 from tests.fake_provider import FakeProvider, SeenRequest, depth
 
 CRITICISE, REVISE, ANSWER = "criticise your answer", "in the light of the critique", "step by step"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.ledger import CallRow
 from mdagents.settings import Difficulty
+from mdagents_llm.ledger import CallRow
 from tests.fake_provider import FakeProvider
 from tests.mdagents.conftest import Solve
 

@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from infra.clock import epoch_ms
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.records.manifest import read_manifest
 from mdagents.view.app import make_app
+from mdagents_llm.clock import epoch_ms
 from tests.conftest import REPOSITORY
 from tests.support.environment import bare_environment
 

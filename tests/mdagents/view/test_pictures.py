@@ -15,7 +15,6 @@ from PIL import Image, PngImagePlugin
 from playwright.async_api import Page
 
 from exaid_core.schema.agent_summary import AgentSummary
-from infra.clock import epoch_ms
 from mdagents.agents.case import make_case_id
 from mdagents.agents.feed import (
     DebateMessage,
@@ -33,6 +32,7 @@ from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.pages.cli import main as score
 from mdagents.records.manifest import Invocation, RunManifest
 from mdagents.settings import Difficulty, RoutedBy
+from mdagents_llm.clock import epoch_ms
 from tests.conftest import REPOSITORY
 from tests.mdagents.scoring.result_records import ours, write
 from tests.mdagents.view.served import ITEM, serving

@@ -15,9 +15,9 @@ import httpx2
 import pytest
 from playwright.async_api import expect
 
-from infra.errors import ConfigError
 from mdagents.live import LIVE_FILE
 from mdagents.view.reports import Folders, Reports, make_report
+from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import children, serving
 from tests.support.browser import CHROMIUM, open_page, problems

@@ -19,12 +19,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from infra.errors import ConfigError
-from infra.web.address import PORT, has_screen, listen, note_of
 from mdagents.agents.feed import Started
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.view.serve import make_server
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.web.address import PORT, has_screen, listen, note_of
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import VIEW, address_in, children, end, start, streams, view
 from tests.support.browser import CHROMIUM, open_page
@@ -150,7 +150,7 @@ def test_without_a_port_the_next_free_one_is_taken(monkeypatch: pytest.MonkeyPat
     Path("output").mkdir()
     with view() as (_, address):
         taken = int(address.rpartition(":")[2])
-        monkeypatch.setattr("infra.web.address.PORT", taken)
+        monkeypatch.setattr("mdagents_llm.web.address.PORT", taken)
         place = listen()
         with place.socket:
             assert place.port > taken

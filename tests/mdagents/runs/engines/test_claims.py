@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.errors import ErrorKind, ProviderError
-from infra.layers.cache import ReplyStore
 from mdagents.runs.engines.claims import Claims
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.layers.cache import ReplyStore
 from tests.support.function_model import text_reply
 
 

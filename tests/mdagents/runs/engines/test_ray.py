@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import write_questions
-from infra.errors import ConfigError
 from mdagents.runs.engines import ray_workers
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment

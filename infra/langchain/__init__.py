@@ -1,1 +1,0 @@
-"""What `infra.langchain_model` is made of: messages, forms of replies, streams, a loop."""

@@ -1,0 +1,364 @@
+"""The endpoints of a process: a client and a gate each, however many models and runs use them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import Environment, env_file, origin_of
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
+from mdagents_llm.layers.batch import Batching
+from mdagents_llm.layers.cache import Replies, ReplyStore
+from mdagents_llm.layers.gate import Connections
+from mdagents_llm.layers.retry import OnWait, RetryPolicy
+from mdagents_llm.ledger import Ledger, Logged
+from mdagents_llm.model_configs import (
+    LOCAL,
+    OPENAI,
+    ModelConfigs,
+    ModelInfo,
+    ProviderInfo,
+    Thinking,
+    load_model_configs,
+)
+
+if TYPE_CHECKING:
+    from mdagents_llm.local_model.server import LlamaServer
+    from mdagents_llm.providers.local import LocalServer
+    from mdagents_llm.wire import BatchApi, Client, Connect, Endpoint
+
+
+CONNECTIONS = 16
+"""Calls under way at once at an endpoint, unless the user says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One model at one endpoint."""
+
+    provider: str
+    """A provider of `model_configs.yaml`, or of another package."""
+    name: str
+    """The provider's name for it; for `local` the path of a GGUF file, or the embedded model."""
+    base_url: str = ""
+    """Address of an endpoint other than the provider's own; empty for that."""
+    thinking: Thinking = field(default_factory=Thinking)
+    """How much it is asked to think."""
+    api: Literal["", "chat", "responses"] = ""
+    """Which API of OpenAI's wire it is asked by; empty: that of `ModelInfo`."""
+
+    @property
+    def identity(self) -> str:
+        """Model, endpoint and what it is asked for: two that differ in it are two models."""
+        endpoint = f"{self} {self.base_url}"
+        return f"{endpoint} {self.settings}" if self.settings else endpoint
+
+    @property
+    def settings(self) -> str:
+        """What it is asked for in another way than usual; empty if nothing."""
+        parts = (str(self.thinking), f"api={self.api}" if self.api else "")
+        return " ".join(filter(None, parts))
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the program serves it itself, on this machine."""
+        return self.provider == LOCAL
+
+
+@dataclass(slots=True)
+class Runtime:
+    """The settings and services that all models of a process share."""
+
+    environment: Environment
+    ledger: Ledger
+    clock: Clock = field(default_factory=Clock)
+    configs: ModelConfigs = field(default_factory=load_model_configs)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    attempt_timeout: float | None = None
+    """Seconds for one attempt; None: `ATTEMPT_TIMEOUT`, for a local model as long as a call has."""
+    hedge_after: float | None = None
+    """Seconds without text or reply after which an attempt is made twice; None: never."""
+    is_closed_at_the_end: bool = True
+    """Whether `ModelRegistry.aclose` will be called."""
+    max_connections: int | None = None
+    """Calls under way at once at an endpoint; None: 16, for a local model its slots."""
+    requests_per_minute: float | None = None
+    """At an endpoint; None: no limit."""
+    tokens_per_minute: float | None = None
+    """At an endpoint, input and output; None: no limit."""
+    replies: Replies | None = None
+    """Kept replies; None: no cache."""
+    replay: ReplyStore | None = None
+    """Kept replies that alone answer, so that no model is asked; None: no replay."""
+    batching: Batching | None = None
+    """How requests go to providers in batches; None: each by itself, at once."""
+    logged: Logged = field(default_factory=Logged)
+    """What texts ledger rows hold."""
+    rng: random.Random = field(default_factory=random.Random)
+    """Source of the jitter."""
+    on_wait: OnWait | None = None
+    may_send: Callable[[], None] = lambda: None
+    """Raises LimitExceeded when a limit of the process is reached."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class Endpoints:
+    """The clients, connections and local servers of a process.
+
+    Args:
+        runtime: Its settings of endpoints count: keys, connections, rates and times.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._clients: dict[str, Client] = {}
+        self._local: dict[str, LocalServer] = {}
+        self.connections: dict[str, Connections] = {}
+        """Endpoint -> its connections, for a display."""
+        self.batches: set[str] = set()
+        """Ids of batches that were submitted from here, by all models and runs."""
+
+    def open(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, Connections]:
+        """Return a model as its provider answers, and the connections of its endpoint.
+
+        Raises:
+            ConfigError: The model cannot be reached from here.
+        """
+        runtime = self._runtime
+        check_reachable(spec, runtime.environment, runtime.configs)
+        provider, endpoint, limit = self._provider(spec, info)
+        if endpoint not in self.connections:
+            self.connections[endpoint] = Connections(
+                runtime.max_connections or limit,
+                runtime.clock.monotonic,
+                requests_per_minute=runtime.requests_per_minute,
+                tokens_per_minute=runtime.tokens_per_minute,
+                share_one_machine=spec.is_local,
+            )
+        return provider, self.connections[endpoint]
+
+    def attempt_timeout(self, *, is_local: bool) -> float:
+        """Return the seconds that one attempt at a provider may take."""
+        runtime = self._runtime
+        if runtime.attempt_timeout is not None:
+            return runtime.attempt_timeout
+        # A local server is slow when the machine is busy, and not faster at a second attempt.
+        return runtime.retry.timeout if is_local else ATTEMPT_TIMEOUT
+
+    async def prepare(self) -> None:
+        """Start the local servers of all models opened so far, so that no call waits for a start.
+
+        Raises:
+            ConfigError: The weights are not there, or cannot be loaded.
+        """
+        for server in self._local.values():
+            await server.model()
+
+    async def aclose(self) -> None:
+        """Close all connections and stop the local servers."""
+        for client in self._clients.values():
+            await client.aclose()
+        for server in self._local.values():
+            await server.aclose()
+
+    def _provider(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, str, int]:
+        """Return (provider, name of its endpoint, default connections)."""
+        if spec.is_local:
+            from mdagents_llm.providers.local import SLOTS, LocalChat
+
+            return LocalChat(self._local_server(spec, info)), str(spec), SLOTS
+        model = self._client(spec).model(spec.name, info)
+        return model, self._address(spec) or spec.provider, CONNECTIONS
+
+    def open_batches(self, spec: ModelSpec, info: ModelInfo) -> BatchApi:
+        """Return the batches of a model.
+
+        Raises:
+            ConfigError: The model cannot be reached from here, or takes no batches.
+        """
+        from mdagents_llm.wire import BatchClient
+
+        check_reachable(spec, self._runtime.environment, self._runtime.configs)
+        provider = self._runtime.configs.provider(spec.provider)
+        has_price = provider is not None and provider.batch_price is not None
+        client = self._client(spec) if has_price else None
+        if not isinstance(client, BatchClient):
+            raise ConfigError(f"{spec.provider} takes no batches; leave --batch out")
+        return client.batches(spec.name, info)
+
+    def _address(self, spec: ModelSpec) -> str:
+        provider = self._runtime.configs.provider(spec.provider)
+        return spec.base_url or (provider.base_url if provider else "")
+
+    def _client(self, spec: ModelSpec) -> Client:
+        provider = self._runtime.configs.provider(spec.provider)
+        assert provider is not None, "checked"
+        url = self._address(spec)
+        client = f"{spec.provider} {url}"
+        if client not in self._clients:
+            environment = self._runtime.environment
+            # A server of the user's often needs no key, but the SDK does; the others were checked.
+            key = environment.key(provider) or "no-key"
+            self._clients[client] = _connect(provider)(
+                self._endpoint(url, key, settings=environment.settings(provider))
+            )
+        return self._clients[client]
+
+    def _endpoint(
+        self,
+        url: str,
+        key: str,
+        *,
+        is_local: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> Endpoint:
+        from mdagents_llm.wire import Endpoint
+
+        return Endpoint(
+            url,
+            key,
+            attempt_timeout=self.attempt_timeout(is_local=is_local),
+            many_at_once=self._runtime.is_closed_at_the_end,
+            settings=settings or {},
+        )
+
+    def _local_server(self, spec: ModelSpec, info: ModelInfo) -> LocalServer:
+        from mdagents_llm.providers.local import LocalServer
+
+        if spec.name not in self._local:
+            self._local[spec.name] = LocalServer(
+                partial(self._weights, spec), partial(self._connect_local, info)
+            )
+        return self._local[spec.name]
+
+    def _connect_local(self, info: ModelInfo, server: LlamaServer) -> ChatModel:
+        from mdagents_llm.providers.local import grammar
+        from mdagents_llm.providers.openai_client import OpenAIClient
+
+        local = self._runtime.configs.providers[LOCAL]
+        endpoint = self._endpoint(
+            server.base_url,
+            server.api_key,
+            is_local=True,
+            settings=self._runtime.environment.settings(local),
+        )
+        # After a streamed reply llama.cpp closes the connection without notice.
+        client = OpenAIClient(endpoint, keep_alive=0)
+        self._clients[server.base_url] = client
+        fields = partial(grammar, is_small=info.is_small)
+        return client.model(server.model_name, info, schema_fields=fields)
+
+    def _weights(self, spec: ModelSpec) -> Path:
+        if not is_embedded(spec, self._runtime.configs):
+            return Path(spec.name)
+        from mdagents_llm.local_model import weights
+
+        return weights.require(self._runtime.environment.cache_dir)
+
+
+def _connect(provider: ProviderInfo) -> Connect:
+    """Return what opens a client. SDKs are imported here, when the first model needs them."""
+    match provider.wire:
+        case "openai":
+            from mdagents_llm.providers.openai_client import OpenAIClient
+
+            return OpenAIClient
+        case "azure":
+            from mdagents_llm.providers.openai_client import AzureClient
+
+            return AzureClient
+        case "gemini":
+            with warnings.catch_warnings():
+                # Python 3.12 and newer show users what their compiler dislikes in google-genai,
+                # where an installer, as uv does, has left the compiling to the first import.
+                warnings.filterwarnings("ignore", ".*invalid escape sequence")
+                from mdagents_llm.providers.gemini_client import GeminiClient
+
+            return GeminiClient
+        case "anthropic":
+            from mdagents_llm.providers.anthropic_client import AnthropicClient
+
+            return AnthropicClient
+        case str(name):
+            raise ConfigError(
+                f"a provider has the wire '{name}', but it must be openai, azure, gemini, "
+                "anthropic, or a function"
+            )
+        case connect:
+            return connect
+
+
+_PLACEHOLDER = re.compile(
+    r"(?:sk|gsk|AIza)?[-_]?(?:"
+    r"[x*.…]{3,}|<.*>|\{.*\}|\[.*\]|(?:my[-_ ])?api[-_ ]?key|change-?me|replace-?me"
+    r"|(?:.*[-_ ])?your[-_ ]?(?:.*(?:key|token|secret).*|own)?"
+    r"|.*(?:key|token)[-_ ](?:goes[-_ ])?here"
+    r"|(?:insert|paste|put|replace|enter)[-_ ].*"
+    r")",
+    re.IGNORECASE,
+)
+"""What examples have in the place of a key: `sk-your-key-here`, `sk-...`, `<API key>`, `xxx`."""
+
+
+def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelConfigs) -> None:
+    """Check whether a model can be reached from here, without calling it.
+
+    Raises:
+        ConfigError: The provider has no key, or the file does not exist.
+    """
+    if spec.is_local:
+        if not is_embedded(spec, configs) and not Path(spec.name).is_file():
+            path = Path(spec.name).expanduser()  # a shell does so at the start of a word alone
+            meant = f"local/{path}" if path.is_file() else "check the path in local/PATH"
+            raise ConfigError(f"there is no GGUF file {spec.name}; {meant}")
+        return
+    provider = configs.provider(spec.provider)
+    if provider is None:
+        raise ConfigError(
+            f"unknown provider '{spec.provider}': it must be one of {', '.join(configs.names())}"
+        )
+    key = environment.key(provider)
+    has_own_endpoint = spec.base_url and spec.provider == OPENAI
+    needs_key = provider.needs_key and provider.keys
+    if needs_key and not (environment.may_call(provider) or has_own_endpoint):
+        others = "".join(
+            f"a model of {name} (there is a key), or "
+            for name, other in configs.providers.items()
+            if environment.key_name(other)
+        )
+        read = env_file()
+        found = f"{read} was read and has none" if read else "there is none here or above"
+        raise ConfigError(
+            f"no key for {spec.provider}: put {provider.keys[0]}=… into .env ({found}) or the "
+            f"environment, or choose {others}the model 'local', which needs none"
+        )
+    if key is not None and provider.needs_key and _PLACEHOLDER.fullmatch(key):
+        name = environment.key_name(provider)
+        raise ConfigError(
+            f"{name} {origin_of(name)} holds '{key}', which stands for a key; put your own there, "
+            "or take the line out where an endpoint needs none"
+        )
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        name = environment.key_name(provider)
+        raise ConfigError(
+            f"{name} {origin_of(name)} holds a character that no key has, such as a space, a line "
+            "break or a curly quotation mark; copy the key again"
+        )
+
+
+def is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
+    """Return whether a model is the one that comes with this program."""
+    return spec.name == configs.providers[LOCAL].default_model

@@ -1,0 +1,185 @@
+"""All errors of the project, by who can act on them.
+
+    BenchError
+    ├── ConfigError              the user: one sentence that says what to change
+    ├── ProviderError            the endpoint: `kind`, `retryable`, `retry_after`, `status`
+    ├── EndpointDown             the user: a model that can only fail; it ends the run
+    │   └── NothingRecorded      the user: a replay of what was never recorded
+    ├── StorageError             the user: something cannot be written; it ends the run
+    ├── ClusterError             the user: the workers of a run are gone; it ends the run
+    ├── MethodError              the user: a method of their own failed; it ends the run
+    ├── UnexpectedError          us: something in one question that no code foresaw
+    ├── StructuredOutputError    nobody at run time: no reply had the form that was asked for
+    └── LimitExceeded            nobody: a limit that the user set was reached
+
+Nothing in the project catches `Exception` to turn it into an answer. Two nets catch what nobody
+foresaw, unless MDAGENTS_DEBUG is set: it costs one question, or ends a program with one line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mdagents_llm.chat import StopReason, TokenUsage
+
+
+class BenchError(Exception):
+    """Base of every error that this project raises on purpose."""
+
+
+class ConfigError(BenchError):
+    """A mistake that the user can correct. The message is one line and names what to change."""
+
+
+class LimitExceeded(BenchError):
+    """A token, cost or time limit that the user set has been reached."""
+
+
+class EndpointDown(BenchError):
+    """Every further call to a model would fail the same way; the message names what to change."""
+
+
+class NothingRecorded(EndpointDown):
+    """A replay found no recorded reply: the same command would end the same way again."""
+
+
+class StorageError(BenchError):
+    """A file cannot be written: the disk is full, or gone. What was written before is kept."""
+
+
+class ClusterError(BenchError):
+    """The workers of a run cannot be had, or are gone; the message names what to change."""
+
+
+class MethodError(BenchError):
+    """A method of the user's own raised an error, or returned something else than a decision."""
+
+
+class UnexpectedError(BenchError):
+    """An error that no code foresaw ended one question; the message names it."""
+
+    @classmethod
+    def of(cls, error: Exception) -> UnexpectedError:
+        """Return an account of an error by its type and place: its text may hold a patient's."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f" in {trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}" if trace else ""
+        return cls(f"unexpected {type(error).__name__}{place}")
+
+
+def is_debugging() -> bool:
+    """Return whether errors that nobody foresaw are to be shown with their traceback."""
+    return bool(os.environ.get("MDAGENTS_DEBUG"))
+
+
+class ErrorKind(StrEnum):
+    """What went wrong at an endpoint. The value is what the ledger and the records show."""
+
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    SERVER = "server_error"
+    UNREACHABLE = "unreachable"
+    """No connection could be made: refused, no such host, no route."""
+    CONNECTION = "connection"
+    """A connection was lost."""
+    REDIRECTED = "redirected"
+    """The endpoint named another address, to which nothing is sent."""
+    TIMEOUT = "timeout"
+    BAD_BODY = "bad_body"
+    AUTH = "auth"
+    QUOTA = "quota"
+    MODEL_NOT_FOUND = "model_not_found"
+    CONTEXT_LENGTH = "context_length"
+    SCHEMA_UNSUPPORTED = "schema_unsupported"
+    SETTING_REFUSED = "setting_refused"
+    """The model takes no seed, say, or no temperature; the same call is made without it."""
+    STREAM_REFUSED = "stream_refused"
+    """The model does not stream; the same call is made for the whole reply."""
+    BAD_REQUEST = "bad_request"
+    UNANSWERED = "unanswered"
+    """A batch ended before it came to this request: it expired, or was cancelled."""
+    CACHE_MISS = "cache_miss"
+    """Only recorded replies were allowed, and this request has no recorded reply."""
+    WORKER_LOST = "worker_lost"
+    """Several processes of a cluster died, one after the other, while they made the call."""
+
+
+RETRYABLE_KINDS = frozenset(
+    {
+        ErrorKind.RATE_LIMIT,
+        ErrorKind.OVERLOADED,
+        ErrorKind.SERVER,
+        ErrorKind.UNREACHABLE,
+        ErrorKind.CONNECTION,
+        ErrorKind.TIMEOUT,
+        ErrorKind.BAD_BODY,
+        ErrorKind.SETTING_REFUSED,
+        ErrorKind.STREAM_REFUSED,
+        ErrorKind.UNANSWERED,
+    }
+)
+
+
+class ProviderError(BenchError):
+    """A model call that ended without a usable reply.
+
+    Args:
+        message: One line, safe to log: never a key, never a prompt.
+        kind: What went wrong.
+        status: HTTP status, or None when there was no HTTP response.
+        retry_after: Seconds that the endpoint asked us to wait, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ErrorKind,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retry_after = retry_after
+        self.queued = 0.0
+        """Seconds that the attempt had waited for a connection; set by `Gate`."""
+
+    def __reduce__(self) -> tuple[Callable[..., ProviderError], tuple[str], dict[str, object]]:
+        # From process to process.
+        return partial(type(self), kind=self.kind), (str(self),), dict(vars(self))
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call may succeed when it is made again."""
+        return self.kind in RETRYABLE_KINDS
+
+
+class StructuredOutputError(BenchError):
+    """A reply that does not validate against the schema that was asked for, after the re-ask.
+
+    Args:
+        message: One line: what does not validate.
+        text: The model's last reply.
+        usage: Tokens spent on all replies to this request.
+        stop_reason: Why the last reply ended: distinguishes a refused or truncated reply from a
+            malformed one.
+    """
+
+    def __init__(
+        self, message: str, *, text: str, usage: TokenUsage, stop_reason: StopReason
+    ) -> None:
+        super().__init__(message)
+        self.text = text
+        self.usage = usage
+        self.stop_reason = stop_reason
+
+    def __reduce__(self) -> tuple[Callable[..., StructuredOutputError], tuple[str]]:
+        fields = vars(self)
+        return partial(type(self), **fields), (str(self),)

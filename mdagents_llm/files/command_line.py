@@ -1,0 +1,86 @@
+"""The parser of every program: wrong use is one sentence that says what to write instead."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.files.printing import UNWRITTEN, print_line, print_result
+
+_NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
+_KINDS = {int: "a whole number", float: "a number"}
+
+
+def flags_in(argv: Iterable[str]) -> frozenset[str]:
+    """Return the flags of a command line, without their values."""
+    return frozenset(word.partition("=")[0] for word in argv if word.startswith("--"))
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises a ConfigError where argparse would print its usage and exit."""
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None, **more: Any
+    ) -> argparse.Namespace:
+        """Parse a command line of which every word must belong to a flag or be expected.
+
+        Raises:
+            ConfigError: The command line is wrong.
+        """
+        options, unknown = self.parse_known_args(args, namespace, **more)
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            if not name.startswith("-"):
+                self.error(f"'{name}' belongs to no flag: put the flag's name before it")
+            meant = did_you_mean(name, self._option_string_actions)
+            self.error(f"there is no flag {self.place_of(name)}{meant}")
+        return options  # type: ignore[no-any-return]
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line.
+
+        Raises:
+            ConfigError: Always.
+        """
+        message = _NO_VALUE.sub(r"\1 needs a value", " ".join(message.split()))
+        raise ConfigError(f"{message} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or version; argparse would pass over what cannot be written."""
+        try:
+            print_result(message.rstrip("\n"))
+        except StorageError as error:
+            print_line(f"error: {error}")
+            sys.exit(UNWRITTEN)
+
+    def place_of(self, flag: str) -> str:
+        """Return what an error calls a flag."""
+        return flag
+
+    def _name_of(self, action: argparse.Action) -> str:
+        if action.option_strings:
+            return self.place_of(action.option_strings[-1])
+        return str(action.metavar or action.dest)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if action.type not in _KINDS:
+                raise
+            raise ConfigError(
+                f"{self._name_of(action)} is '{arg_string}' but must be {_KINDS[action.type]}"
+            ) from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            allowed = [str(choice) for choice in action.choices]
+            raise ConfigError(
+                f"{self._name_of(action)} is '{value}' but must be one of {', '.join(allowed)}"
+                f"{did_you_mean(str(value), allowed)}"
+            )

@@ -1,0 +1,1 @@
+"""What `mdagents_llm.langchain_model` is made of: messages, forms of replies, streams, a loop."""

@@ -1,0 +1,160 @@
+"""LangChain's messages as prompts of `mdagents_llm`, which know a system, a user and an assistant.
+
+What these have no role for is told as JSON, never as prose, so that a result of a tool cannot pass
+for anything else: a call of a tool stands in the assistant's message in the form in which the model
+would make it, with its id, and its result in a message of the user under the same id. The ids are
+random, so that no text can foretell one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Literal
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.messages import (
+    ChatMessage as MessageOfRole,
+)
+
+from mdagents_llm.chat import ChatMessage
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.text import well_formed
+
+_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+}
+_TEXTS = {
+    "text": "text",
+    "text-plain": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "refusal": "refusal",
+}
+"""Type of a content block that is text -> the field that holds it."""
+_NOT_TOLD_AGAIN = frozenset(
+    {
+        # These also stand in the message's `tool_calls` and `invalid_tool_calls`.
+        *("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call"),
+        *("input_json_delta",),
+        # A model's thoughts are its own, and no endpoint wants those of another.
+        *("reasoning", "reasoning_content", "thinking", "redacted_thinking"),
+    }
+)
+"""Types of content blocks of an assistant's message that are no text of its reply."""
+
+
+def prompt_of(messages: Sequence[BaseMessage], instructions: str = "") -> tuple[ChatMessage, ...]:
+    """Return the prompt for a conversation.
+
+    Args:
+        messages: The conversation.
+        instructions: What the system's first message says besides; empty for nothing.
+
+    Raises:
+        ConfigError: There is none, or one holds what is neither text nor a tool call.
+    """
+    prompt = [ChatMessage(one.role, well_formed(one.content)) for one in _told(messages)]
+    if not prompt:
+        raise ConfigError("there is no message to reply to")
+    if instructions:
+        first = prompt[0].content if prompt[0].role == "system" else ""
+        prompt[: bool(first)] = [ChatMessage("system", f"{first}\n\n{instructions}".strip())]
+    return tuple(prompt)
+
+
+def json_line(value: object) -> str:
+    """Return JSON on one line, in its own letters."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _told(messages: Sequence[BaseMessage]) -> Iterator[ChatMessage]:
+    # One assistant knows its name, and would begin to write it down; several need theirs.
+    assistants = {message.name for message in messages if isinstance(message, AIMessage)}
+    for is_results, group in groupby(messages, lambda one: isinstance(one, ToolMessage)):
+        if is_results:
+            results = [_result(one) for one in group if isinstance(one, ToolMessage)]
+            yield ChatMessage("user", json_line({"tool_results": results}))
+            continue
+        for message in group:
+            role = _role(message)
+            text = _text(message)
+            if isinstance(message, AIMessage):
+                calls = [*map(_call, message.tool_calls), *map(_call, message.invalid_tool_calls)]
+                if calls:
+                    text = f"{text}\n{json_line({'reply': {'tool_calls': calls}})}".lstrip()
+            if message.name and (role == "user" or len(assistants) > 1):
+                text = f"{json_line({'name': message.name})}\n{text}"
+            yield ChatMessage(role, text)
+
+
+def _role(message: BaseMessage) -> Literal["system", "user", "assistant"]:
+    match message:
+        case SystemMessage():
+            return "system"
+        case HumanMessage():
+            return "user"
+        case AIMessage():
+            return "assistant"
+        case MessageOfRole(role=role) if role in _ROLES:
+            return _ROLES[role]
+    kind = getattr(message, "role", message.type)
+    raise ConfigError(
+        f"a message of the kind '{kind}' cannot be told to a model; use SystemMessage, "
+        "HumanMessage, AIMessage or ToolMessage"
+    )
+
+
+def _call(call: Any) -> dict[str, object]:
+    told = {"id": call["id"], "name": call["name"], "args": call["args"]}
+    return {**told, "error": call["error"]} if call.get("error") else told
+
+
+def _result(message: ToolMessage) -> dict[str, object]:
+    told: dict[str, object] = {"id": message.tool_call_id}
+    if message.name:
+        told["name"] = message.name
+    if message.status != "success":
+        told["status"] = message.status
+    return {**told, "content": _text(message)}
+
+
+def _text(message: BaseMessage) -> str:
+    """Return the text of a message.
+
+    Raises:
+        ConfigError: A content block is no text.
+    """
+    content = message.content
+    if isinstance(content, str):
+        return content
+    return "\n".join(text for block in content if (text := _text_of_block(block, message)))
+
+
+def _text_of_block(block: str | dict[Any, Any], message: BaseMessage) -> str:
+    if isinstance(block, str):
+        return block
+    kind = block.get("type")
+    text = block.get(_TEXTS.get(str(kind), ""))
+    if isinstance(text, str):
+        return text
+    if isinstance(message, AIMessage) and kind in _NOT_TOLD_AGAIN:
+        return ""
+    if isinstance(message, ToolMessage) and kind in (None, "json"):
+        return json_line(block.get("json", block))
+    raise ConfigError(
+        f"a message of type '{message.type}' holds a content block of type '{kind}', but the model "
+        "is given text only; put what it should know into text"
+    )

@@ -1,0 +1,111 @@
+"""LangChain's structured output: a schema of any kind as the form of a reply, and its value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from langchain_core.utils.function_calling import convert_to_json_schema
+from pydantic import BaseModel, PydanticUserError, ValidationError
+from pydantic.v1 import BaseModel as BaseModelV1
+
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.json_schema import JsonSchema
+from mdagents_llm.langchain.forms import OPEN, Form, Shape, form_of
+from mdagents_llm.langchain.messages import json_line
+
+_TOLD = "Your reply is one JSON object and nothing else. It validates against this JSON schema:\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A schema that a reply follows."""
+
+    form: type[Form]
+    """Its `meaning` is the object, with the names of the schema."""
+    instructions: str
+    """What tells the model of the schema with its descriptions, which no endpoint is sent."""
+    value: Callable[[dict[str, Any]], Any]
+    """Returns the object as the user wants it, or raises ValueError."""
+
+
+def output_of(schema: dict[str, Any] | type, longest: int | None) -> Output:
+    """Return the output for a pydantic class, a `TypedDict`, or a dict that holds a schema.
+
+    Args:
+        schema: As `with_structured_output` takes it.
+        longest: See `Shape`.
+
+    Raises:
+        ConfigError: It is no schema, or not one of an object with named properties.
+    """
+    if isinstance(schema, dict):
+        return _of_json(json.dumps(schema), longest)
+    return _of_class(schema, longest)
+
+
+@lru_cache(maxsize=256)
+def _of_json(text: str, longest: int | None) -> Output:
+    schema: JsonSchema = json.loads(text)
+    if not schema.keys() & {"properties", "$ref"}:
+        schema = _converted(schema)
+    return _output(schema, lambda value: value, longest)
+
+
+@lru_cache(maxsize=256)
+def _of_class(schema: type, longest: int | None) -> Output:
+    if not isinstance(schema, type):
+        raise ConfigError(f"{schema!r} is no schema: give a pydantic class, a TypedDict or a dict")
+    if issubclass(schema, BaseModel):
+        model = schema
+
+        def instance(value: dict[str, Any]) -> BaseModel:
+            try:  # by way of JSON text, where pydantic takes a date, for example, as text
+                return model.model_validate_json(json.dumps(value))
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                place = ".".join(str(part) for part in first["loc"])
+                raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+
+        return _output(_schema_of(schema.model_json_schema), instance, longest)
+    if issubclass(schema, BaseModelV1):
+        return _output(_schema_of(schema.schema), schema.parse_obj, longest)
+    return _output(_converted(schema), lambda value: value, longest)
+
+
+def _schema_of(make: Callable[[], JsonSchema]) -> JsonSchema:
+    try:
+        return make()
+    except (PydanticUserError, ValueError) as error:  # of a field that JSON cannot hold
+        raise ConfigError(
+            f"a model cannot be asked for this: {str(error).splitlines()[0]}"
+        ) from None
+
+
+def _converted(schema: dict[str, Any] | type) -> JsonSchema:
+    try:
+        return convert_to_json_schema(schema)
+    except ValueError as error:
+        raise ConfigError(f"{schema!r} is no schema: {str(error).splitlines()[0]}") from None
+
+
+def _output(
+    schema: JsonSchema, value: Callable[[dict[str, Any]], Any], longest: int | None
+) -> Output:
+    shape = Shape(schema, str(schema.get("title", "the reply")), longest)
+    if not shape.has_fields:
+        raise ConfigError(
+            f"the schema {schema.get('title', '')} of structured output is not that of an object "
+            "with named properties; put the value into a field of one"
+        )
+
+    def read(reply: dict[str, Any]) -> dict[str, Any]:
+        meant: dict[str, Any] = shape.read(reply)
+        value(meant)
+        return meant
+
+    told = _TOLD + json_line(shape.told)
+    return Output(form_of(shape.asked, read), f"{told}\n{OPEN}" if shape.is_open else told, value)

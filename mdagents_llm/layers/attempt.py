@@ -1,0 +1,82 @@
+"""One attempt at a provider: bounded in time, and written into the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from functools import partial
+
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
+from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, Price
+
+ATTEMPT_TIMEOUT = 120.0
+"""Seconds for one attempt at an endpoint, unless the user says otherwise."""
+
+
+class Attempt:
+    """Cuts an attempt that hangs, and books a row for each, whatever its outcome.
+
+    An HTTP client's own read timeout starts anew with each byte, so that an endpoint that drips
+    would never be cut.
+
+    Args:
+        inner: The provider.
+        ledger: The ledger that takes the rows.
+        provider: Name of the provider, for the row.
+        model: The model that is asked for, for the row.
+        price: Of that model, or None when it is not known.
+        clock: For the start and the latency.
+        timeout: Seconds from the start of the attempt to its last byte.
+        logged: What texts a row holds.
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        ledger: Ledger,
+        *,
+        provider: str,
+        model: str,
+        price: Price | None,
+        clock: Clock,
+        timeout: float = ATTEMPT_TIMEOUT,
+        logged: Logged = Logged(),
+    ) -> None:
+        self._inner = inner
+        self._ledger = ledger
+        self._row = partial(CallRow.of, provider=provider, model=model, price=price, logged=logged)
+        self._clock = clock
+        self._timeout = timeout
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Make one attempt and book it; the reply has its latency."""
+        started_at, started = self._clock.timestamp(), self._clock.monotonic()
+
+        def book(reply: ChatReply | None, failure: str = "") -> float:
+            latency = self._clock.monotonic() - started
+            row = self._row(request, reply, started_at=started_at, latency=latency, failure=failure)
+            self._ledger.add(row)
+            return latency
+
+        try:
+            reply = await self._in_time(request, on_text)
+        except ProviderError as error:
+            book(None, error.kind.value)
+            raise
+        except BaseException:
+            # A full disk must not hide the cancellation from the code that asked for it.
+            with contextlib.suppress(StorageError):
+                book(None, ABORTED)
+            raise
+        return replace(reply, latency=book(reply))
+
+    async def _in_time(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._inner.generate(request, on_text)
+        except TimeoutError:
+            message = f"no complete reply within {self._timeout:g} s"
+            raise ProviderError(message, kind=ErrorKind.TIMEOUT) from None

@@ -1,0 +1,380 @@
+"""Decides how many calls are under way at an endpoint, and when the next one may start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import replace
+
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.errors import ErrorKind, ProviderError
+
+_OVERLOAD = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED})
+_WINDOW = 30  # latest replies that count; of 10, 5 can be a 429 by chance
+_STORM = _WINDOW // 2  # overload errors among them from which all calls are slowed down
+_COOL_DOWN = 1.0  # seconds, when the endpoint does not say how long
+_CHARS_PER_TOKEN = 4  # of a prompt, before the endpoint has counted
+_BURST = 1.0  # seconds of a rate limit that may be used up at once
+
+
+_TEAM_IN_A_ROW = 4  # calls of a team that are let in for each background call
+
+_Turn = asyncio.Future[None]
+
+Urgency = Callable[[], tuple[float, ...]]
+"""Gives the urgency of a background call now; the smallest goes first."""
+
+
+class Rate:
+    """A limit per minute, kept by the generic cell rate algorithm (ITU-T I.371).
+
+    Args:
+        per_minute: Requests or tokens.
+    """
+
+    def __init__(self, per_minute: float) -> None:
+        self._per_minute = per_minute
+        self._seconds_each = 60.0 / per_minute
+        self._paid_until = float("-inf")
+
+    def share(self, part: float, now: float) -> None:
+        """Keep within a part of the limit from now on.
+
+        What was sent before still counts, and nothing that was left unused can be caught up on: the
+        parts of several processes never add up to more than the limit, however often they change.
+
+        Args:
+            part: Above 0, up to 1.
+            now: Seconds.
+        """
+        owed = max(0.0, self._paid_until - _BURST - now) / self._seconds_each
+        self._seconds_each = 60.0 / (self._per_minute * part)
+        self._paid_until = now + _BURST + owed * self._seconds_each
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until something may be sent."""
+        return max(0.0, self._paid_until - _BURST - now)
+
+    def use(self, amount: float, now: float) -> None:
+        """Count `amount` as sent; a negative amount corrects an overcount."""
+        self._paid_until = max(self._paid_until, now) + amount * self._seconds_each
+
+
+class Connections:
+    """The connections of one endpoint, shared by all models that are reached through it.
+
+    The number of calls under way starts at its ceiling. Only when at least half of the last 30
+    replies were 429 or overload does the endpoint cool down for all and the number halve, at most
+    once per round trip and never under a quarter of the ceiling; each success lets it grow again
+    (additive increase, multiplicative decrease). A single 429 delays its own call only, in `Retry`.
+
+    Background calls, for which nobody waits, get every fifth connection that becomes free while
+    calls of a team wait too, as long as they hold no more than a fifth, however long they take, and
+    every connection when no call of a team waits. Where all calls share one machine, even a call on
+    an idle connection slows the others down: there background calls get every fifth connection as
+    long as a call of a team is under way.
+
+    Args:
+        limit: Calls under way at once at the most.
+        monotonic: Clock in seconds.
+        requests_per_minute: None for no limit.
+        tokens_per_minute: Input and output; None for no limit.
+        share_one_machine: Whether calls slow each other down: the slots of an embedded model.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        monotonic: Callable[[], float],
+        *,
+        share_one_machine: bool = False,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+    ) -> None:
+        self.limit = limit
+        self.in_flight = 0
+        self.storms = 0
+        """How often it had to slow down."""
+        self._part = 1.0
+        self._allowed = float(limit)
+        self._monotonic = monotonic
+        self._requests = Rate(requests_per_minute) if requests_per_minute else None
+        self._tokens = Rate(tokens_per_minute) if tokens_per_minute else None
+        self._team: dict[_Turn, None] = {}  # in the order in which they came
+        self._background: dict[_Turn, Urgency | None] = {}
+        self._background_in_flight = 0
+        self._share_one_machine = share_one_machine
+        self._team_in_a_row = 0
+        self._recent: deque[bool] = deque(maxlen=_WINDOW)
+        self._halved_at = float("-inf")
+        self._cool_until = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def allowed(self) -> int:
+        """Calls that may be under way now."""
+        return int(self._allowed)
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a connection."""
+        return len(self._team) + len(self._background)
+
+    @property
+    def waiting_of_team(self) -> int:
+        """Calls of a team among those."""
+        return len(self._team)
+
+    def cooling(self) -> float:
+        """Return the seconds for which the endpoint still cools down for all, 0 or more."""
+        return max(0.0, self._cool_until - self._monotonic())
+
+    def cool_down(self, seconds: float) -> None:
+        """Let no call in for so long, as the endpoint asked another process for it."""
+        self._cool_until = max(self._cool_until, self._monotonic() + seconds)
+
+    def share(self, limit: int, of: int) -> None:
+        """Use only a part of what the endpoint allows, beside other processes.
+
+        Args:
+            limit: Calls under way at once at the most; 0: none, while calls under way finish.
+            of: The same for all processes together; rates per minute are shared likewise.
+        """
+        if limit and limit / of != self._part:
+            self._part = limit / of
+            for rate in filter(None, (self._requests, self._tokens)):
+                rate.share(self._part, self._monotonic())
+        is_unhindered = self._allowed >= self.limit
+        self._allowed = float(limit) if is_unhindered else min(self._allowed, float(limit))
+        self.limit = limit
+        if self._team or self._background:
+            self._admit()
+
+    def pause(self) -> float:
+        """Return the seconds for which no call is let in, as it cools down or by a rate limit."""
+        now = self._monotonic()
+        rates = [rate.wait(now) for rate in (self._requests, self._tokens) if rate is not None]
+        return max([self.cooling(), *rates])
+
+    async def acquire(self, *, background: bool, urgency: Urgency | None = None) -> None:
+        """Wait for a connection, which the caller gives back by `release` or `give_back`.
+
+        Args:
+            background: Whether nobody waits for the call.
+            urgency: Of a background call, read whenever one is let in; None goes before all others.
+                Calls of a team, and background calls of equal urgency, are served in the order in
+                which they came.
+        """
+        turn: _Turn = asyncio.get_running_loop().create_future()
+        if background:
+            self._background[turn] = urgency
+        else:
+            self._team[turn] = None
+        self._admit()
+        try:
+            await turn
+        except BaseException:
+            self._background.pop(turn, None)
+            self._team.pop(turn, None)
+            if turn.done() and not turn.cancelled():  # let in and cancelled in the same moment
+                self.give_back(background=background)
+            raise
+
+    def reserve(self, urgency: Urgency) -> Reservation:
+        """Hold a connection for the next background call within the context.
+
+        So a call can be composed when it is about to be sent, and not before it is queued.
+
+        Args:
+            urgency: See `acquire`.
+        """
+        return Reservation(self, urgency)
+
+    def release(self, *, background: bool) -> None:
+        """Give a connection back."""
+        self.in_flight -= 1
+        self._background_in_flight -= background
+        self._admit()
+
+    def give_back(self, *, background: bool) -> None:
+        """Give back a connection over which nothing was sent."""
+        if self._requests is not None:
+            self._requests.use(-1, self._monotonic())
+        self.release(background=background)
+
+    def count(self, tokens: int) -> None:
+        """Count the estimated tokens of a call, for the limit per minute."""
+        if self._tokens is not None:
+            self._tokens.use(tokens, self._monotonic())
+
+    def correct(self, estimated: int, used: int) -> None:
+        """Replace an estimate of tokens by the endpoint's count."""
+        if self._tokens is not None:
+            self._tokens.use(used - estimated, self._monotonic())
+
+    def note(self, error: ProviderError | None, started: float) -> None:
+        """Adapt the limit to a reply, or to an error that the endpoint sent.
+
+        Args:
+            error: None for a reply.
+            started: When the call was let in, on this clock.
+        """
+        now = self._monotonic()
+        if error is None:
+            self._allowed = min(float(self.limit), self._allowed + 1 / max(1.0, self._allowed))
+        if started < self._halved_at:
+            return  # sent before the limit was halved, so it says nothing about the new limit
+        overloaded = error is not None and error.kind in _OVERLOAD
+        self._recent.append(overloaded)
+        if overloaded and sum(self._recent) >= _STORM:
+            self._recent.clear()
+            self._halved_at = now
+            self._allowed = max(min(1.0, self.limit), self.limit // 4, self._allowed / 2)
+            self.storms += 1
+            asked_for = error.retry_after if error is not None else None
+            self._cool_until = now + (_COOL_DOWN if asked_for is None else asked_for)
+
+    def _admit(self) -> None:
+        """Let waiting calls in while there is room; if only time can make room, set a timer."""
+        while self.in_flight < self.allowed:
+            turn = self._next()
+            if turn is None:
+                return
+            pause = self.pause()
+            if pause > 0:
+                self._come_back_in(pause)
+                return
+            if turn in self._team:
+                del self._team[turn]
+                self._team_in_a_row += 1
+            else:
+                del self._background[turn]
+                self._background_in_flight += 1
+                self._team_in_a_row = 0
+            self.in_flight += 1
+            if self._requests is not None:
+                self._requests.use(1, self._monotonic())
+            turn.set_result(None)
+
+    def _next(self) -> _Turn | None:
+        """Return the call whose turn it is; calls that have been cancelled are skipped."""
+        team = next((turn for turn in self._team if not turn.done()), None)
+        is_team_at_work = self._share_one_machine and self.in_flight > self._background_in_flight
+        if team is not None or is_team_at_work:
+            is_their_turn = self._team_in_a_row >= _TEAM_IN_A_ROW
+            share = max(1, self.limit // (_TEAM_IN_A_ROW + 1))
+            if not is_their_turn or self._background_in_flight >= share:
+                return team
+        waiting = (turn for turn in self._background if not turn.done())
+        return min(waiting, key=self._urgency, default=team)
+
+    def _urgency(self, turn: _Turn) -> tuple[float, ...]:
+        urgency = self._background[turn]
+        return () if urgency is None else urgency()
+
+    def _come_back_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._admit)
+
+
+_reserved: ContextVar[Reservation | None] = ContextVar("_reserved", default=None)
+
+
+class Reservation:
+    """A connection that is held before the call that will use it is composed.
+
+    The first background call within the context takes it over, later ones wait like any other. It
+    is given back if no call is made, or one to another endpoint.
+
+    Args:
+        connections: Of the endpoint.
+        urgency: See `Connections.acquire`.
+    """
+
+    def __init__(self, connections: Connections, urgency: Urgency) -> None:
+        self._connections = connections
+        self._urgency = urgency
+        self._is_held = False
+
+    async def __aenter__(self) -> None:
+        await self._connections.acquire(background=True, urgency=self._urgency)
+        self._is_held = True
+        self._token = _reserved.set(self)
+
+    async def __aexit__(self, *exception: object) -> None:
+        _reserved.reset(self._token)
+        self._give_back()
+
+    def take_over(self, connections: Connections) -> bool:
+        """Return whether the calling request gets the reserved connection of `connections`."""
+        if self._is_held and connections is self._connections:
+            self._is_held = False
+            return True
+        self._give_back()
+        return False
+
+    def _give_back(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._connections.give_back(background=True)
+
+
+class Gate:
+    """Holds a call back until its endpoint has room for it.
+
+    Args:
+        inner: The model that is called.
+        connections: Those of the endpoint.
+        monotonic: Clock in seconds, the same as that of `connections`.
+        may_send: Raises when nothing may be sent any more; called when a call has its connection,
+            since a limit may be reached while it is queued.
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        connections: Connections,
+        monotonic: Callable[[], float],
+        *,
+        may_send: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._inner = inner
+        self._may_send = may_send
+        self._connections = connections
+        self._monotonic = monotonic
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request as soon as it has a connection and the rate allows it."""
+        connections = self._connections
+        background = request.labels.background
+        estimate = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
+        queued = self._monotonic()
+        reservation = _reserved.get() if background else None
+        if reservation is None or not reservation.take_over(connections):
+            await connections.acquire(background=background)
+        try:
+            self._may_send()
+        except BaseException:
+            connections.give_back(background=background)
+            raise
+        connections.count(estimate)
+        started = self._monotonic()
+        try:
+            if request.on_sent is not None:
+                request.on_sent()
+            waited = request.waited + started - queued
+            reply = await self._inner.generate(replace(request, waited=waited), on_text)
+        except ProviderError as error:
+            error.queued = started - queued
+            connections.note(error, started)
+            connections.correct(estimate, 0)
+            raise
+        else:
+            connections.note(None, started)
+            connections.correct(estimate, reply.usage.total_tokens)
+            return reply
+        finally:
+            connections.release(background=background)

@@ -1,0 +1,136 @@
+"""Sends a second attempt beside a slow one, and takes the first reply.
+
+`Hedge` lies outside the gate, so that the second attempt waits for a connection of its own and
+counts against every limit like any other. But time in the gate's queue must not trigger it: when a
+queue is long, a second attempt only makes it longer. So the gate reports when an attempt got its
+connection (`ChatRequest.on_sent`), and the delay counts from there. (If `Hedge` were inside the
+gate, a first attempt that has failed would keep its connection while the second waits for one: with
+every connection held like that, none would ever become free.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
+from mdagents_llm.errors import ProviderError
+
+
+class Hedge:
+    """Makes a second attempt beside the first when that has sent nothing for a while.
+
+    The technique is that of hedged requests (Dean and Barroso, "The Tail at Scale", CACM 56(2),
+    2013): it overtakes the few calls that hang, at the price of their tokens twice. The usage of
+    the cancelled attempt is unknown; its row in the ledger is `aborted`.
+
+    - The attempt with the first text or the first reply wins; the other is cancelled at that
+      moment, and nothing of it reaches the caller.
+    - When one fails, the other goes on if it was sent. A second attempt that is still to be sent is
+      cancelled: `Retry` decides what to do after a failure.
+    - When both fail, the error is that of the first, with the longer of the two pauses.
+
+    Args:
+        inner: The model that is called, with its gate. Background calls are made once.
+        seconds: Time on a connection without text or reply after which the second attempt is made.
+        sleep: Awaited for the delay, in seconds.
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        seconds: float,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._inner = inner
+        self._seconds = seconds
+        self._sleep = sleep
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request by the faster of two attempts; both have ended at its end."""
+        if request.labels.background:
+            return await self._inner.generate(request, on_text)
+        race = _Race(self._inner, request, on_text)
+        try:
+            async with asyncio.TaskGroup() as group:
+                race.first.task = group.create_task(race.run(race.first))
+                race.second.task = group.create_task(self._second_attempt(race))
+        except BaseExceptionGroup as errors:
+            error = errors.exceptions[0]
+            raise error from error.__cause__
+        return race.outcome()
+
+    async def _second_attempt(self, race: _Race) -> None:
+        await race.first.started.wait()
+        await self._sleep(self._seconds)
+        await race.run(race.second)
+
+
+class _Attempt:
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+        self.reply: ChatReply | None = None
+        self.error: ProviderError | None = None
+
+    def cancel(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+
+class _Race:
+    """Two attempts at one request, of which at most one reaches the caller."""
+
+    def __init__(self, model: ChatModel, request: ChatRequest, on_text: OnText | None) -> None:
+        self.first = _Attempt()
+        self.second = _Attempt()
+        self._model = model
+        self._request = request
+        self._on_text = on_text
+        self._leader: _Attempt | None = None
+
+    async def run(self, attempt: _Attempt) -> None:
+        request = replace(self._request, on_sent=attempt.started.set)
+        try:
+            reply = await self._model.generate(request, self._on_text_of(attempt))
+            if self._leads(attempt):
+                attempt.reply = reply
+        except ProviderError as error:
+            attempt.error = error
+        finally:
+            # Here, and not where both are awaited: the connection that this attempt gave back may
+            # be the one that the other is about to get.
+            other = self._other(attempt)
+            if not other.started.is_set():
+                other.cancel()
+
+    def outcome(self) -> ChatReply:
+        for attempt in (self.first, self.second):
+            if attempt.reply is not None:
+                return attempt.reply
+        errors = [a.error for a in (self.first, self.second) if a.error is not None]
+        pauses = [error.retry_after for error in errors if error.retry_after is not None]
+        errors[0].retry_after = max(pauses, default=None)
+        raise errors[0]
+
+    def _on_text_of(self, attempt: _Attempt) -> OnText | None:
+        on_text = self._on_text
+        if on_text is None:
+            return None
+
+        def deliver(text: str | None) -> None:
+            if self._leads(attempt):
+                on_text(text)
+
+        return deliver
+
+    def _leads(self, attempt: _Attempt) -> bool:
+        if self._leader is None:
+            self._leader = attempt
+            self._other(attempt).cancel()
+        return self._leader is attempt
+
+    def _other(self, attempt: _Attempt) -> _Attempt:
+        return self.second if attempt is self.first else self.first

@@ -1,0 +1,183 @@
+"""Gives a model room to think: a larger limit when it needs one, a smaller one when it must."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason
+from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
+from mdagents_llm.files.printing import print_line
+from mdagents_llm.model_configs import HEADROOM, ModelInfo
+
+_LARGER = 4  # times
+_SMALLEST = 1024  # tokens; with less, a model that thinks says nothing
+_CHARACTERS_PER_TOKEN = 3  # a cautious estimate for English
+_KINDS = frozenset({ErrorKind.BAD_REQUEST, ErrorKind.CONTEXT_LENGTH, ErrorKind.QUOTA})
+_OF_THE_LIMIT = re.compile(
+    r"(?i)max[_ ]?(?:completion|output|new)?[_ ]?tokens"  # most endpoints
+    r"|in the (?:completion|output)\b"  # vLLM and OpenAI; OpenRouter
+    r"|\b(?:output|completion) tokens"  # vLLM since 0.12
+    r"|request too large"  # Groq, whose tokens per minute include the limit
+)
+"""How endpoints say that the limit of a reply, and not the prompt, is what they refuse."""
+
+
+def is_out_of_room(reply: ChatReply) -> bool:
+    """Return whether a reply ended at its limit before any text."""
+    return reply.stop_reason is StopReason.LENGTH and not reply.text.strip()
+
+
+class Room:
+    """Asks once more with a larger limit when hidden reasoning has used up that of a reply.
+
+    The larger limit is kept for the calls that follow. A limit that the endpoint refuses is lowered
+    until it is taken, and stays so. Each is said once. A limit that the user gave is kept to.
+
+    Args:
+        inner: The model that is called.
+        info: Its properties: the usual room, and its context.
+        name: The model, for a message.
+        remembers: Whether later calls begin with what was learned. In batches they do not: a
+            request that is sent again after a restart must be the same.
+        say: Shows the user a line.
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        info: ModelInfo,
+        *,
+        name: str,
+        remembers: bool = True,
+        say: Callable[[str], object] = print_line,
+    ) -> None:
+        self._inner = inner
+        self._info = info
+        self._name = name
+        self._remembers = remembers
+        self._say = say
+        self._said: set[str] = set()
+        self._headroom = info.reasoning_headroom
+        self._most: int | None = None  # that the endpoint has taken after it refused more
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request, asking twice where hidden reasoning used up the limit.
+
+        The usage is that of both replies.
+        """
+        headroom, reply = await self._ask(request, self._headroom, on_text)
+        if not self._needs_more(request, reply, headroom):
+            return reply
+        is_given = self._info.thinking.tokens is not None  # by the user, and kept to
+        larger = headroom if is_given or self._is_fixed else self._larger(request, headroom)
+        if larger > headroom:
+            if on_text is not None:
+                on_text(None)
+            try:
+                headroom, second = await self._ask(request, larger, on_text, above=headroom)
+            except (ProviderError, EndpointDown) as error:
+                if not _is_about_the_limit(error):
+                    raise
+            else:
+                if self._remembers:
+                    self._headroom = max(self._headroom, headroom)
+                reply = replace(
+                    second,
+                    usage=reply.usage + second.usage,
+                    attempts=reply.attempts + second.attempts,
+                    latency=reply.latency + second.latency,
+                )
+        if is_out_of_room(reply):
+            flag = "--max-tokens" if self._is_fixed else "--reasoning-tokens"
+            room = "" if self._is_fixed else f" with {headroom:,} tokens for hidden reasoning"
+            self._tell(
+                f"{self._name}: a reply ended at its limit{room} before any text; give it more "
+                f"with {flag}"
+            )
+        return reply
+
+    async def _ask(
+        self, request: ChatRequest, headroom: int, on_text: OnText | None, *, above: int = -1
+    ) -> tuple[int, ChatReply]:
+        """Return (tokens for hidden reasoning that the endpoint took, its reply).
+
+        Raises:
+            ProviderError: Among others, it takes no more than `above`.
+            EndpointDown: See `Retry`.
+        """
+        if self._most is not None:
+            headroom = min(headroom, max(self._most, above))
+        refused = 0
+        while True:
+            is_usual = headroom == self._info.reasoning_headroom
+            asked = replace(request, headroom=None if is_usual else headroom)
+            try:
+                reply = await self._inner.generate(asked, on_text)
+            except (ProviderError, EndpointDown) as error:
+                smaller = _smaller(headroom)
+                is_least = headroom == 0 or smaller <= above or self._is_fixed
+                if is_least or not _is_about_the_limit(error):
+                    raise
+                refused, headroom = max(refused, headroom), smaller
+                continue
+            if refused and self._remembers:
+                self._most = headroom
+            if refused:
+                self._tell(
+                    f"{self._name} refuses {refused:,} tokens for hidden reasoning; it gets "
+                    f"{headroom:,} from now on"
+                )
+            return headroom, reply
+
+    @property
+    def _is_fixed(self) -> bool:
+        """Whether the user has said how long a whole reply may be."""
+        return self._info.thinking.max_tokens is not None
+
+    def _needs_more(self, request: ChatRequest, reply: ChatReply, headroom: int) -> bool:
+        """Return whether hidden reasoning has taken the room of the text, or a part of it.
+
+        Where it is not counted apart it shows by a text that is shorter than its limit, and more
+        output than that.
+        """
+        if reply.stop_reason is not StopReason.LENGTH:
+            return False
+        usage, written = reply.usage, len(reply.text) // _CHARACTERS_PER_TOKEN
+        is_hidden = (
+            not usage.reasoning_tokens and written < request.max_tokens < usage.output_tokens
+        )
+        return is_out_of_room(reply) or usage.reasoning_tokens > headroom or is_hidden
+
+    def _larger(self, request: ChatRequest, headroom: int) -> int:
+        """Return more room, as far as the context is known to have it."""
+        most = _LARGER * max(self._info.reasoning_headroom, HEADROOM)
+        larger = min(max(_LARGER * headroom, HEADROOM), most)
+        if self._most is not None:
+            larger = min(larger, self._most)
+        if self._info.context is None:
+            return larger
+        characters = sum(len(message.content) for message in request.messages)
+        prompt = characters // _CHARACTERS_PER_TOKEN
+        return min(larger, self._info.context - request.max_tokens - prompt)
+
+    def _tell(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._say(f"NOTE: {line}")
+
+
+def _smaller(headroom: int) -> int:
+    smaller = headroom // 2 if headroom > HEADROOM else headroom // _LARGER
+    return smaller if smaller >= _SMALLEST else 0
+
+
+def _is_about_the_limit(error: BaseException) -> bool:
+    """Return whether an endpoint refused the limit of a reply, or has no credit for so much."""
+    cause = error.__cause__ if isinstance(error, EndpointDown) else error
+    return (
+        isinstance(cause, ProviderError)
+        and cause.kind in _KINDS
+        and _OF_THE_LIMIT.search(str(cause)) is not None
+    )

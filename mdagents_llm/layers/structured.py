@@ -1,0 +1,188 @@
+"""Parses a reply's text into the pydantic model that was asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from pydantic import BaseModel, ValidationError
+
+from mdagents_llm.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, OnText, StopReason
+from mdagents_llm.errors import ErrorKind, ProviderError, StructuredOutputError
+from mdagents_llm.json_schema import reply_schema
+from mdagents_llm.layers.room import is_out_of_room
+from mdagents_llm.reasoning_tags import without_reasoning
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a reply that ran away must not double the prompt
+
+
+class Structured:
+    """Asks with a schema, validates, repairs locally, and asks once more if that is not enough.
+
+    A truncated or refused reply is never repaired: half a reply can validate by accident.
+
+    Args:
+        inner: The model that is called.
+        native: Whether to try the endpoint's own schema support first. Once an endpoint refuses it,
+            the schema goes into the prompt from then on.
+        is_local: Whether the model runs on this machine, so that it takes the time it needs.
+        is_small: See `ModelInfo.is_small`.
+        name: The model as `provider/name`, for those who tell of it.
+    """
+
+    def __init__(
+        self,
+        inner: ChatModel,
+        *,
+        native: bool = True,
+        is_local: bool = False,
+        is_small: bool = False,
+        name: str = "",
+    ) -> None:
+        self._inner = inner
+        self._native = native
+        self.name = name
+        self.is_local = is_local
+        self.is_small = is_small
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request; with a schema the reply has `parsed` and usage of both asks.
+
+        Raises:
+            StructuredOutputError: Neither the reply nor its re-ask validates.
+        """
+        if request.schema is None:
+            return await self._inner.generate(request, on_text)
+        reply = await self._ask(request, request.schema, on_text)
+        parsed, problem = _read(reply, request.schema)
+        if parsed is not None:
+            return replace(reply, parsed=parsed)
+        if reply.stop_reason is not StopReason.REFUSAL and not is_out_of_room(reply):
+            first = reply
+            if on_text is not None:
+                on_text(None)
+            reply = await self._ask(_re_ask(request, first, problem), request.schema, on_text)
+            reply = replace(
+                reply,
+                usage=first.usage + reply.usage,
+                attempts=first.attempts + reply.attempts,
+                latency=first.latency + reply.latency,
+            )
+            parsed, problem = _read(reply, request.schema)
+            if parsed is not None:
+                return replace(reply, parsed=parsed)
+        raise StructuredOutputError(
+            problem, text=reply.text, usage=reply.usage, stop_reason=reply.stop_reason
+        )
+
+    async def _ask(
+        self, request: ChatRequest, schema: type[BaseModel], on_text: OnText | None
+    ) -> ChatReply:
+        if self._native:
+            try:
+                return await self._inner.generate(request, on_text)
+            except ProviderError as error:
+                if error.kind is ErrorKind.SCHEMA_UNSUPPORTED:
+                    self._native = False
+                elif error.kind is not ErrorKind.CACHE_MISS:
+                    raise
+                # A miss: the recorded run may have asked in the prompt.
+        return await self._inner.generate(_with_schema_in_prompt(request, schema), on_text)
+
+
+def _with_schema_in_prompt(request: ChatRequest, schema: type[BaseModel]) -> ChatRequest:
+    instruction = (
+        "Reply with one JSON object and nothing else. It must validate against this JSON schema:\n"
+        + json.dumps(reply_schema(schema), separators=(",", ":"))
+    )
+    *earlier, last = request.messages
+    with_schema = replace(last, content=f"{last.content}\n\n{instruction}")
+    return replace(request, messages=(*earlier, with_schema), schema=None)
+
+
+def _re_ask(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
+    shown = reply.text[:_SHOWN_OF_A_BAD_REPLY] or "(empty)"
+    return replace(
+        request,
+        messages=(
+            *request.messages,
+            ChatMessage("assistant", shown),
+            ChatMessage(
+                "user",
+                f"That reply cannot be used: {problem}. "
+                "Give the same reply again as one complete JSON object in the form asked for.",
+            ),
+        ),
+    )
+
+
+def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, str]:
+    """Return the validated reply, or None and what is wrong with it."""
+    if reply.stop_reason is StopReason.REFUSAL:
+        return None, "the model refused to reply"
+    if is_out_of_room(reply):
+        return None, (
+            "the reply ended at its token limit before any text (see --reasoning-tokens and "
+            "--max-tokens)"
+        )
+    if reply.stop_reason is StopReason.LENGTH:
+        return None, "the reply was cut off at the token limit"
+    if not reply.text.strip():
+        return None, "the reply has no text" + (f": {reply.note}" if reply.note else "")
+    try:
+        return schema.model_validate_json(reply.text), ""
+    except ValidationError as error:
+        problem = _one_line(error)
+    try:
+        # By way of JSON text, where pydantic is as strict as it was with the reply itself.
+        return schema.model_validate_json(json.dumps(_repaired(reply.text, schema))), ""
+    except (ValueError, RecursionError):  # it does not validate, or is nested too deeply to repair
+        return None, problem
+
+
+def _repaired(text: str, schema: type[BaseModel]) -> object:
+    """Repair JSON in code fences or prose, trailing commas, single quotes; None if ambiguous.
+
+    Of an object that is never closed, which some endpoints do not tell, all fields must be there.
+    """
+    # Imported here: it costs start-up time and most runs never need it.
+    import json_repair
+
+    text = without_reasoning(text)
+    start = text.find("{")
+    if start < 0:
+        return None
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError:
+        repaired = json_repair.loads(text[start:])
+        is_whole = isinstance(repaired, dict) and repaired.keys() >= schema.model_fields.keys()
+        return None if _is_open(text[start:]) and not is_whole else repaired
+    return None if _has_another(text[end:], value) else value
+
+
+def _has_another(text: str, value: object) -> bool:
+    """Return whether a text has an object other than `value`: choosing one would be a guess."""
+    while (start := text.find("{")) >= 0:
+        try:
+            found, end = json.JSONDecoder().raw_decode(text, start)
+        except ValueError:
+            return True
+        if found != value:
+            return True
+        text = text[end:]
+    return False
+
+
+def _is_open(text: str) -> bool:
+    """Return whether an object is never closed."""
+    outside_strings = _STRING.sub("", text)
+    return outside_strings.count("{") > outside_strings.count("}")
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else first["msg"]

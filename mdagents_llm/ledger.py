@@ -1,0 +1,289 @@
+"""The ledger: one row for every attempt at a provider and every cache hit, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from mdagents_llm.chat import ChatReply, ChatRequest, StopReason, TokenUsage
+from mdagents_llm.clock import ms_of
+
+OUTCOMES = {
+    StopReason.STOP: "ok",
+    StopReason.LENGTH: "truncated",
+    StopReason.REFUSAL: "refused",
+}
+"""Why a reply ended -> the outcome of its row."""
+
+REPLIED = frozenset(OUTCOMES.values())
+"""Outcomes of attempts that had a reply."""
+
+ABORTED = "aborted"
+"""Outcome of an attempt that was cancelled from outside, or overtaken by its hedge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of tokens at an endpoint, in USD per million."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+    """Price of an input token that came from the prompt cache; None: the full price."""
+    cache_write: float | None = None
+    """Price of an input token that was written to the prompt cache; None: the full price."""
+    above: tuple[int, Price] | None = None
+    """(input tokens, price of all tokens of a call that has more of them); None: one price."""
+
+    def in_batches(self, part: float, cached_part: float) -> Price:
+        """Return the price of the same tokens in a batch.
+
+        Args:
+            part: Of the price that is paid there, 0.5 for half of it.
+            cached_part: Likewise, of input that came from the prompt cache.
+        """
+        cached = self.input if self.cached_input is None else self.cached_input
+        write = self.input if self.cache_write is None else self.cache_write
+        above = self.above and (self.above[0], self.above[1].in_batches(part, cached_part))
+        halved = (self.input * part, self.output * part, cached * cached_part, write * part)
+        return Price(*halved, above)
+
+    def of(self, usage: TokenUsage) -> float:
+        """Return the cost of the `usage` of one call in USD."""
+        if self.above is not None and usage.input_tokens > self.above[0]:
+            return self.above[1].of(usage)
+        cached_price = self.input if self.cached_input is None else self.cached_input
+        write_price = self.input if self.cache_write is None else self.cache_write
+        fresh = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
+        cost = (
+            fresh * self.input
+            + usage.cached_input_tokens * cached_price
+            + usage.cache_write_tokens * write_price
+            + usage.output_tokens * self.output
+        )
+        return cost / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What texts the user wants in the ledger."""
+
+    prompts: bool = False
+    """Prompts and replies."""
+    reasoning: bool = False
+    """Hidden reasoning."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One attempt at a provider, or one cache hit. Holds no text unless the user asked for it."""
+
+    started_at: str
+    """ISO 8601, UTC."""
+    case_id: str
+    phase: str
+    agent: str
+    role: str
+    provider: str
+    model_requested: str
+    model: str
+    """The model that the endpoint says it served; empty when the attempt failed."""
+    attempt: int
+    waited: float
+    """Seconds of backoff and queue before this attempt."""
+    latency: float
+    """Seconds from sending to the last byte or to the error."""
+    outcome: str
+    """`ok`, `truncated`, `refused`, an `ErrorKind`, or `aborted`: see `ABORTED`."""
+    usage: TokenUsage
+    cost_usd: float | None
+    """None when the price of the model is not known."""
+    cached: bool = False
+    """A kept reply: its tokens were used, but nothing was sent or paid."""
+    batched: bool = False
+    """Had in a batch, at its price."""
+    usage_estimated: bool = False
+    """Whether the endpoint reported no usage, so that tokens and cost are estimated by the text."""
+    restart: int = 0
+    """How often the question of the case had been restarted before: 0 unless a crash, an error or
+    a lost worker ended an earlier attempt at it. The rows of a record are those of its restart."""
+    prompt: tuple[str, ...] | None = None
+    """The messages, where the user asked for them to be logged."""
+    reply: str | None = None
+    """The text of the reply, likewise."""
+    reasoning: str | None = None
+    """Hidden reasoning, where the user asked to keep it and the endpoint shows it."""
+
+    @classmethod
+    def of(
+        cls,
+        request: ChatRequest,
+        reply: ChatReply | None,
+        *,
+        provider: str,
+        model: str,
+        price: Price | None,
+        started_at: str,
+        latency: float = 0.0,
+        failure: str = "",
+        logged: Logged = Logged(),
+        batch_price: Price | None = None,
+    ) -> CallRow:
+        """Return the row of an attempt, or of a hit if the reply came from the cache.
+
+        Args:
+            request: As it was sent, with the attempt's number and its wait.
+            reply: None when the attempt failed.
+            provider: Name of the provider.
+            model: The model that is asked for.
+            price: Of that model, or None when it is not known.
+            started_at: ISO 8601, UTC.
+            latency: Seconds.
+            failure: The outcome of an attempt without a reply.
+            logged: What texts the row holds.
+            batch_price: Of the model in a batch, likewise.
+        """
+        cached = reply is not None and reply.cached
+        batched = reply is not None and reply.batched
+        price = batch_price if batched else price
+        usage = TokenUsage() if reply is None else reply.usage
+        return cls(
+            started_at=started_at,
+            case_id=request.labels.case_id,
+            phase=request.labels.phase,
+            agent=request.labels.agent,
+            role=request.labels.role,
+            provider=provider,
+            model_requested=model,
+            model="" if reply is None else reply.model,
+            attempt=0 if cached else request.attempt,
+            waited=round(request.waited, 4),
+            latency=round(latency, 4),
+            outcome=failure if reply is None else OUTCOMES[reply.stop_reason],
+            usage=usage,
+            cost_usd=None if price is None else price.of(usage),
+            cached=cached,
+            batched=batched,
+            usage_estimated=reply is not None and reply.usage_estimated,
+            prompt=tuple(m.content for m in request.messages) if logged.prompts else None,
+            reply=("" if reply is None else reply.text) if logged.prompts else None,
+            reasoning=(reply.reasoning or None) if reply and logged.reasoning else None,
+        )
+
+    @property
+    def replied(self) -> bool:
+        """Whether the attempt had a reply (of any quality) that used tokens."""
+        return self.outcome in REPLIED
+
+    @property
+    def started_ms(self) -> int:
+        """The start, in ms since 1970 UTC."""
+        return ms_of(self.started_at)
+
+    @property
+    def ended_ms(self) -> int:
+        """The end, in ms since 1970 UTC."""
+        return self.started_ms + round(self.latency * 1000)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the row as one flat JSON object for `calls.jsonl`."""
+        row = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        row.pop("usage")
+        return {**row, **self.usage.as_dict(), "cost_usd": self.cost_usd}
+
+
+def add_costs(some: float | None, more: float | None) -> float | None:
+    """Return the sum of two costs in USD; None when one of them is not known."""
+    return None if some is None or more is None else some + more
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A sum over ledger rows."""
+
+    calls: int = 0
+    """Replies of any quality."""
+    failed_attempts: int = 0
+    """Attempts without a reply."""
+    usage: TokenUsage = TokenUsage()
+    cost_usd: float | None = 0.0
+    """None as soon as one reply came from a model without a known price."""
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.calls + other.calls,
+            self.failed_attempts + other.failed_attempts,
+            self.usage + other.usage,
+            add_costs(self.cost_usd, other.cost_usd),
+        )
+
+    @classmethod
+    def of(cls, row: CallRow) -> Totals:
+        """Return the sum over one row."""
+        if not row.replied:
+            return cls(failed_attempts=1)
+        return cls(calls=1, usage=row.usage, cost_usd=row.cost_usd)
+
+
+@dataclass(slots=True)
+class CaseBook:
+    """The sums of one case."""
+
+    by_role: dict[str, Totals] = field(default_factory=dict)
+    """Role -> totals."""
+    served: list[tuple[str, str]] = field(default_factory=list)
+    """(role, model as the endpoint names it) of those that replied, in order of first replies."""
+
+    def totals(self, *, without: Collection[str] = ()) -> Totals:
+        """Return the sum over all roles but those in `without`."""
+        return sum((t for role, t in self.by_role.items() if role not in without), Totals())
+
+    def models(self, *, without: Collection[str] = ()) -> list[str]:
+        """Return the models that replied to any role but those in `without`."""
+        return list(dict.fromkeys(model for role, model in self.served if role not in without))
+
+
+class Ledger:
+    """Books rows, and keeps the sums of each case that is open.
+
+    Args:
+        subscribers: Called with each row as it is booked.
+    """
+
+    def __init__(self, *subscribers: Callable[[CallRow], None]) -> None:
+        self._subscribers = list(subscribers)
+        self._by_case: dict[str, CaseBook] = {}
+
+    @contextmanager
+    def subscribed(self, subscriber: Callable[[CallRow], None]) -> Iterator[None]:
+        """Call `subscriber` with each row that is booked meanwhile."""
+        self._subscribers.append(subscriber)
+        try:
+            yield
+        finally:
+            self._subscribers.remove(subscriber)
+
+    def book_of(self, case_id: str) -> CaseBook:
+        """Return the sums of an open case so far."""
+        return self._by_case[case_id]
+
+    def open_case(self, case_id: str) -> None:
+        """Start to keep sums for a case."""
+        if case_id in self._by_case:
+            raise ValueError(f"case {case_id} is open already")
+        self._by_case[case_id] = CaseBook()
+
+    def close_case(self, case_id: str) -> CaseBook:
+        """Forget a case and return its sums. Rows that come later are for subscribers only."""
+        return self._by_case.pop(case_id)
+
+    def add(self, row: CallRow) -> None:
+        """Book a row."""
+        book = self._by_case.get(row.case_id)
+        if book is not None:
+            book.by_role[row.role] = book.by_role.get(row.role, Totals()) + Totals.of(row)
+            if row.model and (row.role, row.model) not in book.served:
+                book.served.append((row.role, row.model))
+        for subscriber in self._subscribers:
+            subscriber(row)

@@ -1,0 +1,91 @@
+"""Does the same with many things in as many processes as there are cores."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from threading import Thread
+from typing import TypeVar
+
+from mdagents_llm.errors import BenchError
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+_AHEAD = 4  # tasks for each process whose results nobody has taken yet
+_MOST = 8  # processes: each has modules of its own in memory
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_processes(
+    function: Callable[[_Task], _Result], tasks: Iterable[_Task], *, processes: int
+) -> Iterator[_Result]:
+    """Yield what a function makes of each task, in their order.
+
+    Tasks are taken only a few ahead of results, so that memory does not grow with their number.
+
+    Args:
+        function: One of a module; what it takes and returns is sent from process to process.
+        tasks: What it is called with.
+        processes: How many are used at most; with 1 all is done in this one.
+
+    Raises:
+        BenchError: A process was ended from outside.
+        Exception: Whatever the function raises.
+    """
+    if processes <= 1:
+        yield from map(function, tasks)
+        return
+    waiting: deque[Future[_Result]] = deque()
+    # Spawned: a copy of this process would have half of its threads.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(processes, _MOST), context, _end_with_parent)
+    try:
+        for task in tasks:
+            with _later_interrupts():
+                waiting.append(pool.submit(function, task))
+            if len(waiting) > _AHEAD * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise BenchError("a process was ended from outside, perhaps for want of memory") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _later_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait; processes that are started here never get it: it is for this one."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it does, also by SIGKILL: nothing else tells."""
+    Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,429 @@
+"""Claude over the `anthropic` SDK: the Messages API.
+
+A schema is the input of a tool that the model is held to, or, for models that cannot be held to
+one, that of its output. Where a prompt begins like others (`ChatMessage.shared`), a mark tells the
+API to keep that beginning in its prompt cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from itertools import pairwise
+from typing import Any
+
+import anthropic
+import httpx2
+from anthropic import AsyncAnthropic, AsyncStream
+from anthropic.resources.messages import AsyncMessages
+from anthropic.types.message_create_params import MessageCreateParamsBase
+
+from mdagents_llm.chat import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    OnText,
+    StopReason,
+    TokenUsage,
+)
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.json_schema import without_string_lengths
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers import typed_calls
+from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.error_body import ErrorInReplyError, parsed, raise_error_in, read_error
+from mdagents_llm.providers.filters import WithheldError, is_filters, is_withheld
+from mdagents_llm.providers.http_errors import (
+    OTHER_SHAPES,
+    connection_error,
+    retry_after_seconds,
+    status_error,
+    without_key,
+)
+from mdagents_llm.providers.refused import STREAM, Refused
+
+_PATH = "/v1/messages"
+_MOST_MARKS = 4  # of one request, by the API's reference
+_KEEP = {"type": "ephemeral"}  # for 5 minutes, anew with each use
+_LENGTH = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
+_STOP = frozenset({"end_turn", "stop_sequence", "tool_use", "stop", "tool_calls"})
+"""Reasons of the API, and those of OpenAI, which gateways pass on."""
+_EAGERLY = "eager_input_streaming"
+_WITH_BUDGET = re.compile(r"claude-3|-4-[0-5](?!\d)|-4(?:-\d{8})?$")
+_LEAST_BUDGET = 1024  # tokens
+_FIELDS = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
+STATUS = {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "overloaded_error": 529,
+    "invalid_request_error": 400,
+    "billing_error": 402,
+}
+"""The API's name for an error -> HTTP status, which streams and lines of batches do not tell."""
+
+
+def is_typed(settings: Mapping[str, str]) -> bool:
+    """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
+    methods = (AsyncMessages.create, AsyncAnthropic.request, AsyncAnthropic.post)
+    return typed_calls.wanted(settings, "anthropic", *methods)
+
+
+class AnthropicChat:
+    """One model of Anthropic's.
+
+    Args:
+        client: Of the endpoint, with SDK retries off.
+        model: The endpoint's name for it.
+        info: Properties of the model.
+        typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
+    """
+
+    def __init__(
+        self, client: AsyncAnthropic, model: str, info: ModelInfo, *, typed: bool = False
+    ) -> None:
+        self._client = client
+        self._model = model
+        self._info = info
+        self._typed = typed
+        self._refused = Refused()
+        self._host = client.base_url.host
+        port = client.base_url.port
+        self._place = self._host if port is None else f"{self._host}:{port}"
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request; the reply is streamed when `on_text` is given."""
+        body = self.body(request)
+        try:
+            with self.errors(body):
+                if on_text is not None and STREAM not in self._refused:
+                    return await self._stream(body, request, on_text)
+                reply = self.reply(json.loads(await self._content(body)), request)
+        except WithheldError:
+            return self.refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
+
+    @contextmanager
+    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
+        """Turn what the SDK raises within the context into `ProviderError`.
+
+        Args:
+            body: What was sent; None: no request for a reply.
+        """
+        try:
+            yield
+        except anthropic.APIStatusError as error:
+            wait = retry_after_seconds(error.response.headers)
+            if error.response.is_success:  # in a stream, by the SDK's typed way
+                raise self.failure(None, error.body, body) from None
+            said = parsed(error.response)
+            raise self.failure(error.status_code, said, body, retry_after=wait) from None
+        except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
+            timed_out = isinstance(error, anthropic.APITimeoutError)
+            raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
+        except ErrorInReplyError as error:
+            raise self.failure(None, error.body, body) from None
+        except OTHER_SHAPES as error:
+            message = f"{self._host} sent a body that is not a message ({type(error).__name__})"
+            raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
+
+    def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
+        """Return a request as the API takes it.
+
+        Args:
+            request: What is asked.
+            whole: With what the model has refused, too: an earlier batch may have sent it.
+        """
+        info = self._info
+        system, turns = _marked(request.messages)
+        body: dict[str, object] = {
+            "model": self._model,
+            "max_tokens": info.limit(request),
+            "messages": turns,
+        }
+        if system:
+            body["system"] = system
+        if info.takes_temperature and (whole or "temperature" not in self._refused):
+            body["temperature"] = request.temperature
+        refused = Refused() if whole else self._refused
+        wanted = _thinking(self._model, info)
+        asked = {name: value for name, value in wanted.items() if name not in refused}
+        thinks = asked.get("thinking", {}).get("type") in ("adaptive", "enabled")
+        if thinks:  # only with a temperature of 1, the default
+            body.pop("temperature", None)
+        if "thinking" in asked:
+            body |= _with_budget(asked["thinking"], info.limit(request), request.max_tokens)
+        output = {"effort": asked["effort"]} if "effort" in asked else {}
+        if output:
+            body["output_config"] = output
+        if request.schema is None:
+            return body
+        schema = without_string_lengths(request.schema)
+        if not info.forced_tool or thinks:  # one that thinks cannot be held to a tool
+            # The API knows a part of JSON schema here; the rest becomes words, checked later.
+            shape = {"type": "json_schema", "schema": anthropic.transform_schema(schema)}
+            return body | {"output_config": {**output, "format": shape}}
+        name = request.schema.__name__
+        return body | {
+            "tools": [{"name": name, "description": "Give the reply.", "input_schema": schema}],
+            "tool_choice": {"type": "tool", "name": name, "disable_parallel_tool_use": True},
+        }
+
+    def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
+        """Return a message of the API as a reply.
+
+        Args:
+            raw: The parsed body.
+            request: What was asked.
+
+        Raises:
+            ValueError: It is not a message; so do the other errors of `OTHER_SHAPES`.
+        """
+        raise_error_in(raw, "content")
+        text = "".join(map(_said, raw["content"]))
+        thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
+        usage, is_estimated = _usage(raw.get("usage"), request, text)
+        return ChatReply(
+            text=well_formed(text),
+            usage=usage,
+            stop_reason=_stop_reason(raw["stop_reason"]),
+            model=served_model(raw.get("model"), self._model),
+            raw=raw,
+            usage_estimated=is_estimated,
+            reasoning=well_formed("".join(thoughts)),
+        )
+
+    async def _stream(
+        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        asked = {**self._eagerly(body), STREAM: True}
+        with self.errors(asked):
+            if self._typed:
+                create = self._client.messages.create
+                async with aclosing(typed_calls.chunks(create, _FIELDS, asked)) as events:
+                    return await self._read_events(events, request, on_text)
+            stream = await self._client.post(
+                _PATH, body=asked, cast_to=object, stream=True, stream_cls=_Events
+            )
+            async with stream:
+                if "event-stream" not in stream.response.headers.get("content-type", ""):
+                    content = await stream.response.aread()
+                    if content.lstrip().startswith(b"{"):  # the whole reply after all
+                        reply = self.reply(json.loads(content), request)
+                        if reply.text:
+                            on_text(reply.text)
+                        return reply
+                events = (json.loads(data) async for data in stream.data())
+                return await self._read_events(events, request, on_text)
+
+    async def _read_events(
+        self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        texts: list[str] = []
+        thoughts: list[str] = []
+        usage: dict[str, Any] = {}
+        stop, has_ended, model = None, False, self._model
+        async for event in events:
+            if not isinstance(event, dict):
+                raise TypeError("an event of the stream is not an object")
+            if event.get("type") == "error" or "type" not in event:
+                raise_error_in(event, "content")
+            match event["type"]:
+                case "message_start":
+                    model = served_model(event["message"].get("model"), self._model)
+                    usage |= event["message"].get("usage") or {}
+                case "content_block_delta":
+                    delta = event["delta"]
+                    if text := delta.get("text") or delta.get("partial_json"):
+                        texts.append(text)
+                        on_text(text)
+                    thoughts.append(str(delta.get("thinking") or ""))
+                case "message_delta":
+                    stop = event["delta"].get("stop_reason") or stop
+                    counts = event.get("usage") or {}
+                    usage |= {name: n for name, n in counts.items() if n is not None}
+                case "message_stop":
+                    has_ended = True
+        if stop is None and not (has_ended and texts):
+            message = f"{self._host} ended the stream before the reply was complete"
+            raise ProviderError(message, kind=ErrorKind.BAD_BODY)
+        text = "".join(texts)
+        tokens, is_estimated = _usage(usage, request, text)
+        return ChatReply(
+            text=well_formed(text),
+            usage=tokens,
+            stop_reason=_stop_reason(stop or "stop"),
+            model=model,
+            usage_estimated=is_estimated,
+            reasoning=well_formed("".join(thoughts)),
+        )
+
+    async def _content(self, body: Mapping[str, object]) -> bytes:
+        if self._typed:
+            return await typed_calls.whole(self._client.messages.create, _FIELDS, body)
+        response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
+        return response.content
+
+    def refusal(self) -> ChatReply:
+        """Return what a filter's error is: a reply without text."""
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+    def _eagerly(self, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Let the input of a tool come as it is written, and not field by field."""
+        tools = body.get("tools")
+        if not isinstance(tools, list) or _EAGERLY in self._refused:
+            return body
+        return {**body, "tools": [{**tool, _EAGERLY: True} for tool in tools]}
+
+    def failure(
+        self,
+        status: int | None,
+        error: object,
+        body: Mapping[str, object] | None = None,
+        *,
+        retry_after: float | None = None,
+    ) -> Exception:
+        """Return what an error of the endpoint means: a `ProviderError`, or a `WithheldError`.
+
+        Args:
+            status: HTTP status; None, or below 400, for an error inside a reply.
+            error: Its body.
+            body: What was sent; None: no request for a reply.
+            retry_after: Seconds that the endpoint asked to wait.
+
+        Raises:
+            ProviderError: `setting_refused`, see `Refused`.
+        """
+        said = read_error(error)
+        if status is None or status < httpx2.codes.BAD_REQUEST:
+            named = (STATUS[code] for code in said.code.split() if code in STATUS)
+            status = said.status or next(named, None)
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._client.api_key or "")
+        body = body or {}
+        sent = [name for name in ("temperature", STREAM) if name in body]
+        sent += [name for name in _thinking(self._model, self._info) if body]
+        sent += [_EAGERLY] if "tools" in body else []
+        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
+        return status_error(
+            self._host,
+            status,
+            words,
+            code=said.code,
+            retry_after=said.retry_after if retry_after is None else retry_after,
+            asked_with_schema="tools" in body or "output_config" in body,
+        )
+
+
+def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str, object]:
+    """Return `thinking` and `max_tokens`; the API takes only a budget below the limit.
+
+    Args:
+        thinking: As wanted.
+        limit: Of the whole reply.
+        of_text: Tokens of the visible text.
+    """
+    if "budget_tokens" not in thinking:
+        return {"thinking": thinking, "max_tokens": limit}
+    budget = max(_LEAST_BUDGET, min(thinking["budget_tokens"], limit - of_text))
+    least = limit if limit > budget else budget + of_text
+    return {"thinking": {**thinking, "budget_tokens": budget}, "max_tokens": least}
+
+
+def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
+    """Return `thinking` and `effort` as a model takes them, if the user says how much to think.
+
+    Up to 4.5 models are told a budget, from 4.6 on an effort:
+    https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
+    """
+    effort, budget = info.thinking.effort, info.thinking.budget
+    if budget is None:
+        return {}
+    if not budget:
+        return {"thinking": {"type": "disabled"}}
+    if _WITH_BUDGET.search(model):
+        return {"thinking": {"type": "enabled", "budget_tokens": max(budget, _LEAST_BUDGET)}}
+    level = {"effort": "low" if effort == "minimal" else effort} if effort else {}
+    shown = {"display": "summarized"} if info.thinking.is_shown else {}
+    return {"thinking": {"type": "adaptive", **shown}, **level}
+
+
+class _Events(AsyncStream[object]):
+    """The data of a stream's events, as text: also of those without a name."""
+
+    async def data(self) -> AsyncIterator[str]:
+        async for event in self._iter_events():
+            if event.data and event.event != "ping" and event.data != "[DONE]":
+                yield event.data
+
+
+def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, object]]]:
+    """Return (system prompt, turns), with a mark at the end of each beginning that is shared."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    turns = [message for message in messages if message.role != "system"]
+    marks = [(at, end) for at, message in enumerate(turns) for end in message.shared]
+    kept = set(marks[:_MOST_MARKS])
+    return system, [
+        {
+            "role": message.role,
+            "content": list(_blocks(message, [end for at, end in kept if at == number])),
+        }
+        for number, message in enumerate(turns)
+    ]
+
+
+def _blocks(message: ChatMessage, ends: list[int]) -> Iterator[dict[str, object]]:
+    """Cut a message where marks belong; the texts of its blocks together are its content."""
+    marks = sorted(end for end in ends if 0 < end <= len(message.content))
+    cuts = sorted({0, *marks, len(message.content)})
+    for start, end in pairwise(cuts):
+        block: dict[str, object] = {"type": "text", "text": message.content[start:end]}
+        yield {**block, "cache_control": _KEEP} if end in marks else block
+    if len(cuts) == 1:
+        yield {"type": "text", "text": message.content}
+
+
+def _said(block: Mapping[str, Any]) -> str:
+    """Return what a block says: its text, or the input of the tool as JSON."""
+    match block["type"]:
+        case "text":
+            return str(block["text"])
+        case "tool_use":
+            return json.dumps(block["input"], ensure_ascii=False)
+    return ""  # thinking
+
+
+def _usage(usage: Any, request: ChatRequest, text: str) -> tuple[TokenUsage, bool]:
+    """Return the tokens of a reply, and whether they are estimated.
+
+    Anthropic counts input without what its cache had or took.
+    """
+    if not usage or not (usage.get("input_tokens") or usage.get("output_tokens")):
+        return estimated_usage(request, text), True
+    read = usage.get("cache_read_input_tokens") or 0
+    written = usage.get("cache_creation_input_tokens") or 0
+    details = usage.get("output_tokens_details") or {}
+    parts = [usage["input_tokens"], read, written]
+    if not all(type(part) is int and part >= 0 for part in parts):
+        raise ValueError("a token count is not a number of tokens")
+    reasoning = details.get("thinking_tokens") or 0
+    return checked_usage(sum(parts), usage["output_tokens"], read, reasoning, written), False
+
+
+def _stop_reason(reason: str | None) -> StopReason:
+    if reason in _LENGTH:
+        return StopReason.LENGTH
+    if reason in _STOP:
+        return StopReason.STOP
+    if is_filters(str(reason)):
+        return StopReason.REFUSAL
+    raise ValueError("the reply ends without a known reason")

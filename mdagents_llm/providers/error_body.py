@@ -1,0 +1,198 @@
+"""What an error body says, wherever its words and codes stand.
+
+Endpoints that speak the same protocol wrap their errors differently: OpenAI
+`{"error": {"message", "type", "param", "code"}}`, xAI `{"code", "error": "text"}`, FastAPI
+`{"detail": text or [{"loc", "msg"}]}`, OpenRouter `{"error": {"metadata": {"raw": "{…}"}}}`, TGI
+`{"error": "text", "error_type"}`, Google's compatible endpoint `[{"error": {…}}]`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx2
+
+from mdagents_llm.providers.http_errors import OTHER_SHAPES, seconds_of_duration
+
+_WORDS = frozenset(
+    [
+        "message",
+        "msg",
+        "error",
+        "errors",
+        "error_message",
+        "errormessage",
+        "error_msg",
+        "detail",
+        "details",
+        "description",
+        "title",
+        "raw",
+        "metadata",
+        "innererror",
+        "inner_error",
+        "base_resp",
+        "status_msg",
+    ]
+)
+"""Names of fields that hold words, or an object that does; in lower case."""
+_CODES = frozenset(
+    [
+        "code",
+        "type",
+        "error_type",
+        "error_code",
+        "errorcode",
+        "__type",
+        "reason",
+        "status",
+        "status_code",
+        "statuscode",
+    ]
+)
+_MODERATION = ("reasons", "flagged_input")  # OpenRouter
+_PER_DAY = "violations"  # Google
+_DEEPEST = 8  # levels
+_MOST_WORDS = 20  # pieces
+_LONGEST = 4_000  # characters of a piece
+_STATUSES = range(400, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """An error in the endpoint's own words."""
+
+    words: str
+    code: str
+    """Its machine-readable codes and types, separated by spaces."""
+    param: str = ""
+    """The setting that it is about, where it names one apart."""
+    status: int | None = None
+    """The HTTP status that stands in the body, if any."""
+    retry_after: float | None = None
+    """Seconds after which the body asks to come back (Google's RetryInfo)."""
+
+
+class ErrorInReplyError(Exception):
+    """An error came where a reply belongs.
+
+    Args:
+        body: Its body.
+    """
+
+    def __init__(self, body: object) -> None:
+        super().__init__()
+        self.body = body
+
+
+def parsed(response: httpx2.Response) -> object:
+    """Return the body of an error: parsed JSON, or text; empty where it could not be read."""
+    try:
+        return json.loads(response.content)
+    except OTHER_SHAPES:
+        return response.text
+    except httpx2.StreamError:
+        return ""
+
+
+def raise_error_in(reply: object, content: str) -> None:
+    """Raise `ErrorInReplyError` for an error that came where a reply belongs; see `error_in`."""
+    if (error := error_in(reply, content)) is not None:
+        raise ErrorInReplyError(error)
+
+
+def read_error(body: object) -> ErrorBody:
+    """Return what a body says: parsed JSON, or text."""
+    found = _Found()
+    found.look_at(body, 0)
+    return ErrorBody(
+        words=": ".join(found.words),
+        code=" ".join(dict.fromkeys(found.codes)),
+        param=found.param,
+        status=found.status,
+        retry_after=found.retry_after,
+    )
+
+
+def error_in(reply: object, content: str) -> object | None:
+    """Return the body of an error that came where a reply belongs; None if it is a reply.
+
+    Args:
+        reply: A parsed body, or a part of a stream.
+        content: The field that every reply has, such as `choices`.
+    """
+    if isinstance(reply, list):
+        return reply if any(isinstance(one, dict) and one.get("error") for one in reply) else None
+    if not isinstance(reply, dict):
+        return None
+    if reply.get("error") or reply.get("type") == "error" or reply.get("object") == "error":
+        return reply
+    if reply.get(content):
+        return None
+    names = ("detail", "message", "msg", "errors", "base_resp")
+    return reply if any(reply.get(name) for name in names) and "usage" not in reply else None
+
+
+class _Found:
+    """What has been found in a body so far."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.codes: list[str] = []
+        self.param = ""
+        self.status: int | None = None
+        self.retry_after: float | None = None
+
+    def look_at(self, node: object, depth: int) -> None:
+        if depth > _DEEPEST or len(self.words) >= _MOST_WORDS:
+            return
+        if isinstance(node, str):
+            self._read_text(node, depth)
+        elif isinstance(node, list):
+            for one in node[:_MOST_WORDS]:
+                self.look_at(one, depth + 1)
+        elif isinstance(node, dict):
+            self._read_object(node, depth)
+
+    def _read_text(self, text: str, depth: int) -> None:
+        text = text.strip()[:_LONGEST]
+        if text[:1] in ("{", "["):
+            try:
+                self.look_at(json.loads(text), depth + 1)
+                return
+            except (ValueError, RecursionError):
+                pass
+        if text and text not in self.words:
+            self.words.append(text)
+
+    def _read_object(self, node: Mapping[str, object], depth: int) -> None:
+        named = {str(name).lower(): value for name, value in node.items()}
+        for name in _CODES & named.keys():
+            self._read_code(named[name])
+        if any(named.get(name) for name in _MODERATION):
+            self.codes.append("moderation")
+        if "PerDay" in str(named.get(_PER_DAY)):
+            self.codes.append("insufficient_quota")
+        if self.retry_after is None:
+            self.retry_after = seconds_of_duration(named.get("retrydelay"))
+        if isinstance(param := named.get("param"), str) and not self.param:
+            self.param = param.rpartition(".")[2]
+        if isinstance(place := named.get("loc"), list) and isinstance(named.get("msg"), str):
+            named["msg"] = f"{_place(place)}: {named['msg']}"
+        for name, value in named.items():
+            if name in _WORDS:
+                self.look_at(value, depth + 1)
+
+    def _read_code(self, value: object) -> None:
+        text = str(value) if isinstance(value, str | int) else ""
+        if text.isdecimal() and int(text[:9]) in _STATUSES:
+            self.status = self.status or int(text)
+        if text and len(text) <= _LONGEST:
+            self.codes.append(text)
+
+
+def _place(place: list[object]) -> str:
+    """Return where FastAPI found a mistake, `body` left out."""
+    return ".".join(str(part) for part in place if part != "body") or "body"

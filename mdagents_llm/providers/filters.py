@@ -1,0 +1,82 @@
+"""How the filters of endpoints say that they withhold a reply: by an error or a finish reason."""
+
+from __future__ import annotations
+
+import re
+
+from mdagents_llm.providers.error_body import ErrorBody
+from mdagents_llm.providers.http_errors import own_words
+
+_FINISHES = frozenset(
+    [
+        "content_filter",
+        "content_filtered",
+        "refusal",
+        "sensitive",
+        "guardrail_intervened",
+        "guardrails",
+        "safety",
+        "prohibited_content",
+        "blocklist",
+        "spii",
+        "recitation",
+        "image_safety",
+        "model_armor",
+        "moderation",
+        "blocked",
+        "flagged",
+        "censored",
+        "risk",
+    ]
+)
+"""Finish reasons of OpenAI, Anthropic, Z.ai (`sensitive`), Bedrock, Gemini and gateways."""
+_STATUSES = frozenset({None, 400, 403, 422, 424, 446, 451, 500})
+"""HTTP statuses of a filter's error; None: inside a reply. 446 is Portkey's, 424 Cloudflare's."""
+_UNAVAILABLE = 451
+_FILTERED = re.compile(
+    r"content[ _-]?filter|content management policy|contentpolicyviolation|content[ _]policy"
+    r"|responsibleaipolicyviolation|content[ _]moderation|content[ _]safety"
+    r"|\binvalid_prompt\b|data_?inspection_?failed|content exists risk|safety_check_type"
+    r"|\bmoderation(_blocked)?\b|\bguardrail|prohibited_content|censorship"
+    r"|\b(cyber|bio)_policy|_policy_violation"
+    r"|\b(prompt|input|output|response|content|text|message)s? "
+    r"(was |were |is |has been |have been |may have been )?(flagged|blocked|censored)"
+    r"|prompt injection"
+    r"|safety (system|filter|policy|policies|guardrail)"
+    r"|(inappropriate|unsafe|sensitive|prohibited|harmful) (content|words|information)"
+    r"|(considered|deemed) (to be )?high risk|unsafe or sensitive|sensitivecontentdetected"
+    r"|new_sensitive|不安全或敏感|敏感内容|敏感词"
+    r"|violat\w+ (of )?((our|the|your|\w+'s|usage|content|safety|acceptable|use) )*"
+    r"(polic|guideline|terms)",
+    re.IGNORECASE,
+)
+_ACCOUNT = re.compile(
+    r"(?i)\b(account|organi[sz]ation|project|access|api key)\b[^.]{0,60}"
+    r"\b(deactivated|disabled|terminated|suspended|banned|restricted|blocked|flagged)\b"
+)
+"""An account is shut out: every further call would be, whatever it asks."""
+_WRONG_FORM = re.compile(r"(?i)invalid responses api request")
+"""OpenRouter calls a request of the wrong form `invalid_prompt`, too."""
+
+
+class WithheldError(Exception):
+    """The endpoint's filter withheld the reply."""
+
+
+def is_withheld(status: int | None, said: ErrorBody) -> bool:
+    """Return whether an error says that a filter withheld the reply.
+
+    Args:
+        status: HTTP status; None for an error inside a reply.
+        said: The error.
+    """
+    if status == _UNAVAILABLE:
+        return True
+    words = f"{said.code} {own_words(said.words)}"
+    is_other = _ACCOUNT.search(words) or _WRONG_FORM.search(words)
+    return status in _STATUSES and bool(_FILTERED.search(words)) and not is_other
+
+
+def is_filters(finish: str) -> bool:
+    """Return whether a finish reason says so, such as `content_filter: SAFETY`."""
+    return finish.lower().partition(":")[0].strip() in _FINISHES

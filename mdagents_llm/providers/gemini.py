@@ -1,0 +1,294 @@
+"""Gemini over the `google-genai` SDK, by the Gemini API or by Vertex AI."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+
+import httpx2
+from google.auth.exceptions import GoogleAuthError
+from google.genai import types
+from google.genai.errors import APIError
+from google.genai.models import AsyncModels
+
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.json_schema import without_string_lengths
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.error_body import read_error
+from mdagents_llm.providers.filters import WithheldError, is_withheld
+from mdagents_llm.providers.http_errors import (
+    OTHER_SHAPES,
+    one_line,
+    retry_after_seconds,
+    status_error,
+    why_unreachable,
+    without_key,
+)
+from mdagents_llm.providers.refused import STREAM, Refused
+
+_HOST = "Gemini"
+_REFUSABLE = ("temperature", "seed")
+_THINKING = (
+    "thinking", "Thinking", "thinking_config", "thinking_level", "thinking_budget",
+    "thinkingConfig", "thinkingLevel", "thinkingBudget",
+)  # fmt: skip
+"""How the API calls what says how much to think."""
+_LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}
+_LEAST_BUDGETS = {"pro": 128, "flash-lite": 512}
+"""Kind of a 2.5 model -> fewest tokens that it thinks with."""
+_MOST_BUDGET = 24_576  # tokens, of 2.5 Flash
+_STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
+_LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
+_BROKEN_OFF = frozenset(
+    ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"]
+)
+"""Finish reasons of a reply that went wrong, which the next one need not."""
+_MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
+
+
+class GeminiChat:
+    """One Gemini model.
+
+    Args:
+        models: The SDK's, shared by all models.
+        api_key: The key, which no message may show.
+        model: Google's name for it.
+        info: Properties of the model.
+    """
+
+    def __init__(self, models: AsyncModels, api_key: str, model: str, info: ModelInfo) -> None:
+        self._models = models
+        self._api_key = api_key
+        self._model = model
+        self._info = info
+        self._refused = Refused()
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request; the reply is streamed when `on_text` is given."""
+        contents, config = self.asked(request)
+        models = self._models
+        try:
+            with self.errors(config):
+                if on_text is not None and STREAM not in self._refused:
+                    stream = await models.generate_content_stream(
+                        model=self._model, contents=contents, config=config
+                    )
+                    return await self._read_stream(stream, request, on_text)
+                answered = await models.generate_content(
+                    model=self._model, contents=contents, config=config
+                )
+                reply = self.reply([answered], request)
+        except WithheldError:
+            return self.refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
+
+    @contextmanager
+    def errors(self, config: types.GenerateContentConfig | None = None) -> Iterator[None]:
+        """Turn what the SDK raises within the context into `ProviderError`.
+
+        Args:
+            config: What was sent; None: no request for a reply.
+        """
+        try:
+            yield
+        except APIError as error:
+            raise self.failure(error, config) from None
+        except GoogleAuthError as error:
+            said = without_key(one_line(str(error)), self._api_key)
+            kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
+            raise ProviderError(f"Google's credentials: {said}", kind=kind) from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            message = f"Gemini cannot be reached: {why_unreachable(error)}"
+            raise ProviderError(message, kind=ErrorKind.UNREACHABLE) from None
+        except httpx2.TimeoutException:
+            raise ProviderError("Gemini did not answer in time", kind=ErrorKind.TIMEOUT) from None
+        except httpx2.HTTPError as error:
+            message = f"connection to Gemini failed: {one_line(str(error)) or type(error).__name__}"
+            raise ProviderError(message, kind=ErrorKind.CONNECTION) from None
+        except OTHER_SHAPES as error:
+            message = f"Gemini sent a body that is not a reply ({type(error).__name__})"
+            raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
+
+    def failure(
+        self, error: APIError, config: types.GenerateContentConfig | None = None
+    ) -> Exception:
+        """Return what an error of the endpoint means: a `ProviderError`, or a `WithheldError`.
+
+        Raises:
+            ProviderError: `setting_refused`, see `Refused`.
+        """
+        said = read_error(error.details)
+        status = error.code
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._api_key)
+        if config is not None:
+            sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
+            sent += _THINKING if config.thinking_config is not None else ()
+            refusable = (*sent, STREAM)
+            self._refused.raise_for(refusable, _HOST, status, words, said.param, said.code)
+        headers = getattr(error.response, "headers", None) or {}
+        wait = retry_after_seconds(headers) if said.retry_after is None else said.retry_after
+        return status_error(
+            _HOST,
+            status,
+            words,
+            code=said.code,
+            retry_after=wait,
+            asked_with_schema=config is not None and config.response_json_schema is not None,
+        )
+
+    def asked(
+        self, request: ChatRequest, *, whole: bool = False
+    ) -> tuple[list[types.Content], types.GenerateContentConfig]:
+        """Return a request as the SDK takes it: (turns, settings).
+
+        Args:
+            request: What is asked.
+            whole: With what the model has refused, too: an earlier batch may have sent it.
+        """
+        contents = [
+            types.Content(
+                role="model" if message.role == "assistant" else "user",
+                parts=[types.Part(text=message.content)],
+            )
+            for message in request.messages
+            if message.role != "system"
+        ]
+        return contents, self._config(request, Refused() if whole else self._refused)
+
+    def _config(self, request: ChatRequest, refused: Refused) -> types.GenerateContentConfig:
+        system = "\n\n".join(m.content for m in request.messages if m.role == "system")
+        schema = request.schema
+        refused_thinking = any(name in refused for name in _THINKING)
+        return types.GenerateContentConfig(
+            system_instruction=system or None,
+            temperature=request.temperature if self._takes("temperature", refused) else None,
+            max_output_tokens=min(self._info.limit(request), _MAX_OUTPUT),
+            seed=request.seed if self._takes("seed", refused) else None,
+            response_mime_type="application/json" if schema else None,
+            # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
+            response_json_schema=without_string_lengths(schema) if schema else None,
+            thinking_config=None if refused_thinking else _thinking(self._model, self._info),
+            automatic_continuation=False,  # it would send, and bill, calls that are not booked
+        )
+
+    def _takes(self, setting: str, refused: Refused) -> bool:
+        return setting not in refused and bool(getattr(self._info, f"takes_{setting}"))
+
+    async def _read_stream(
+        self,
+        stream: AsyncIterator[types.GenerateContentResponse],
+        request: ChatRequest,
+        on_text: OnText,
+    ) -> ChatReply:
+        chunks: list[types.GenerateContentResponse] = []
+        async for chunk in stream:
+            chunks.append(chunk)
+            if text := _text_of(chunk):
+                on_text(text)
+        if not chunks:
+            raise ValueError("an empty stream")
+        return self.reply(chunks, request)
+
+    def reply(
+        self, chunks: Iterable[types.GenerateContentResponse], request: ChatRequest
+    ) -> ChatReply:
+        """Return a reply.
+
+        Args:
+            chunks: The body, or the chunks of a stream: each may have the usage, or the reason
+                why the reply ended.
+            request: What was asked.
+
+        Raises:
+            ValueError: It is not a reply.
+        """
+        chunks = tuple(chunks)
+        text = "".join(map(_text_of, chunks))
+        thoughts = "".join(_text_of(chunk, thoughts=True) for chunk in chunks)
+        usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
+        names = [chunk.model_version for chunk in chunks if chunk.model_version]
+        usage = _usage(usages[-1]) if usages else TokenUsage()
+        is_estimated = usage.total_tokens == 0
+        if is_estimated and not (text or any(chunk.prompt_feedback for chunk in chunks)):
+            raise ValueError("neither text nor token usage")
+        return ChatReply(
+            text=well_formed(text),
+            usage=estimated_usage(request, text) if is_estimated else usage,
+            stop_reason=_stop_reason(chunks),
+            model=served_model(names[-1] if names else None, self._model),
+            usage_estimated=is_estimated,
+            reasoning=well_formed(thoughts),
+        )
+
+    def refusal(self) -> ChatReply:
+        """Return what a filter's error is: a reply without text."""
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+
+def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
+    """Return how much to think: a budget up to 2.5, a level from 3 on, None for the default.
+
+    https://ai.google.dev/gemini-api/docs/thinking
+    """
+    effort, budget = info.thinking.effort, info.thinking.budget
+    is_shown = info.thinking.is_shown or None
+    usual = types.ThinkingConfig(include_thoughts=True) if is_shown else None
+    if "gemini-2" in model:
+        if budget is None:
+            return usual
+        least = _LEAST_BUDGETS.get(model.partition("gemini-")[2].partition("-")[2], 0)
+        is_off = budget == 0 and "pro" not in model  # Pro cannot be told not to think
+        return types.ThinkingConfig(
+            thinking_budget=0 if is_off else max(least, min(budget, _MOST_BUDGET)),
+            include_thoughts=None if is_off else is_shown,
+        )
+    if not effort:
+        return usual
+    return types.ThinkingConfig(
+        thinking_level=types.ThinkingLevel(_LEVELS.get(effort, "HIGH")), include_thoughts=is_shown
+    )
+
+
+def _text_of(reply: types.GenerateContentResponse, *, thoughts: bool = False) -> str:
+    """Return the visible text, or the thoughts; `reply.text` would warn about other parts."""
+    content = reply.candidates[0].content if reply.candidates else None
+    parts = (content.parts if content else None) or []
+    return "".join(part.text for part in parts if part.text and bool(part.thought) == thoughts)
+
+
+def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
+    chunks = tuple(chunks)
+    if any(chunk.prompt_feedback and chunk.prompt_feedback.block_reason for chunk in chunks):
+        return StopReason.REFUSAL
+    candidates = [chunk.candidates[0] for chunk in chunks if chunk.candidates]
+    if not candidates:
+        return StopReason.STOP  # an empty reply, booked since its tokens were used
+    names = [one.finish_reason.value for one in candidates if one.finish_reason is not None]
+    if not names:
+        raise ValueError("the reply ends without a finish reason")
+    name = names[-1]
+    if name in _BROKEN_OFF:
+        message = f"Gemini broke the reply off (finish reason {name})"
+        raise ProviderError(message, kind=ErrorKind.SERVER)
+    if name in _LENGTH:
+        return StopReason.LENGTH
+    # With all others Google withheld the reply: safety, recitation, a blocklist, …
+    return StopReason.STOP if name in _STOP else StopReason.REFUSAL
+
+
+def _usage(usage: types.GenerateContentResponseUsageMetadata) -> TokenUsage:
+    prompt = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0)
+    thoughts = usage.thoughts_token_count or 0
+    output = (usage.candidates_token_count or 0) + thoughts
+    total = usage.total_token_count or 0
+    if total > prompt + output:  # some gateways count the thoughts only there
+        thoughts += total - prompt - output
+        output = total - prompt
+    return checked_usage(prompt, output, usage.cached_content_token_count or 0, thoughts)

@@ -1,0 +1,124 @@
+"""Gemini's batches: requests in one body, replies in the finished batch, within a day.
+
+https://ai.google.dev/gemini-api/docs/batch-mode
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from google.genai import types
+from google.genai.batches import AsyncBatches
+from google.genai.errors import APIError
+
+from mdagents_llm.chat import ChatReply, ChatRequest
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.providers.filters import WithheldError
+from mdagents_llm.providers.gemini import GeminiChat
+from mdagents_llm.providers.http_errors import one_line
+from mdagents_llm.wire import BatchState, Line
+
+_KEY = "key"
+_ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED"})
+_SOME = 100  # batches that are looked through for one of ours
+_HTTP = {3: 400, 5: 404, 7: 403, 8: 429, 13: 500, 14: 503, 16: 401}
+"""google.rpc.Code -> HTTP status; a line has the former, or the latter."""
+_LOWEST_HTTP = 400
+
+
+class GeminiBatches:
+    """The batches of one model; see `BatchApi`.
+
+    Args:
+        batches: The SDK's.
+        chat: The model, which knows how it is asked.
+        model: Google's name for it.
+    """
+
+    keeps_names = True
+    most_bytes = 15_000_000
+    """The API takes 20 MB in one body; larger batches would have to go by its file storage."""
+
+    def __init__(self, batches: AsyncBatches, chat: GeminiChat, model: str) -> None:
+        self._batches = batches
+        self._chat = chat
+        self._model = model
+
+    async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
+        """Submit requests by their keys, under a name of our own; return the batch's id."""
+        lines = []
+        for key, request in requests.items():
+            contents, config = self._chat.asked(request)
+            lines.append(
+                types.InlinedRequest(contents=list(contents), metadata={_KEY: key}, config=config)
+            )
+        with self._chat.errors():
+            job = await self._batches.create(
+                model=self._model,
+                src=lines,
+                config=types.CreateBatchJobConfig(display_name=tag),
+            )
+            if not job.name:
+                raise ValueError("a batch without a name")
+            return job.name
+
+    async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
+        """Return the batches that carry a tag."""
+        with self._chat.errors():
+            pager = await self._batches.list(config=types.ListBatchJobsConfig(page_size=_SOME))
+            return tuple(job.name for job in pager.page if job.display_name == tag and job.name)
+
+    async def state(self, batch: str) -> BatchState:
+        """Return how far a batch is; not how many requests are done, which the API hides."""
+        with self._chat.errors():
+            job = await self._batches.get(name=batch)
+        said = job.state.value.removeprefix("JOB_STATE_") if job.state else "UNKNOWN"
+        if said == "FAILED":
+            why = one_line(job.error.message or "") if job.error else ""
+            problem = ProviderError(f"the batch failed: {why or said}", kind=ErrorKind.SERVER)
+            return BatchState(has_ended=True, said=said.lower(), problem=problem)
+        return BatchState(said in _ENDED, said.lower())
+
+    async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
+        """Return what became of the requests of a batch that has ended, by their keys.
+
+        Replies come in the order of the requests, mostly with their keys.
+        """
+        with self._chat.errors():
+            job = await self._batches.get(name=batch)
+        responses = (job.dest.inlined_responses if job.dest else None) or []
+        in_order = keys if len(responses) == len(keys) else [""] * len(responses)
+        return {
+            (one.metadata or {}).get(_KEY, usual): {"response": one}
+            for usual, one in zip(in_order, responses, strict=True)
+        }
+
+    def is_answered(self, line: Line) -> bool:
+        """Return whether a line holds a reply."""
+        answered: Any = line["response"]
+        return answered.response is not None
+
+    async def cancel(self, batch: str) -> None:
+        """Let nothing further of a batch be answered."""
+        with self._chat.errors():
+            await self._batches.cancel(name=batch)
+
+    def read(self, line: Line, request: ChatRequest) -> ChatReply:
+        """Return the reply that a line holds."""
+        answered: Any = line["response"]
+        _, config = self._chat.asked(request, whole=True)
+        if answered.error is not None:
+            code = answered.error.code or _LOWEST_HTTP
+            status = code if code >= _LOWEST_HTTP else _HTTP.get(code, 500)
+            said = well_formed(answered.error.message or "")
+            body = {"error": {"code": status, "message": said, "status": ""}}
+            raised = self._chat.failure(APIError(status, body), config)
+            if isinstance(raised, WithheldError):
+                return self._chat.refusal()
+            raise raised
+        if answered.response is None:
+            raise ProviderError("the batch ended before this request", kind=ErrorKind.UNANSWERED)
+        with self._chat.errors(config):
+            return self._chat.reply([answered.response], request)

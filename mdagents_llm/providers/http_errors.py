@@ -1,0 +1,347 @@
+"""The meaning of an HTTP error of a model endpoint, or of a lost connection, for all providers."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+import ssl
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx2
+
+from mdagents_llm.errors import ErrorKind, ProviderError
+
+OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What a body raises that is no JSON (a ValueError), of another shape, or nested too deeply."""
+
+_QUOTA = (
+    "insufficient_quota",
+    "billing_hard_limit",
+    "credit_balance",
+    "credit balance",
+    "spend_limit",
+    "usage_limit",
+    "api usage limits",
+    "insufficient balance",
+    "balance is insufficient",  # SiliconFlow
+    "insufficient credit",
+    "insufficient funds",
+    "out of credits",
+    "used all available credits",  # xAI
+    "exceeded_current_quota",  # Moonshot
+    "arrearage",  # Model Studio
+    "accountoverdue",  # Volcengine
+    "payment required",
+    "余额不足",  # Zhipu: the balance does not suffice
+)
+_OF_QUOTA = (None, 400, 403, 429, 500)  # Anthropic answers 400 to an account without credit
+_CONTEXT = (
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "context_size",
+    "input token",  # OpenAI "Input tokens exceed", Gemini "The input token count exceeds"
+    "reduce the length of the messages",  # Groq
+    "prompt is too long",  # Anthropic
+    "context limit",
+    "maximum context",
+    "must be at least 1, got -",  # vLLM: the prompt leaves no room for a reply
+    "`inputs` tokens",  # TGI
+    "`inputs` must have less than",
+    "longer than the model",  # SGLang
+    "too long for requested model",  # Bedrock
+    "range of input length",  # Model Studio
+    "prompt too long",  # Ollama
+    "too many tokens",
+)
+_SCHEMA = (
+    "response_format",
+    "text.format",  # the Responses API
+    "json mode",
+    "json_schema",
+    "json schema",
+    "response_schema",
+    "grammar",
+    "schema",
+    "tool_choice",  # Anthropic, where a forced tool carries the schema
+    "output_config",
+)
+_REFUSED = re.compile(
+    r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
+    r"|not enabled|only enabled|not configurable"
+    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
+    r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))|strictly positive"
+    r"|must be (set to )?(false|disabled|1\b)|must be verified"
+)
+"""How endpoints say that they do not take a setting, as against a value of it."""
+_IS_THINKING = re.compile(r"(?i)reasoning|thinking|effort")
+"""Settings that say how much to think, of which endpoints speak by many names."""
+_THINKING = re.compile(r"(?i)reasoning|\bthink|\beffort\b|\bbudget\b")
+_OF_THINKING = {  # the first two of Anthropic, who names both apart
+    "effort": re.compile(r"(?i)\beffort\b"),
+    "thinking": re.compile(r"(?i)\bthink|\bbudget\b"),
+    "reasoning.summary": re.compile(r"(?i)\bsummar(y|ies)\b"),  # of OpenAI, part of `reasoning`
+}
+_BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
+_CLAUSE = re.compile(r"[.;\n]\s")
+_FARTHEST = 80  # characters between the name of a setting and the words that refuse it
+_ECHO = re.compile(r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value=""")
+"""Where an endpoint begins to repeat what it was sent, prompts included."""
+_NO_MODEL = (
+    "model not exist",  # DeepSeek
+    "not a valid model",  # OpenRouter
+    "invalid model: ",  # Mistral
+    "invalid_model",
+    "model_not_found",
+    "model_decommissioned",  # Groq
+)
+_NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
+_FILE = "SSL_CERT_FILE"
+_AUTH = (
+    "api key",  # Gemini answers 400 to a wrong key
+    "api_key",
+    "apikey",
+    "invalid_authentication",
+    "authentication_error",
+    "unauthorized",
+)
+_RATE = ("rate_limit", "rate limit", "ratelimit", "too many requests", "resource_exhausted")
+_BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
+_LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
+_KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
+_SHORTEST_KEY = 8  # characters
+_LONGEST_MESSAGE = 200  # characters
+
+
+def status_error(
+    host: str,
+    status: int | None,
+    message: str,
+    *,
+    code: str = "",
+    retry_after: float | None = None,
+    asked_with_schema: bool = False,
+) -> ProviderError:
+    """Return the `ProviderError` for an HTTP status that is not 2xx.
+
+    Args:
+        host: Of the endpoint, for the message.
+        status: HTTP status; None for an error that came where a reply belongs, without a status.
+        message: The endpoint's own words; keys in it are masked, and it is shortened.
+        code: The endpoint's machine-readable code and type, if any.
+        retry_after: Seconds that the endpoint asked to wait.
+        asked_with_schema: Whether the request used native schema support, so that an error
+            about a schema means that the endpoint does not support it.
+    """
+    own = own_words(message)
+    words = f"{code} {own}".lower()
+    start = f"{status} from {host}" if status is not None else f"{host} sent an error"
+    said = one_line(own)
+    return ProviderError(
+        f"{start}: {said}" if said else start,
+        kind=_kind(status, words, asked_with_schema),
+        status=status,
+        retry_after=retry_after,
+    )
+
+
+def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
+    by_status = {
+        401: ErrorKind.AUTH,
+        403: ErrorKind.AUTH,
+        404: ErrorKind.MODEL_NOT_FOUND,
+        408: ErrorKind.TIMEOUT,
+        409: ErrorKind.SERVER,
+        413: ErrorKind.CONTEXT_LENGTH,
+        424: ErrorKind.SERVER,  # TGI: the generation failed
+        498: ErrorKind.OVERLOADED,
+        503: ErrorKind.OVERLOADED,
+        529: ErrorKind.OVERLOADED,
+    }
+    if status == 402 or (status in _OF_QUOTA and _has(words, _QUOTA)):
+        return ErrorKind.QUOTA
+    if status == 429 or (status in (None, 400, 403, 500) and _has(words, _RATE)):
+        return ErrorKind.RATE_LIMIT
+    if asked_with_schema and status in (404, 500, 501) and _is_about_a_schema(words):
+        return ErrorKind.SCHEMA_UNSUPPORTED
+    if status in by_status:
+        return by_status[status]
+    if status == 500 and _has(words, _CONTEXT):  # llama.cpp's server
+        return ErrorKind.CONTEXT_LENGTH
+    if status is not None and status >= 500:
+        return ErrorKind.SERVER
+    return _kind_of_words(words, asked_with_schema) or (
+        ErrorKind.SERVER if status is None else ErrorKind.BAD_REQUEST
+    )
+
+
+def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
+    """Return what the words of a 400 say, or None."""
+    if _has(words, _CONTEXT):
+        return ErrorKind.CONTEXT_LENGTH
+    if _has(words, _NO_MODEL):
+        return ErrorKind.MODEL_NOT_FOUND
+    if _has(words, _AUTH):
+        return ErrorKind.AUTH
+    if "json_validate_failed" in words:  # Groq: this sample did not fit the schema, another may
+        return ErrorKind.BAD_BODY
+    if asked_with_schema and _has(words, _SCHEMA):
+        return ErrorKind.SCHEMA_UNSUPPORTED
+    return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
+
+
+def _has(words: str, some: tuple[str, ...]) -> bool:
+    return any(word in words for word in some)
+
+
+def _is_about_a_schema(words: str) -> bool:
+    """Return whether an error that is not a 400 says that there is no support for a schema."""
+    return _has(words, _SCHEMA) and bool(_REFUSED.search(words) or "not implemented" in words)
+
+
+def is_refused(
+    setting: str, status: int | None, message: str, about: str = "", code: str = ""
+) -> bool:
+    """Return whether an endpoint says that it does not take a setting, such as `seed`, at all.
+
+    Args:
+        setting: As it was sent.
+        status: HTTP status; None for an error inside a reply.
+        message: The endpoint's words.
+        about: The setting that the error is about; empty: the endpoint does not name it apart.
+        code: The endpoint's machine-readable codes.
+    """
+    if status not in (None, 400, 422):
+        return False
+    is_named = about in ("", setting.rpartition(".")[2])  # of `reasoning.summary` the last part
+    if _IS_THINKING.match(setting) and (is_named or _THINKING.search(about)):
+        # No value of it is worth a run: what the model does of itself is asked for instead.
+        clauses = _CLAUSE.split(own_words(message))
+        named = _OF_THINKING.get(setting, _THINKING)
+        return any(
+            named.search(one) and (_REFUSED.search(one) or _BAD_VALUE.search(one))
+            for one in clauses
+        )
+    if about not in ("", setting):
+        return False
+    if about and re.search(r"unsupported_|unknown_parameter", code):
+        return True
+    name = re.compile(
+        rf"\b{re.escape(setting)}{'(ing)?' if setting == 'stream' else ''}\b", re.IGNORECASE
+    )
+    return any(
+        abs(named.start() - refused.start()) <= _FARTHEST
+        for clause in _CLAUSE.split(own_words(message))
+        for named in name.finditer(clause)
+        for refused in _REFUSED.finditer(clause)
+    )
+
+
+def own_words(message: str) -> str:
+    """Return what an endpoint says itself, without what it repeats of the request."""
+    return _ECHO.split(message, maxsplit=1)[0]
+
+
+def connection_error(host: str, place: str, error: Exception, *, timed_out: bool) -> ProviderError:
+    """Return the `ProviderError` for a connection that an SDK could not make, or lost.
+
+    Args:
+        host: Of the endpoint, for the message.
+        place: The host, with its port where that is not the usual one.
+        error: As an SDK over httpx2 raised it; its cause is the error of httpx2.
+        timed_out: Whether the SDK calls it a timeout.
+    """
+    if isinstance(error.__cause__, ProviderError):
+        return error.__cause__  # of `sending`
+    if _is_unreachable(error):
+        message = f"{place} cannot be reached: {why_unreachable(error)}"
+        return ProviderError(message, kind=ErrorKind.UNREACHABLE)
+    # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
+    raised = error.__cause__
+    if timed_out and (raised is None or isinstance(raised.__cause__, TimeoutError)):
+        return ProviderError(f"{host} did not answer in time", kind=ErrorKind.TIMEOUT)
+    return ProviderError(f"connection to {host} failed: {_cause(error)}", kind=ErrorKind.CONNECTION)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    raised = error.__cause__
+    if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+        return False
+    # The aiohttp transport raises this also for a connection that was made and then lost.
+    inner = raised.__cause__
+    if type(inner).__module__.startswith("aiohttp") and not hasattr(inner, "os_error"):
+        return False
+    return getattr(inner, "errno", None) not in _LOST
+
+
+def why_unreachable(error: Exception) -> str:
+    """Return why no connection could be made, in a few words; see `connection_error`."""
+    raised = error.__cause__
+    inner = raised.__cause__ if raised is not None else None
+    certificate = getattr(inner, "certificate_error", inner)  # of aiohttp
+    inner = getattr(inner, "os_error", inner)  # likewise, whose own message is long
+    said = f"{_cause(error)} {inner}"
+    if isinstance(certificate, ssl.SSLCertVerificationError) or _NOT_TRUSTED in said:
+        why = getattr(certificate, "verify_message", "") or "not verified"
+        return f"its certificate is not trusted ({why}); name a file that vouches for it by {_FILE}"
+    if isinstance(inner, ssl.SSLError) or "[SSL" in said:
+        return "TLS failed, as if it spoke plain HTTP; does its address begin with http://?"
+    if isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
+        return os.strerror(inner.errno)
+    return (isinstance(inner, OSError) and inner.strerror) or _cause(error)
+
+
+def _cause(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    return one_line(str(cause)) or type(cause).__name__
+
+
+def one_line(message: str) -> str:
+    """Return an endpoint's message on one line, shortened, with anything like a key masked."""
+    masked = _KEY.sub(r"\1***", " ".join(message.split()))
+    return masked if len(masked) <= _LONGEST_MESSAGE else masked[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def without_key(message: str, key: str) -> str:
+    """Return an endpoint's message with the key that was sent masked."""
+    # The key for a local server (`x`, `none`) is no secret, but often a word.
+    return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `retry-after-ms`, else `Retry-After` (seconds or date), else None."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None:
+        return max(0.0, seconds)
+    if value is None:
+        return None
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.now(UTC)).total_seconds())
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number, or None."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def seconds_of_duration(value: object) -> float | None:
+    """Read Google's `google.protobuf.Duration` in JSON, such as `34.07s`, in seconds; else None."""
+    return _number(str(value).removesuffix("s")) if value is not None else None

@@ -1,0 +1,145 @@
+"""OpenAI's batches: a file of requests goes up, a file of replies comes down within a day.
+
+https://platform.openai.com/docs/guides/batch
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import openai
+from openai import AsyncOpenAI
+from openai.types import BatchError
+
+from mdagents_llm.chat import ChatReply, ChatRequest
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.http_errors import one_line, status_error
+from mdagents_llm.providers.openai_chat import OpenAIChat
+from mdagents_llm.wire import BatchState, Line
+
+_ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+_TAG = "mdagents"
+_BAD_REQUEST = 400
+_STATUS = {"token_limit_exceeded": 429, "model_not_found": 404}
+"""Code of a batch that is refused -> the HTTP status that a call would get: too many tokens are in
+other batches already, or there is no such model."""
+_SOME = 100  # batches that are looked through for one of ours
+_NOT_FOUND = (404, 405)
+_NEVER_TRIED = frozenset({"batch_expired", "batch_cancelled"})
+
+
+class OpenAIBatches:
+    """The batches of one model; see `BatchApi`.
+
+    Args:
+        client: Of the endpoint, with SDK retries off.
+        chat: The model, which knows how it is asked.
+    """
+
+    keeps_names = True
+    most_bytes = 150_000_000
+    """The API takes 200 MB."""
+
+    def __init__(self, client: AsyncOpenAI, chat: OpenAIChat) -> None:
+        self._client = client
+        self._chat = chat
+
+    async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
+        """Submit requests by their keys, under a name of our own; return the batch's id."""
+        # Both names of an API that batches know; the SDK's type is narrower than `str`.
+        url: Any = f"/v1{self._chat.path}"
+        lines = (
+            {"custom_id": key, "method": "POST", "url": url, "body": self._chat.body(request)}
+            for key, request in requests.items()
+        )
+        content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+        with self._chat.errors(), _without_batches():
+            file = await self._client.files.create(file=(f"{tag}.jsonl", content), purpose="batch")
+            batch = await self._client.batches.create(
+                input_file_id=file.id,
+                endpoint=url,
+                completion_window="24h",
+                metadata={_TAG: tag},
+            )
+        return batch.id
+
+    async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
+        """Return the batches that carry a tag."""
+        with self._chat.errors():
+            page = await self._client.batches.list(limit=_SOME)
+        return tuple(one.id for one in page.data if (one.metadata or {}).get(_TAG) == tag)
+
+    async def state(self, batch: str) -> BatchState:
+        """Return how far a batch is."""
+        with self._chat.errors():
+            found = await self._client.batches.retrieve(batch)
+        if found.status == "failed":
+            problems = (found.errors.data if found.errors else None) or []
+            return BatchState(has_ended=True, said=found.status, problem=self._problem(problems))
+        counts = found.request_counts
+        answered = counts.completed + counts.failed if counts else None
+        return BatchState(found.status in _ENDED, found.status, answered)
+
+    async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
+        """Return what became of the requests of a batch that has ended, by their keys."""
+        with self._chat.errors():
+            found = await self._client.batches.retrieve(batch)
+            lines: dict[str, Line] = {}
+            for file in (found.output_file_id, found.error_file_id):
+                if file:
+                    path = f"/files/{file}/content"
+                    content = await self._client.get(path, cast_to=httpx2.Response)
+                    read = [json.loads(line) for line in content.text.split("\n") if line.strip()]
+                    lines |= {line["custom_id"]: line for line in read}
+        return lines
+
+    def is_answered(self, line: Line) -> bool:
+        """Return whether a line holds a reply."""
+        response = line.get("response")
+        return isinstance(response, dict) and response.get("status_code") == httpx2.codes.OK
+
+    async def cancel(self, batch: str) -> None:
+        """Let nothing further of a batch be answered."""
+        with self._chat.errors():
+            await self._client.batches.cancel(batch)
+
+    def read(self, line: Line, request: ChatRequest) -> ChatReply:
+        """Return the reply that a line holds."""
+        content: Any = line
+        failed = content.get("error") or {}
+        if failed.get("code") in _NEVER_TRIED:
+            said = one_line(str(failed.get("message") or failed["code"]))
+            raise ProviderError(said, kind=ErrorKind.UNANSWERED)
+        with self._chat.errors():
+            response = content["response"]
+            status, body = response["status_code"], response["body"]
+            if status == httpx2.codes.OK:
+                return self._chat.reply(body, request)
+        return self._chat.refusal_or_raise(status, body, self._chat.body(request, whole=True))
+
+    def _problem(self, problems: Sequence[BatchError]) -> ProviderError:
+        """Return why a batch was refused: the kind of error that a call would have had."""
+        codes = [one.code or "" for one in problems]
+        status = next((_STATUS[code] for code in codes if code in _STATUS), _BAD_REQUEST)
+        said = one_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
+        kind = status_error(self._client.base_url.host, status, said).kind
+        return ProviderError(f"the batch was refused: {said or 'no reason given'}", kind=kind)
+
+
+@contextmanager
+def _without_batches() -> Iterator[None]:
+    """Say of a server that does not know the address what that means."""
+    try:
+        yield
+    except openai.APIStatusError as error:
+        if error.status_code not in _NOT_FOUND:
+            raise
+        raise ProviderError(
+            f"{error.status_code}: the endpoint takes no batches; leave --batch out",
+            kind=ErrorKind.MODEL_NOT_FOUND,
+            status=error.status_code,
+        ) from None

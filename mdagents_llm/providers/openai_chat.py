@@ -1,0 +1,536 @@
+"""Chat completions over the `openai` SDK: OpenAI, Azure, the embedded model, compatible servers.
+
+The SDK sends, pools and names errors; its typed layer is left out, since building and checking
+its models costs more than the rest of a call together, unless instrumentation wraps it. The SDK
+sends by aiohttp, whose pool does not look at every connection for every request as that of
+httpcore2 does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai._streaming_cleanup import drain_response_async
+from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from pydantic import BaseModel
+
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.files.text import well_formed
+from mdagents_llm.json_schema import without_string_lengths
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers import typed_calls
+from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.error_body import ErrorInReplyError, parsed, raise_error_in, read_error
+from mdagents_llm.providers.filters import WithheldError, is_filters, is_withheld
+from mdagents_llm.providers.http_errors import (
+    OTHER_SHAPES,
+    connection_error,
+    retry_after_seconds,
+    status_error,
+    without_key,
+)
+from mdagents_llm.providers.refused import STREAM, Refused
+from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
+
+_LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The two names for the limit of a reply; a model that refuses one takes the other."""
+_STREAM_OPTIONS = "stream_options"
+_LENGTH = frozenset(
+    ["length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"]
+)
+"""Finish reasons of OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai."""
+_BROKEN_OFF = frozenset(
+    [
+        "error",
+        "abort",
+        "insufficient_system_resource",
+        "network_error",
+        "engine_overloaded",
+        "failed",
+        "cancelled",
+        "function_call_filter",
+        "malformed_function_call",
+    ]
+)
+"""Finish reasons of a reply that is not whole: of OpenRouter, Mistral, vLLM, DeepSeek, Z.ai, …"""
+_REASONING = ("reasoning_content", "reasoning")
+"""Fields with hidden reasoning: of DeepSeek, vLLM and others, of OpenRouter and newer vLLM."""
+_DONE = "[DONE]"
+_EFFORT = ("reasoning_effort", "reasoning")
+_FIELDS = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
+
+SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
+"""Returns the body fields that ask an endpoint for a schema."""
+
+
+def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
+    """Ask as OpenAI's guide does: https://platform.openai.com/docs/guides/structured-outputs."""
+    return {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {
+                "name": schema.__name__,
+                "schema": without_string_lengths(schema),
+                "strict": True,
+            },
+        }
+    }
+
+
+def is_typed(settings: Mapping[str, str]) -> bool:
+    """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
+    creates = (AsyncCompletions.create, AsyncResponses.create)
+    methods = (*creates, AsyncOpenAI.request, AsyncOpenAI.post)
+    return typed_calls.wanted(settings, "openai", *methods)
+
+
+class OpenAIChat:
+    """One model behind an OpenAI-compatible endpoint.
+
+    Args:
+        client: Of the endpoint, with SDK retries off.
+        model: The endpoint's name for it.
+        info: Properties of the model.
+        schema_fields: How this endpoint is asked for a schema.
+        typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
+    """
+
+    path = "/chat/completions"
+    """Where requests go, below the base URL."""
+    _kind = "chat completion"
+    _fields = _FIELDS
+    _of_schema = frozenset(["response_format", "grammar"])
+    """Body fields of which one asks for a schema."""
+    _elsewhere = re.compile(
+        r"(?i)(only (supported|available) (in|with|through|via)|use) (the )?"
+        r"(/?v1/responses|responses api)|not a chat model"
+    )
+    """How an endpoint says that a model has the other API only."""
+    _other_api = "--api responses asks it by the Responses API"
+
+    def __init__(
+        self,
+        client: AsyncOpenAI,
+        model: str,
+        info: ModelInfo,
+        *,
+        schema_fields: SchemaFields = response_format,
+        typed: bool = False,
+    ) -> None:
+        self._client = client
+        self._model = model
+        self._info = info
+        self._schema_fields = schema_fields
+        self._typed = typed
+        self._refused = Refused()
+        self._host = client.base_url.host
+        port = client.base_url.port
+        self._place = self._host if port is None else f"{self._host}:{port}"
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request; the reply is streamed when `on_text` is given."""
+        body = self.body(request)
+        try:
+            with self.errors(body):
+                if on_text is not None and STREAM not in self._refused:
+                    return await self._stream(body, request, on_text)
+                reply = self._read(await self._content(body), request)
+        except WithheldError:
+            return self._refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
+
+    @contextmanager
+    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
+        """Turn what the SDK raises within the context into `ProviderError`.
+
+        Args:
+            body: What was sent; None: no request for a reply.
+        """
+        try:
+            yield
+        except openai.APIStatusError as error:
+            said = parsed(error.response)
+            wait = retry_after_seconds(error.response.headers)
+            raise self._failure(error.status_code, said, body, retry_after=wait) from None
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            timed_out = isinstance(error, openai.APITimeoutError)
+            raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
+        except openai.APIError as error:  # in a stream, by the SDK's typed way
+            raise self._failure(None, {"error": error.body or error.message}, body) from None
+        except ErrorInReplyError as error:
+            raise self._failure(None, error.body, body) from None
+        except OTHER_SHAPES as error:
+            kind = type(error).__name__
+            message = f"{self._host} sent a body that is not a {self._kind} ({kind})"
+            raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
+
+    def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
+        """Return a request as the endpoint takes it.
+
+        Args:
+            request: What is asked.
+            whole: With what the model has refused, too: an earlier batch may have sent it.
+        """
+        info, refused = self._info, Refused() if whole else self._refused
+        limit: str = info.max_tokens_field
+        settings: dict[str, object] = {
+            _LIMITS[limit] if limit in refused else limit: info.limit(request)
+        }
+        if info.takes_temperature:
+            settings["temperature"] = request.temperature
+        if request.seed is not None and info.takes_seed:
+            settings[info.seed_field] = request.seed
+        settings |= _thinking(info)
+        body: dict[str, object] = {
+            "model": self._model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            **{name: value for name, value in settings.items() if name not in refused},
+        }
+        if request.schema is not None:
+            body.update(self._schema_fields(request.schema))
+        return body
+
+    def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
+        """Return a chat completion as a reply.
+
+        Args:
+            raw: The parsed body.
+            request: What was asked.
+
+        Raises:
+            ValueError: It is not a chat completion; so do the other errors of `OTHER_SHAPES`.
+        """
+        raise_error_in(raw, "choices")
+        # No choice at all is an empty reply, booked since its tokens were used.
+        choices: list[Any] = raw["choices"]
+        choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
+        _raise_error_of(choice)
+        message = choice.get("message") or {"content": choice.get("text")}
+        check_object(message)
+        served = served_model(raw.get("model"), self._model)
+        reply = made(message, choice["finish_reason"], raw.get("usage"), served, request)
+        return replace(reply, raw=raw)
+
+    def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
+        """Return the reply of a body, which may be a stream that nobody asked for."""
+        if not content.lstrip().startswith((b"data:", b"event:")):
+            return self.reply(json.loads(content), request)
+        chunks = self._chunks()
+        for line in content.decode().splitlines():
+            if line.startswith("data:"):
+                chunks.add(line.removeprefix("data:").strip())
+        return self._whole(chunks, request)
+
+    async def _stream(
+        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        asked = {**body, **self._streaming()}
+        chunks = self._chunks(on_text)
+        with self.errors(asked):
+            if self._typed:
+                async with aclosing(typed_calls.chunks(self._create, self._fields, asked)) as typed:
+                    async for chunk in typed:
+                        chunks.take(chunk)
+                return self._whole(chunks, request)
+            stream = await self._client.post(
+                self.path, body=asked, cast_to=object, stream=True, stream_cls=_Events
+            )
+            async with stream:
+                if "event-stream" not in stream.response.headers.get("content-type", ""):
+                    content = await stream.response.aread()
+                    if content.lstrip()[:1] in (b"{", b"["):  # the whole reply after all
+                        reply = self.reply(json.loads(content), request)
+                        if reply.text:
+                            on_text(reply.text)
+                        return reply
+                async for data in stream.data():
+                    chunks.add(data)
+            return self._whole(chunks, request)
+
+    @property
+    def _create(self) -> typed_calls.Create:
+        """The SDK's typed method, as it is now."""
+        return self._client.chat.completions.create
+
+    def _streaming(self) -> dict[str, object]:
+        """Return the body fields that ask for a stream."""
+        if _STREAM_OPTIONS in self._refused:
+            return {STREAM: True}
+        return {STREAM: True, _STREAM_OPTIONS: {"include_usage": True}}
+
+    def _chunks(self, on_text: OnText | None = None) -> Chunks:
+        return Chunks(self._model, on_text)
+
+    def _whole(self, chunks: Any, request: ChatRequest) -> ChatReply:
+        if chunks.finish is None and chunks.message and not chunks.is_done:
+            message = f"{self._host} ended the stream before the reply was complete"
+            raise ProviderError(message, kind=ErrorKind.BAD_BODY)
+        reply = made(chunks.message, chunks.finish or "stop", chunks.usage, chunks.model, request)
+        chunks.end(reply.text)
+        return reply
+
+    async def _content(self, body: Mapping[str, object]) -> bytes:
+        if self._typed:
+            return await typed_calls.whole(self._create, self._fields, body)
+        response = await self._client.post(self.path, body=body, cast_to=httpx2.Response)
+        return response.content
+
+    def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
+        """Return the refusal that an error of the endpoint is; see `errors`.
+
+        Args:
+            status: HTTP status.
+            error: The body of the error.
+            body: What was sent.
+
+        Raises:
+            ProviderError: It is not a refusal.
+        """
+        try:
+            raise self._failure(status, error, body)
+        except WithheldError:
+            return self._refusal()
+
+    def _refusal(self) -> ChatReply:
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+    def _failure(
+        self,
+        status: int | None,
+        error: object,
+        body: Mapping[str, object] | None = None,
+        *,
+        retry_after: float | None = None,
+    ) -> Exception:
+        said = read_error(error)
+        status = said.status if status is None else status
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._client.api_key)
+        body = body or {}
+        self._refused.raise_for(
+            self._refusable(body), self._host, status, words, said.param, said.code
+        )
+        failure = status_error(
+            self._host,
+            status,
+            words,
+            code=said.code,
+            retry_after=said.retry_after if retry_after is None else retry_after,
+            asked_with_schema=not body.keys().isdisjoint(self._of_schema),
+        )
+        if body and self._is_elsewhere(status, words):
+            message = f"{failure}; {self._other_api}"
+            return ProviderError(message, kind=ErrorKind.MODEL_NOT_FOUND, status=status)
+        return failure
+
+    def _refusable(self, body: Mapping[str, Any]) -> list[str]:
+        """Return the settings of a body that a model may refuse, so that it is asked without."""
+        settings = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM)
+        return [name for name in (*settings, *_LIMITS, *_EFFORT) if name in body]
+
+    def _is_elsewhere(self, status: int | None, words: str) -> bool:
+        """Return whether an error says that the model has the other API only."""
+        return status in (400, 404) and self._elsewhere.search(words) is not None
+
+
+class _Events(AsyncStream[object]):
+    """The data of a stream's events, as text and with the mark of its end."""
+
+    async def data(self) -> AsyncIterator[str]:
+        async for event in self._iter_events():
+            if event.data:
+                yield event.data
+            if event.data.startswith(_DONE):
+                await drain_response_async(self.response)  # so that the connection is kept
+                break
+
+
+class Chunks:
+    """The chunks of a reply so far.
+
+    Args:
+        model: The model that was asked for.
+        on_text: Takes the visible text as it arrives.
+    """
+
+    def __init__(self, model: str, on_text: OnText | None = None) -> None:
+        self._on_text = on_text
+        self._asked = model
+        self.model = model
+        self._tags = ThinkTags()
+        self._shown = ""
+        self.message: dict[str, Any] = {}
+        """As in a whole reply; empty until something was written."""
+        self.finish: str | None = None
+        self.usage: Any = None
+        self.is_done = False
+        """Whether the mark of the end came."""
+
+    def add(self, data: str) -> None:
+        """Take the data of an event."""
+        if data.startswith(_DONE):
+            self.is_done = True
+            return
+        self.take(json.loads(data))
+
+    def take(self, chunk: Any) -> None:
+        """Take a chunk."""
+        if chunk is None:  # keeps the connection open
+            return
+        check_object(chunk)
+        raise_error_in(chunk, "choices")
+        self.model = served_model(chunk.get("model") or self.model, self._asked)
+        self.usage = chunk.get("usage") or self.usage
+        for choice in chunk.get("choices") or ():
+            _raise_error_of(choice)
+            delta = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
+            self._add(delta)
+            self.finish = choice.get("finish_reason") or self.finish
+
+    def _add(self, delta: Mapping[str, Any]) -> None:
+        text = text_of(delta.get("content"))
+        pieces = {name: delta.get(name) or "" for name in ("refusal", *_REASONING)}
+        for name, piece in {**pieces, "content": text, "arguments": _arguments(delta)}.items():
+            if piece:
+                self.message[name] = self.message.get(name, "") + piece
+        self._show(self._tags.feed(text))
+
+    def _show(self, text: str) -> None:
+        if text and self._on_text is not None:
+            self._shown += text
+            self._on_text(text)
+
+    def end(self, text: str) -> None:
+        """Give what has not been given of the text, or all of it where it turned out another."""
+        self._show(self._tags.end())
+        if text != well_formed(self._shown) and self._on_text is not None:
+            if self._shown:
+                self._on_text(None)
+            if text:
+                self._on_text(text)
+
+
+def check_object(value: object) -> None:
+    """Raise TypeError unless a part of a reply is an object."""
+    if not isinstance(value, dict):
+        raise TypeError("a part of the reply is not an object")
+
+
+def _raise_error_of(choice: Mapping[str, Any]) -> None:
+    if choice.get("error"):  # OpenRouter: the model broke off
+        raise ErrorInReplyError(choice)
+
+
+def made(
+    message: Mapping[str, Any], finish: object, usage: Any, model: str, request: ChatRequest
+) -> ChatReply:
+    """Return a reply from its parts.
+
+    A tool call in place of text is the reply where a schema was asked for.
+    """
+    refusal = message.get("refusal") or ""
+    if not isinstance(refusal, str):
+        raise TypeError("the refusal is not a text")
+    text, hidden = split_reasoning(text_of(message.get("content")))
+    fields = [name for name in _REASONING if message.get(name)]
+    note = f"its text was in {fields[0]}" if fields else ""
+    note = "its text was in <think>" if hidden else note
+    arguments = message.get("arguments") or _arguments(message)
+    if not text.strip() and request.schema is not None:
+        text = arguments
+    text = well_formed(text or refusal)
+    reasoning = hidden + "".join(str(message[name]) for name in fields[:1])
+    written = text + reasoning
+    tokens = usage_of(usage) if usage else TokenUsage()
+    is_estimated = tokens.total_tokens == 0
+    return ChatReply(
+        text=text,
+        usage=estimated_usage(request, written) if is_estimated else tokens,
+        stop_reason=_stop_reason(finish, refusal),
+        model=model,
+        usage_estimated=is_estimated,
+        reasoning=well_formed(reasoning),
+        note="" if text else note,
+    )
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message's content: a text, or a list of parts without the thinking."""
+    if isinstance(content, list):
+        return "".join(map(text_of, content))
+    if isinstance(content, dict):
+        kind = content.get("type", "text")
+        if kind not in ("text", "output_text"):
+            return ""
+        content = content["text"]
+    if not isinstance(content, str | None):
+        raise TypeError("the text is not a text")
+    return content or ""
+
+
+def _arguments(message: Mapping[str, Any]) -> str:
+    """Return the arguments of the tool calls of a message, as JSON text."""
+    calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
+    calls.append(message.get("function_call") or {})
+    given = [call.get("arguments") or "" for call in calls]
+    return "".join(one if isinstance(one, str) else json.dumps(one) for one in given)
+
+
+def _thinking(info: ModelInfo) -> dict[str, object]:
+    """Return the field that says how much to think, if the user does.
+
+    OpenAI: https://platform.openai.com/docs/guides/reasoning; OpenRouter, which takes a number of
+    tokens: https://openrouter.ai/docs/use-cases/reasoning-tokens.
+    """
+    thinking = info.thinking
+    if info.reasoning_field == "reasoning":
+        if thinking.effort:
+            return {"reasoning": {"effort": thinking.effort}}
+        return {} if thinking.tokens is None else {"reasoning": {"max_tokens": thinking.tokens}}
+    return {"reasoning_effort": thinking.effort} if thinking.effort else {}
+
+
+def usage_of(usage: Any) -> TokenUsage:
+    """Return the tokens that a chat completion states."""
+    of_input = usage.get("prompt_tokens_details") or {}
+    of_output = usage.get("completion_tokens_details") or {}
+    prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
+    reasoning = of_output.get("reasoning_tokens") or 0
+    completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
+    if total is None and reasoning > completion:
+        total = prompt + completion + reasoning
+    if total is not None and total > prompt + completion:
+        # Of xAI, and of Google by its compatible endpoint, the thoughts are only in the total.
+        reasoning = reasoning or total - prompt - completion
+        completion = total - prompt
+    if type(reasoning) is int and type(completion) is int:
+        reasoning = min(reasoning, completion)  # where the total leaves no room for it
+    cached = of_input.get("cached_tokens") or 0
+    written = of_input.get("cache_write_tokens") or 0
+    return checked_usage(prompt, completion, cached, reasoning, written)
+
+
+def _stop_reason(finish: object, refusal: object) -> StopReason:
+    if finish is None:
+        raise ValueError("the reply ends without a finish reason")
+    name = str(finish).lower()
+    if refusal or is_filters(name):
+        return StopReason.REFUSAL
+    if name.partition(":")[0] in _BROKEN_OFF:
+        message = f"the endpoint broke the reply off (finish reason {finish})"
+        raise ProviderError(message, kind=ErrorKind.SERVER)
+    return StopReason.LENGTH if name in _LENGTH else StopReason.STOP

@@ -1,0 +1,149 @@
+"""Where a server of pages listens: its socket, the hosts it answers, its token, its address."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import ipaddress
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from mdagents_llm.errors import ConfigError
+
+PORT = 7576
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+SERVER = "mdagents-view"
+"""What a view calls itself in the header `server`, by which another one knows it."""
+
+_TRIED = 100  # ports from PORT on, when none was asked for
+_ANSWERS_WITHIN = 0.3  # seconds, of a view on this machine
+_ANY = ("0.0.0.0", "::")
+_ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # RFC 5737, RFC 3849
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A socket that listens, and what a browser has to know of it."""
+
+    socket: socket.socket
+    hosts: tuple[str, ...]
+    """Those that are answered; the first is that of the address."""
+    token: str
+    """Empty when only this machine can reach it."""
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        port: int = self.socket.getsockname()[1]
+        return port
+
+    def url(self, path: str = "") -> str:
+        """Return the address of a page, with the token where there is one."""
+        query = f"?{urlencode({'token': self.token})}" if self.token else ""
+        return f"http://{self.hosts[0]}:{self.port}{path or '/' * bool(query)}{query}"
+
+
+def add_address_flags(parser: Any) -> None:
+    """Add the flags of every program that shows runs in a browser.
+
+    Args:
+        parser: A parser of `argparse`, or a group of one.
+    """
+    parser.add_argument("--view-port", metavar="N", type=int,
+        help=f"port of the view; 0: any free one [{PORT}, or the next free one]")  # fmt: skip
+    parser.add_argument("--view-host", metavar="HOST", default="",
+        help="address to listen at; with any but this machine's own a token is asked for "
+        f"[{LOOPBACK[0]}]")  # fmt: skip
+    parser.add_argument("--no-open", action="store_true", help="open no browser")
+
+
+def listen(host: str = "", port: int | None = None) -> Place:
+    """Listen, so that whoever connects waits until the socket is served.
+
+    Args:
+        host: Name or address; empty for this machine alone. Any other gets a token.
+        port: 0 for any free one; None for the first free one from `PORT` on.
+
+    Raises:
+        ConfigError: The port is taken or not allowed, or the host is not one of this machine.
+    """
+    host = host.strip("[]") or LOOPBACK[0]
+    if port is not None and not 0 <= port < 2**16:
+        raise ConfigError(f"--view-port is {port} but must be from 0, any free one, to 65535")
+    for number in range(PORT, PORT + _TRIED) if port is None else (port,):
+        try:
+            return _place(host, number)
+        except (OSError, UnicodeError) as error:
+            if not isinstance(error, OSError) or error.errno != errno.EADDRINUSE:
+                cause = getattr(error, "strerror", None) or "no name of a host"
+                cause = cause.partition(" (while")[0]
+                raise ConfigError(f"cannot listen at {host}, port {number}: {cause}") from None
+    if port is None:
+        raise ConfigError(f"the ports {PORT} to {PORT + _TRIED - 1} are taken; give --view-port 0")
+    raise ConfigError(f"port {port} is taken by {_who_is_at(host, port)}; leave --view-port out")
+
+
+def note_of(place: Place, port: int | None) -> str:
+    """Return why a view is not where one looks for it; empty when it is."""
+    if port is not None or place.port == PORT:
+        return ""
+    host = place.socket.getsockname()[0]
+    return f"NOTE: port {PORT} is taken by {_who_is_at(host, PORT)}"
+
+
+def has_screen(variables: Mapping[str, str], platform: str) -> bool:
+    """Return whether a browser that is opened is seen by the user.
+
+    Args:
+        variables: The environment.
+        platform: As `sys.platform`.
+    """
+    if variables.get("SSH_CONNECTION") or variables.get("SSH_TTY"):
+        return False  # the screen is another machine's
+    if platform in ("darwin", "win32"):
+        return True
+    return bool(variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY"))
+
+
+def _place(host: str, port: int) -> Place:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    family, _, _, _, address = found[0]
+    listening = socket.create_server(address[:2], family=family)
+    bound = listening.getsockname()[0]
+    if bound in _ANY:
+        return Place(listening, (*_names_elsewhere(family), *LOOPBACK), secrets.token_urlsafe())
+    is_loopback = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
+    hosts = (_in_url(host), *(LOOPBACK if is_loopback else (_in_url(bound),)))
+    return Place(listening, hosts, "" if is_loopback else secrets.token_urlsafe())
+
+
+def _names_elsewhere(family: int) -> list[str]:
+    """Return what other machines may call this one: its address and its name."""
+    name = socket.gethostname()
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_ELSEWHERE[socket.AddressFamily(family)], 9))  # sends nothing
+        except OSError:
+            return [name]  # no route
+        return [_in_url(probe.getsockname()[0]), name]
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _who_is_at(host: str, port: int) -> str:
+    at = LOOPBACK[0] if host in _ANY else host
+    connection = http.client.HTTPConnection(at, port, timeout=_ANSWERS_WITHIN)
+    try:
+        connection.request("HEAD", "/")
+        is_view = connection.getresponse().getheader("server") == SERVER
+    except (OSError, http.client.HTTPException):
+        is_view = False
+    finally:
+        connection.close()
+    return f"another view, http://{_in_url(at)}:{port}" if is_view else "another program"

@@ -1,0 +1,105 @@
+"""What programs print reaches any screen: streams of any encoding, and readers that are gone."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdagents_llm.files.printing import print_result, reaches_any_screen
+from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.process
+
+ALL_PROGRAMS = [
+    ["main.py"],
+    ["evaluate_text_output.py"],
+    ["split_test_data.py"],
+    ["extract_by_question_id.py"],
+    ["-m", "mdagents.cli"],
+    ["-m", "mdagents.cli", "data", "download"],
+    ["-m", "mdagents.cli", "export"],
+    ["-m", "evals.cli.replay"],
+    ["-m", "mdagents_llm.local_model.weights"],
+]
+
+
+def help_of(program: list[str], redirection: str = "", **variables: str) -> tuple[int, str, str]:
+    """Call a program with `--help` in a shell: its exit status under pipefail, and both outputs."""
+    done = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f'set -o pipefail; "$@" --help {redirection}',
+            "-",
+            sys.executable,
+            *program,
+        ],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)} | variables,
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize("program", ALL_PROGRAMS, ids=lambda words: words[-1])
+def test_help_is_printed_in_ascii_where_the_terminal_has_nothing_else(program: list[str]) -> None:
+    status, out, err = help_of(program, PYTHONIOENCODING="ascii")
+    assert (status, err) == (0, "")
+    assert "usage: " in out
+    assert out.isascii()
+
+
+@pytest.mark.parametrize("program", ALL_PROGRAMS, ids=lambda words: words[-1])
+def test_nobody_needs_to_read_the_help(program: list[str]) -> None:
+    assert help_of(program, "| true") == (0, "", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("program", ALL_PROGRAMS, ids=lambda words: words[-1])
+def test_help_that_cannot_be_written_is_an_error_in_one_line(program: list[str]) -> None:
+    status, _, err = help_of(program, ">/dev/full")
+    assert status == 1
+    assert err == "error: the results could not be printed: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", '- -> "x" ... Sjogren >= ?? ?'),
+        ("cp1252", "– -> “x” … Sjögren >= ?? ?"),
+        ("utf-8", "– → “x” … Sjögren ≥ 肝臓 ?"),
+    ],
+)
+def test_what_a_stream_cannot_encode_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, shown: str
+) -> None:
+    screen = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="")
+    monkeypatch.setattr(sys, "stdout", screen)
+
+    @reaches_any_screen
+    def program() -> int:
+        print_result("– → “x” … Sjögren ≥ 肝臓 \ud800")
+        return 0
+
+    assert program() == 0
+    assert screen.buffer.getvalue().decode(encoding) == shown + "\n"
+
+
+@given(st.text(st.characters(exclude_categories=())), st.sampled_from(["ascii", "cp1252", "utf-8"]))
+def test_any_text_is_printed(text: str, encoding: str) -> None:
+    @reaches_any_screen
+    def program() -> int:
+        print_result(text)
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+        assert program() == 0

@@ -1,0 +1,159 @@
+"""Endpoints that do not keep to the protocol: an oddity is an error of one call, never a crash."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import httpx2
+import pytest
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+
+from mdagents_llm.chat import ChatMessage, ChatRequest, StopReason
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.layers.structured import Structured
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers.http_errors import one_line, retry_after_seconds, seconds_of_duration
+from mdagents_llm.providers.openai_chat import OpenAIChat
+
+REQUEST = ChatRequest(messages=(ChatMessage("user", "Hi"),), max_tokens=50)
+GOOD: dict[str, Any] = {
+    "model": "m",
+    "choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+}
+
+
+def chat(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> OpenAIChat:
+    """A model behind an endpoint that answers everything with `body`."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return httpx2.Response(
+            status, content=content, headers={"content-type": "application/json", **(headers or {})}
+        )
+
+    client = AsyncOpenAI(
+        base_url="http://endpoint.test/v1",
+        api_key="odd-secret",
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(answer)),
+    )
+    return OpenAIChat(client, "m", ModelInfo())
+
+
+def with_choice(**choice: Any) -> dict[str, Any]:
+    return GOOD | {"choices": [GOOD["choices"][0] | choice]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        "text",
+        None,
+        {},
+        GOOD | {"choices": ["hi"]},
+        GOOD | {"choices": None},
+        GOOD | {"usage": "many"},
+        GOOD | {"usage": {"prompt_tokens": None, "completion_tokens": 2}},
+        GOOD | {"usage": {"prompt_tokens": "3", "completion_tokens": 2}},
+        with_choice(message={"content": [{"type": "text"}]}),
+        with_choice(message="hello"),
+        with_choice(finish_reason=None),
+        b"<html>busy</html>",
+        b"",
+        b"\xff\xfe",
+    ],
+    ids=str,
+)
+async def test_a_body_of_another_shape_is_a_broken_body(body: Any) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await chat(body).generate(REQUEST)
+    assert caught.value.kind is ErrorKind.BAD_BODY
+    assert caught.value.retryable
+
+
+async def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:
+    body = json.dumps(with_choice(message={"content": "bad \ud83d end \ud83d\ude00"})).encode()
+    reply = await chat(body).generate(REQUEST)
+    assert reply.text == "bad \ufffd end \N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+async def test_a_reply_that_was_broken_off_is_none(reason: str) -> None:
+    with pytest.raises(ProviderError, match=f"finish reason {reason}") as caught:
+        await chat(with_choice(finish_reason=reason)).generate(REQUEST)
+    assert caught.value.retryable
+
+
+async def test_another_name_for_the_limit() -> None:
+    reply = await chat(with_choice(finish_reason="model_length")).generate(REQUEST)
+    assert reply.stop_reason is StopReason.LENGTH
+
+
+@pytest.mark.parametrize(
+    ("total", "output", "hidden"), [(135, 103, 94), (41, 9, 9), (None, 103, 94)]
+)
+async def test_reasoning_that_is_counted_beside_the_completion_is_output(
+    total: int | None, output: int, hidden: int
+) -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": 94}}
+    usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": total, **details}
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert reply.usage.output_tokens == output
+    assert reply.usage.reasoning_tokens == hidden
+
+
+class Choice(BaseModel):
+    reasoning: str
+    answer: Literal["A", "B"]
+
+
+async def test_half_a_surrogate_pair_inside_the_json_is_not_taken() -> None:
+    content = '{"reasoning": "bad \\ud83d", "answer": "A"}'
+    body = json.dumps(with_choice(message={"content": content})).encode()
+    request = ChatRequest(messages=REQUEST.messages, max_tokens=50, schema=Choice)
+    with pytest.raises(Exception, match="JSON"):
+        await Structured(chat(body)).generate(request)
+
+
+@pytest.mark.parametrize(
+    "message", ["Invalid token 'odd-secret' given", "api_key: odd-secret", "Bearer odd-secret"]
+)
+async def test_the_key_is_in_no_message(message: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await chat({"error": {"message": message}}, status=400).generate(REQUEST)
+    assert "odd-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["key sk-abcdefghijk", "hf_abcdefghijk", "Bearer eyJhbGciOi.x", "AIzaSyAbcdefgh"]
+)
+def test_what_looks_like_a_key_is_masked(text: str) -> None:
+    assert "***" in one_line(text)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "250"}, 0.25),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "9"}, 9.0),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_of_a_header(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_seconds(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"), [("34.07s", 34.07), ("1s", 1.0), ("abc", None), (None, None), (3, 3.0)]
+)
+def test_the_wait_of_gemini(value: object, seconds: float | None) -> None:
+    assert seconds_of_duration(value) == seconds

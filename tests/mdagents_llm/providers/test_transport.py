@@ -1,0 +1,158 @@
+"""Answers that are no HTTP, redirects, replies without end: each costs one call, and no more."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socketserver
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers import sending
+from mdagents_llm.providers.anthropic_client import AnthropicClient
+from mdagents_llm.providers.gemini_client import GeminiClient
+from mdagents_llm.providers.openai_client import OpenAIClient
+from mdagents_llm.wire import Client, Endpoint
+
+KEY = "sk-of-this-test-0123456789"
+CLIENTS: dict[str, type[Any]] = {
+    "openai": OpenAIClient,
+    "anthropic": AnthropicClient,
+    "gemini": GeminiClient,
+}
+OK = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+EVENTS = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+MALFORMED = {
+    "chunk that is none": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZZ\r\n",
+    "chunk that is none, later": f"{EVENTS}6\r\ndata: \r\nZZZ\r\n".encode(),
+    "two lengths": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!",
+    "negative length": b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nhello",
+    "no HTTP": b"hello\r\n\r\n",
+    "another version": b"HTTP/2 200\r\n\r\n",
+    "an alert of TLS": bytes([21, 3, 3, 0, 2, 2, 70]),
+    "GOAWAY of HTTP/2": bytes([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+    "bad header": b"HTTP/1.1 200 OK\r\nno colon here\r\n\r\n",
+    "5,000 headers": OK.encode() + b"".join(b"x-%d: 1\r\n" % n for n in range(5_000)) + b"\r\n{}",
+    "no gzip": f"{OK}content-encoding: gzip\r\ncontent-length: 5\r\n\r\nhello".encode(),
+    "unknown encoding": f"{OK}content-encoding: zstd\r\ncontent-length: 5\r\n\r\nhello".encode(),
+    "nested body": f"{OK}content-length: 200000\r\n\r\n".encode() + b"[" * 200_000,
+    "nested error": b"HTTP/1.1 500 No\r\ncontent-type: application/json\r\ncontent-length: 200000"
+    b"\r\n\r\n" + b"[" * 200_000,
+    "body that ends early": f'{OK}content-length: 500\r\n\r\n{{"id":'.encode(),
+    "nothing": b"",
+}
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+
+
+@contextmanager
+def serving(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """Serve bytes to every request; yield (port, what was received)."""
+    received: list[bytes] = []
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            received.append(self.request.recv(1 << 20))
+            with suppress(OSError):  # the client has hung up
+                self.request.sendall(answer)
+
+    with _Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server.server_address[1], received
+        server.shutdown()
+
+
+@contextmanager
+def model_at(wire: str, port: int) -> Iterator[tuple[ChatModel, Client]]:
+    path = "/v1" if wire == "openai" else ""
+    client: Client = CLIENTS[wire](Endpoint(f"http://127.0.0.1:{port}{path}", KEY, 20.0))
+    yield client.model("some-model", ModelInfo()), client
+
+
+async def fail(wire: str, port: int, *, streams: bool) -> ProviderError:
+    labels = CallLabels("case", "phase", "agent", "expert")
+    request = ChatRequest((ChatMessage("user", "my chest hurts"),), 100, labels=labels)
+    with model_at(wire, port) as (model, client):
+        try:
+            with pytest.raises(ProviderError) as caught:
+                await model.generate(request, (lambda _: None) if streams else None)
+        finally:
+            await client.aclose()
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streaming"])
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("wire", CLIENTS)
+async def test_what_is_no_http_costs_one_attempt(wire: str, name: str, streams: bool) -> None:
+    with serving(MALFORMED[name]) as (port, _):
+        error = await fail(wire, port, streams=streams)
+    assert error.retryable, f"{error.kind}: {error}"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streaming"])
+@pytest.mark.parametrize("wire", CLIENTS)
+async def test_no_redirect_is_followed(wire: str, streams: bool, status: int) -> None:
+    with serving(b"") as (elsewhere, received):
+        place = f"http://user:secret@localhost:{elsewhere}/v1?key={KEY}"
+        answer = f"HTTP/1.1 {status} Moved\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n"
+        with serving(answer.encode()) as (port, _):
+            error = await fail(wire, port, streams=streams)
+    assert received == []
+    assert error.kind is ErrorKind.REDIRECTED
+    assert not error.retryable
+    assert f"http://localhost:{elsewhere}/v1" in str(error)
+    assert KEY not in str(error)
+    assert "secret" not in str(error)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streaming"])
+@pytest.mark.parametrize("wire", CLIENTS)
+async def test_a_reply_has_a_limit_after_decompression(
+    wire: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "MOST_BYTES", 1 << 20)
+    bomb = gzip.compress(b'{"choices": "' + b"a" * (1 << 24))
+    for status in ("200 OK", "500 No"):
+        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n"
+        with serving(f"{head}content-length: {len(bomb)}\r\n\r\n".encode() + bomb) as (port, _):
+            error = await fail(wire, port, streams=streams)
+        assert error.kind is ErrorKind.BAD_BODY, str(error)
+        assert "more than 1 MiB" in str(error)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_compressed_reply_is_read(encoding: str) -> None:
+    body = json.dumps(
+        {
+            "model": "some-model",
+            "choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
+        }
+    ).encode()
+    packed = gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
+    head = f"{OK}content-encoding: {encoding}\r\ncontent-length: {len(packed)}\r\n\r\n"
+    labels = CallLabels("case", "phase", "agent", "expert")
+    with (
+        serving(head.encode() + packed) as (port, _),
+        model_at("openai", port) as (model, client),
+    ):
+        reply = await model.generate(
+            ChatRequest((ChatMessage("user", "Hello?"),), 100, labels=labels)
+        )
+        await client.aclose()
+    assert reply.text == "hello"

@@ -1,0 +1,152 @@
+"""Which model a role gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mdagents_llm.config import Environment, LLMRole, parse_environment
+from mdagents_llm.endpoints import ModelSpec, Runtime, check_reachable
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.ledger import Ledger
+from mdagents_llm.llm_registry import ModelChooser, ModelRegistry, get_llm
+from mdagents_llm.model_configs import load_model_configs
+
+
+def chooser(base_url: str = "", **variables: str) -> ModelChooser:
+    return ModelChooser(parse_environment(variables), load_model_configs(), base_url)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gemini-2.5-flash-lite", "google/gemini-2.5-flash-lite"),
+        ("gpt-4o-mini", "openai/gpt-4o-mini"),
+        ("o3", "openai/o3"),
+        ("llama-3.3-70b-versatile", "groq/llama-3.3-70b-versatile"),
+        ("gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+        ("groq/openai/gpt-oss-20b", "groq/openai/gpt-oss-20b"),
+        ("openai/some-new-model", "openai/some-new-model"),
+        ("local", "local/smollm2-135m-instruct"),
+        ("local/models/other.gguf", "local/models/other.gguf"),
+        ("google", "google/gemini-2.5-flash-lite"),
+    ],
+)
+def test_a_name_finds_its_provider(text: str, expected: str) -> None:
+    assert str(chooser().parse(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({}, r"or choose the model 'local', which needs none$"),
+        ({"GROQ_API_KEY": "k"}, r"choose a model of groq \(there is a key\), or the model 'local'"),
+    ],
+)
+def test_a_missing_key_says_what_would_work(variables: dict[str, str], message: str) -> None:
+    environment = parse_environment(variables)
+    with pytest.raises(ConfigError, match=message):
+        check_reachable(ModelSpec("openai", "gpt-4o"), environment, load_model_configs())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gtp-4o-mini", "gpt-4o-mini"), ("gemni-2.5-flash", "gemini-2.5-flash"),
+     ("opnai/gpt-4o", "openai/gpt-4o"), ("mystery", None)],
+)  # fmt: skip
+def test_a_mistyped_model_brings_the_right_one(name: str, meant: str | None) -> None:
+    ending = "" if meant is None else f"; did you mean '{meant}'?"
+    with pytest.raises(ConfigError) as caught:
+        chooser().parse(name)
+    assert str(caught.value).endswith(f"(--model-base-url){ending}")
+
+
+def test_an_unknown_name_says_what_to_write() -> None:
+    with pytest.raises(ConfigError, match=r"unknown model 'mystery-7b'.*provider/name"):
+        chooser().parse("mystery-7b")
+
+
+def test_an_endpoint_of_ones_own_takes_any_name() -> None:
+    url = "http://127.0.0.1:9/v1"
+    for name in ("Qwen/Qwen3-8B", "google/gemma-3-27b-it", "gpt-oss-120b", "local"):
+        assert chooser(url).parse(name) == ModelSpec("openai", name, url)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "local/smollm2-135m-instruct"),
+        ({"GROQ_API_KEY": "k"}, "groq/openai/gpt-oss-120b"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"}, "openai/m"),
+        ({"GROQ_API_KEY": "k", "genai_api_key": "k"}, "google/gemini-2.5-flash-lite"),
+        ({"GROQ_API_KEY": "k", "openai_api_key": "k"}, "openai/gpt-4o-mini"),
+        ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "gpt-5.4"}, "openai/gpt-5.4"),
+        ({"OPENAI_API_KEY": "k", "MAS_LLM_PROVIDER": "groq"}, "groq/openai/gpt-oss-120b"),
+        ({"MAS_LLM_PROVIDER": "groq", "MAS_LLM_MODEL": "m"}, "groq/m"),
+    ],
+)
+def test_auto_takes_what_there_is_a_key_for(variables: dict[str, str], expected: str) -> None:
+    assert str(chooser(**variables).parse("auto")) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "openai/team"),
+        ({"GOOGLE_API_KEY": "k"}, "google/gemini-2.5-flash-lite"),
+        ({"GOOGLE_API_KEY": "k", "SUMMARIZER_LLM_PROVIDER": "groq"}, "groq/openai/gpt-oss-120b"),
+        ({"SUMMARIZER_LLM_MODEL": "gemini-2.5-pro"}, "google/gemini-2.5-pro"),
+    ],
+)
+def test_the_summarizer_goes_by_environment_then_defaults_with_a_key_then_team(
+    variables: dict[str, str], expected: str
+) -> None:
+    team = ModelSpec("openai", "team")
+    assert str(chooser(**variables).for_role(LLMRole.SUMMARIZER, team)) == expected
+
+
+def test_a_wrong_provider_in_the_environment_is_named() -> None:
+    with pytest.raises(ConfigError, match="MAS_LLM_PROVIDER is 'gogle'"):
+        chooser(MAS_LLM_PROVIDER="gogle").parse("auto")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (ModelSpec("openai", "gpt-4o"), "no key for openai: put OPENAI_API_KEY"),
+        (ModelSpec("google", "gemini-x"), "no key for google: put GOOGLE_API_KEY"),
+        (ModelSpec("local", "nowhere.gguf"), "there is no GGUF file nowhere.gguf"),
+    ],
+)
+def test_what_cannot_be_reached_is_refused_before_any_call(spec: ModelSpec, message: str) -> None:
+    registry = ModelRegistry(Runtime(Environment(), Ledger()))
+    with pytest.raises(ConfigError, match=message):
+        registry.model(spec)
+
+
+def test_get_llm_needs_a_key_for_what_the_environment_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUMMARIZER_LLM_PROVIDER", "groq")
+    with pytest.raises(ConfigError, match="no key for groq"):
+        get_llm(LLMRole.SUMMARIZER)
+
+
+def test_keys_are_not_shown() -> None:
+    environment = parse_environment({"OPENAI_API_KEY": "sk-secret"})
+    assert "secret" not in repr(environment)
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "field", "value"),
+    [
+        ("openai", "gpt-4o-mini", "takes_temperature", True),
+        ("openai", "gpt-5-mini-2025-08-07", "takes_temperature", False),
+        ("openai", "gpt-4o-mini-2024-07-18", "max_tokens_field", "max_completion_tokens"),
+        ("openai", "anything-else", "max_tokens_field", "max_tokens"),
+        ("google", "gemini-9-flash", "price", None),
+    ],
+)
+def test_models_are_found_by_name_or_by_start(
+    provider: str, name: str, field: str, value: Any
+) -> None:
+    assert getattr(load_model_configs().info(provider, name), field) == value

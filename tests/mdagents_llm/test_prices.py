@@ -1,0 +1,53 @@
+"""Prices, as `genai-prices` knows them: by size of the call, and only where they are one number."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdagents_llm.chat import TokenUsage
+from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.prices import known_price
+
+
+def test_a_model_costs_what_its_vendor_asks_for() -> None:
+    price = known_price("openai", "gpt-4o-mini")
+    assert price is not None
+    # 800 fresh and 200 kept tokens of input, 100 of output, in USD per million.
+    cost = price.of(TokenUsage(1_000, 100, cached_input_tokens=200))
+    assert cost * 1e6 == pytest.approx(800 * 0.15 + 200 * 0.075 + 100 * 0.6)
+
+
+def test_a_long_call_costs_more_for_all_its_tokens() -> None:
+    price = known_price("google", "gemini-2.5-pro")
+    assert price is not None
+    below, above = price.of(TokenUsage(200_000, 10)), price.of(TokenUsage(200_001, 10))
+    assert below * 1e6 == pytest.approx(200_000 * 1.25 + 10 * 10)
+    assert above * 1e6 == pytest.approx(200_001 * 2.5 + 10 * 15)
+    in_batches = price.in_batches(0.5, 0.5).of(TokenUsage(200_001, 10))
+    assert in_batches == pytest.approx(above / 2)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("deepseek", "deepseek-flash"),  # its price depends on the hour
+        ("openai", "no-such-model"),
+        ("azure", "gpt-4o"),  # the name of a deployment, which may be of any model
+        ("vllm", "gpt-4o"),
+        ("ollama", "llama3"),
+        ("lmstudio", "gpt-4o-mini"),
+        ("nowhere", "gpt-4o"),
+    ],
+)
+def test_what_cannot_be_known_is_not_guessed(provider: str, model: str) -> None:
+    assert load_model_configs().price(provider, model) is None
+
+
+def test_a_vendor_that_has_another_id_there_is_found() -> None:
+    assert load_model_configs().price("xai", "grok-4.3") is not None
+
+
+def test_the_embedded_model_costs_nothing() -> None:
+    price = load_model_configs().price("local", "anything.gguf")
+    assert price is not None
+    assert price.of(TokenUsage(1_000, 1_000)) == 0
