@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 
 # Which file to score and where to write the CSV. Empty: the newest run in output/, and
 # evaluation/{the same name}.csv. --input and --output come before these.

@@ -1,6 +1,7 @@
 """Concepts by scispaCy and its UMLS linker, with the settings of the published implementation.
 
-Needs `requirements-scispacy.txt` and the linker's files, which scispaCy downloads. A missing part
+Needs `PACKAGES`, `MODEL` and the linker's files, about 1 GB, from scispaCy's own site:
+https://github.com/allenai/scispacy#installation. A missing part
 is an error at once; an extractor that finds nothing because its model is missing would make every
 metric look like a result.
 """
@@ -16,6 +17,8 @@ from evals.concepts import Concept
 from exaid_core.trace.run_records import ConceptExtractorInfo
 from mdagents_llm.errors import ConfigError
 
+PACKAGES = ("scispacy==0.5.4", "spacy==3.7.4")
+"""Those of the published evaluation; with others its numbers would differ."""
 MODEL = "en_core_sci_sm"
 LINKER = "umls"
 KB_VERSION = "2023AB"
@@ -57,7 +60,7 @@ class ScispacyExtractor:
             from mdagents_llm.interpreter import install
 
             raise ConfigError(
-                f"scispaCy is not installed ({error}): {install('-r', 'requirements-scispacy.txt')}"
+                f"scispaCy is not installed ({error}): {install(*PACKAGES)}"
             ) from error
         try:
             self._pipeline: Any = spacy.load(MODEL)

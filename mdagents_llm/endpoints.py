@@ -16,8 +16,8 @@ from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment, env_file, origin_of
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
-from mdagents_llm.layers.batch import Batching
 from mdagents_llm.layers.cache import Replies, ReplyStore
 from mdagents_llm.layers.gate import Connections
 from mdagents_llm.layers.retry import OnWait, RetryPolicy
@@ -33,6 +33,7 @@ from mdagents_llm.model_configs import (
 )
 
 if TYPE_CHECKING:
+    from mdagents_llm.layers.batch import Batching
     from mdagents_llm.local_model.server import LlamaServer
     from mdagents_llm.providers.local import LocalServer
     from mdagents_llm.wire import BatchApi, Client, Connect, Endpoint
@@ -177,6 +178,8 @@ class Endpoints:
     def _provider(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, str, int]:
         """Return (provider, name of its endpoint, default connections)."""
         if spec.is_local:
+            with needs_extra("local", f"the model '{spec}'"):
+                check_installed("xllamacpp")
             from mdagents_llm.providers.local import SLOTS, LocalChat
 
             return LocalChat(self._local_server(spec, info)), str(spec), SLOTS

@@ -26,14 +26,16 @@ PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdage
 """What `python -m` calls; `scripts/` holds programs, too."""
 
 _PYTHON = ENVIRONMENT / "bin" / "python"
-_REQUIREMENTS = ("requirements.txt", "requirements-demos.txt", "requirements-dev.txt")
-"""Each holds all packages of those before it. `NAME.done` in `.venv`: they were installed."""
+LEVELS = ("run", "demos", "dev")
+"""Selections of packages; each holds those before it. `NAME.done` in `.venv`: it was installed."""
 _NEEDED = {"demos": 1, "benchmarks": 2}
-"""Package -> the place in `_REQUIREMENTS` of what its programs need; all others: the first."""
+"""Package -> the place in `LEVELS` of what its programs need; all others: the first."""
 _SET_UP = ("make run", "make demo", "python3 scripts/set_up.py --dev")
 """What installs each."""
+_INSTALLED = "exaid_core", "mdagents", "mdagents_llm"
+"""Packages that pip installs from a clone, with what they need."""
 _CALLERS = tuple(
-    str(CLONE / name) for name in ("mdagents/cli.py", "mdagents_llm/files/printing.py")
+    str(CLONE / name) for name in ("mdagents/cli/main.py", "mdagents_llm/files/printing.py")
 )
 """Modules with the functions that import a program when it is called."""
 _NOT_FOR_ANOTHER_PYTHON = ("PYTHONHOME", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__")
@@ -57,7 +59,8 @@ def uncaught(
     Where there is none, or the user has chosen another environment, a line says what to type.
     Everything else is shown as Python shows it.
     """
-    program, name = _program(), _package(error)
+    program = _program()
+    name = missing_package(error) if isinstance(error, ModuleNotFoundError) else ""
     if not program or not name:
         sys.__excepthook__(kind, error, trace)
         return
@@ -66,18 +69,32 @@ def uncaught(
         if _is_complete(level):  # then it is a mistake of ours
             sys.__excepthook__(kind, error, trace)
             return
-        _end(f"{ENVIRONMENT.name} has no '{name}'; type {_set_up(level)}, then the same command")
+        _end(f"{ENVIRONMENT.name} has no '{name}'; type {set_up(level)}, then the same command")
     if _is_chosen() or os.name != "posix":
-        ways = [install(f"{CLONE}[demos]" if level == 1 else str(CLONE))]
-        if _PYTHON.exists():
-            ways.append(shlex.join([str(_PYTHON), *_arguments()]))
+        is_ours = program.endswith(".py") or program.partition(".")[0] in _INSTALLED
+        ways = [install(str(CLONE))] if is_ours else []
+        if _PYTHON.exists() or not is_ours:
+            then = shlex.join([str(_PYTHON), *_arguments()])
+            ways.append(then if _PYTHON.exists() else f"{set_up(level)}, then {then}")
         _end(f"{sys.executable} has no '{name}'; type {', or '.join(ways)}")
     if _is_loading(trace):
         _go_on()
     _end(
-        f"{sys.executable} has no '{name}'; type {_set_up(level)}, which makes an environment "
+        f"{sys.executable} has no '{name}'; type {set_up(level)}, which makes an environment "
         "with all packages, then the same command"
     )
+
+
+def missing_package(error: ImportError) -> str:
+    """Return the name of somebody else's package of which an import failed; "": of none."""
+    package = (error.name or "").partition(".")[0]
+    is_other = package not in (*PACKAGES, "scripts", *sys.stdlib_module_names)
+    return package if is_other else ""
+
+
+def set_up(level: int) -> str:
+    """Return what to type for the packages of a level, the place of its name in `LEVELS`."""
+    return _SET_UP[level] if Path.cwd() == CLONE else f"{_SET_UP[level]} in {CLONE}"
 
 
 def install(*what: str) -> str:
@@ -87,14 +104,6 @@ def install(*what: str) -> str:
         what: Names and flags for pip.
     """
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
-
-
-def _package(error: BaseException) -> str:
-    """Return the name of somebody else's package that a module is missing of; "": of none."""
-    name = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-    package = (name or "").partition(".")[0]
-    is_other = package not in (*PACKAGES, "scripts", *sys.stdlib_module_names)
-    return package if is_other else ""
 
 
 def _program() -> str:
@@ -140,9 +149,9 @@ def _is_loading(trace: "TracebackType | None") -> bool:
 
 def _is_complete(level: int) -> bool:
     """Return whether the set-up of `.venv` has ended since what it installs was changed."""
-    stamps = [ENVIRONMENT / f"{name}.done" for name in _REQUIREMENTS[level:]]
+    stamps = [ENVIRONMENT / f"{name}.done" for name in LEVELS[level:]]
     ended = [stamp.stat().st_mtime for stamp in stamps if stamp.exists()]
-    files = [CLONE / name for name in (*_REQUIREMENTS, "pyproject.toml")]
+    files = [CLONE / name for name in ("uv.lock", "pyproject.toml")]
     return bool(ended) and max(ended) > max(file.stat().st_mtime for file in files)
 
 
@@ -159,11 +168,6 @@ def _go_on() -> None:
         os.execv(_PYTHON, [str(_PYTHON), *_arguments()])
     except OSError:
         return
-
-
-def _set_up(level: int) -> str:
-    """Return what to type for the packages of a level."""
-    return _SET_UP[level] if Path.cwd() == CLONE else f"{_SET_UP[level]} in {CLONE}"
 
 
 def _end(words: str) -> NoReturn:

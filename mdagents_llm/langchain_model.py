@@ -10,7 +10,27 @@ from functools import lru_cache
 from math import ceil
 from typing import Any, Literal
 
-try:
+from pydantic import (
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    PrivateAttr,
+    SkipValidation,
+)
+
+from mdagents_llm.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    OnText,
+    StopReason,
+    TokenUsage,
+)
+from mdagents_llm.errors import ConfigError, ErrorKind, ProviderError, StructuredOutputError
+from mdagents_llm.extras import needs_extra
+from mdagents_llm.files.did_you_mean import did_you_mean
+
+with needs_extra("langchain", "ChatModelAdapter", ImportError):
     from langchain_core.callbacks import (
         AsyncCallbackManagerForLLMRun,
         BaseRunManager,
@@ -32,37 +52,14 @@ try:
     )
     from langchain_core.tools import BaseTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
-except ImportError as error:
-    from mdagents_llm.interpreter import install
 
-    raise ImportError(
-        f"ChatModelAdapter needs langchain-core: {install('langchain-core')}"
-    ) from error
-from pydantic import (
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    PrivateAttr,
-    SkipValidation,
-)
-
-from mdagents_llm.chat import (
-    ChatModel,
-    ChatReply,
-    ChatRequest,
-    OnText,
-    StopReason,
-    TokenUsage,
-)
-from mdagents_llm.errors import ConfigError, ErrorKind, ProviderError, StructuredOutputError
-from mdagents_llm.files.did_you_mean import did_you_mean
-from mdagents_llm.langchain.delivery import Delivery, Visible, answer_in_json, plain_text, until
-from mdagents_llm.langchain.forms import Form
-from mdagents_llm.langchain.messages import json_line, prompt_of
-from mdagents_llm.langchain.settings import checked, labels_of, sequences_of, settings_of
-from mdagents_llm.langchain.structured import output_of
-from mdagents_llm.langchain.tools import NONE, Calls, Offer, choice_of, names_of, offer_of
-from mdagents_llm.langchain.waiting import start, wait_for
+    from mdagents_llm.langchain.delivery import Delivery, Visible, answer_in_json, plain_text, until
+    from mdagents_llm.langchain.forms import Form
+    from mdagents_llm.langchain.messages import json_line, prompt_of
+    from mdagents_llm.langchain.settings import checked, labels_of, sequences_of, settings_of
+    from mdagents_llm.langchain.structured import output_of
+    from mdagents_llm.langchain.tools import NONE, Calls, Offer, choice_of, names_of, offer_of
+    from mdagents_llm.langchain.waiting import start, wait_for
 
 _OF_THE_MODEL = frozenset({"api_key", "base_url", "max_retries"})
 """LangChain's standard settings that the wrapped model has already; taken, and of no effect."""

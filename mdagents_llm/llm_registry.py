@@ -16,6 +16,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
@@ -30,7 +31,6 @@ from mdagents_llm.endpoints import Endpoints, ModelSpec, Runtime, check_reachabl
 from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.layers.attempt import Attempt
-from mdagents_llm.layers.batch import Batched
 from mdagents_llm.layers.cache import Cache, Hits, Replay
 from mdagents_llm.layers.gate import Connections, Gate, Urgency
 from mdagents_llm.layers.hedge import Hedge
@@ -39,6 +39,9 @@ from mdagents_llm.layers.room import Room
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.model_configs import LOCAL, OPENAI, ModelConfigs, ModelInfo, load_model_configs
+
+if TYPE_CHECKING:
+    from mdagents_llm.layers.batch import Batched
 
 AUTO = "auto"
 """The model name for: the first provider with a key, else the embedded model."""
@@ -290,6 +293,8 @@ class ModelRegistry:
         runtime = self._runtime
         if runtime.batching is None:
             return None
+        from mdagents_llm.layers.batch import Batched  # most runs send no batches
+
         batched = Batched(
             self._endpoints.open_batches(spec, info),
             runtime.batching,

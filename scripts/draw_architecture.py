@@ -90,7 +90,7 @@ BOXES = (
         "evaluate_text_output.py",
         *("score", 694, 228, 192, 82, "scores", ("evaluate_text_output.py", "needs no model")),
     ),
-    Box("mdagents/pages/cli.py", "box", 694, 346, 48, 46, "", ("CSV",)),
+    Box("mdagents/cli/score.py", "box", 694, 346, 48, 46, "", ("CSV",)),
     Box("mdagents/scoring/statistics.py", "box", 748, 346, 80, 46, "", ("statistics",)),
     Box("mdagents/pages", "box", 834, 346, 52, 46, "", ("HTML",)),
     Box(

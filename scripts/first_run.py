@@ -14,7 +14,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from mdagents.pages.cli import main as score
+from mdagents.cli.score import main as score
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import forecast
 from mdagents.runs.program import Called

@@ -34,10 +34,14 @@ UV = "uv==0.13.9"
 _OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "ALL_PROXY"}
 """Setting of pip -> the variable by which uv, which does not read pip's, takes it."""
 
-_FILES = ("requirements.txt", "requirements-demos.txt", "requirements-dev.txt")
-"""Each holds all packages of those before it."""
-_WITH_THE_LAST = ("requirements-ray.txt",)
-"""Files that the last one includes besides."""
+_SELECTIONS = {
+    "run": ("--extra", "all", "--group", "evals"),
+    "demos": ("--extra", "all", "--group", "evals", "--group", "demos"),
+    "dev": ("--all-extras", "--group", "dev"),
+}
+"""Name -> the extras and groups of `pyproject.toml`; each holds those before it."""
+
+_WHAT_FOR = {"run": "runs and reports", "demos": "the demos, too", "dev": "tests and checks, too"}
 
 _ADVICE = {
     r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
@@ -66,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         with _only_one(ROOT / ".set-up.lock") as lock:
-            wanted = _FILES[2 if options.dev else 1 if options.demos else 0]
+            wanted = "dev" if options.dev else "demos" if options.demos else "run"
             set_up(ROOT / ".venv", Steps(lock, sys.stderr), wanted)
     except (StepError, OSError) as error:
         if str(error):
@@ -84,7 +88,7 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
     Args:
         folder: Of the environment.
         steps: What shows them.
-        wanted: The file of the packages that it has at the end.
+        wanted: The selection of packages that it has at the end.
 
     Raises:
         StepError: A step failed.
@@ -99,24 +103,29 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
         _check_environment(folder, python)
 
     cache = folder / "uv-cache"  # on the same disk, so that its files become the installed ones
-    enough = _FILES[_FILES.index(wanted) :]
-    if not any(_is_installed(folder, name) for name in enough):
+    names = list(_SELECTIONS)
+    if not any(_is_installed(folder, name) for name in names[names.index(wanted) :]):
         pip = [python, "-m", "pip"]
         listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
-        install = [str(folder / "bin" / "uv"), "pip", "install", "--python", python]
-        if steps.unfinished.startswith("2/3"):
-            install.append("--reinstall")  # the last one may be there in part
+        uv, locked = str(folder / "bin" / "uv"), str(folder / "locked.txt")
+        install = [uv, "pip", "install", "--python", python]
+        again = ["--reinstall"] if steps.unfinished.startswith("2/3") else []  # it may be in part
+        # From the list, not by `uv sync`: that would fetch from the addresses in uv.lock alone,
+        # whatever index the user has set, and remove what the user has installed besides.
+        export = [uv, "export", "--frozen", "--no-default-groups", "--no-emit-project"]
         steps.run(
-            f"2/3 packages: those of {wanted}",
+            f"2/3 packages: the tested versions for {_WHAT_FOR[wanted]}",
             [*pip, "install", "--no-input", "--only-binary=:all:", UV],
-            [*install, "-r", wanted, "--editable", "."],
+            [*export, "--quiet", "--output-file", locked, *_SELECTIONS[wanted]],
+            [*install, *again, "--require-hashes", "--requirements", locked],
+            [*install, *again, "--no-deps", "--editable", "."],
             variables={
                 "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR") or str(cache),
                 "UV_NO_PROGRESS": "1",
                 **settings_of_pip(listed),
             },
         )
-        _stamp(folder, wanted).write_text(_digest(wanted))
+        _stamp(folder, wanted).write_text(_digest())
     shutil.rmtree(cache, ignore_errors=True)
 
     steps.run(
@@ -290,21 +299,18 @@ def _check_environment(folder: Path, python: str) -> None:
         print(note, file=sys.stderr)
 
 
-def _is_installed(folder: Path, requirements: str) -> bool:
-    stamp = _stamp(folder, requirements)
-    return stamp.exists() and stamp.read_text() == _digest(requirements)
+def _is_installed(folder: Path, selection: str) -> bool:
+    stamp = _stamp(folder, selection)
+    return stamp.exists() and stamp.read_text() == _digest()
 
 
-def _stamp(folder: Path, requirements: str) -> Path:
-    return folder / f"{requirements}.done"
+def _stamp(folder: Path, selection: str) -> Path:
+    return folder / f"{selection}.done"
 
 
-def _digest(requirements: str) -> str:
+def _digest() -> str:
     """Return what changes when packages have to be installed again."""
-    files = [*_FILES[: _FILES.index(requirements) + 1], "pyproject.toml"]
-    if requirements == _FILES[-1]:
-        files += _WITH_THE_LAST
-    content = b"".join((ROOT / file).read_bytes() for file in files)
+    content = b"".join((ROOT / file).read_bytes() for file in ("uv.lock", "pyproject.toml"))
     return hashlib.sha256(content).hexdigest()
 
 

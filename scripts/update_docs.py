@@ -29,7 +29,7 @@ def help_of(program: str) -> str:
     """Return what `python PROGRAM.py --help`, or `mdagents … --help`, prints on 80 columns."""
     command = program.split()
     if command[0] == "mdagents":
-        command = ["-m", "mdagents.cli", *command[1:]]
+        command = ["-m", "mdagents", *command[1:]]
     done = subprocess.run(
         [sys.executable, *command, "--help"],
         cwd=ROOT,

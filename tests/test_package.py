@@ -11,7 +11,10 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from email import message_from_string
+from importlib.metadata import Distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -30,7 +33,7 @@ PACKAGES = ("exaid_core", "mdagents_llm", "mdagents")
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    # Without build isolation nothing is downloaded: hatchling is in requirements-dev.txt.
+    # Without build isolation nothing is downloaded: hatchling is in the group dev.
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--wheel-dir", str(folder), str(REPOSITORY)], check=True)
     (built,) = folder.glob("*.whl")
@@ -51,14 +54,54 @@ def bin_dir(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-def call(bin_dir: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of an environment with the wheel and what it needs without an extra."""
+    folder = tmp_path_factory.mktemp("core")
+    venv.create(folder)
+    libraries = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    for name in needed_without_extras(wheel):
+        distribution = Distribution.from_name(name)
+        for top in {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}:
+            if not (libraries / top).exists() and top != "__pycache__":
+                (libraries / top).symlink_to(str(distribution.locate_file(top)))
+    python = str(folder / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
+    return folder / "bin"
+
+
+def needed_without_extras(wheel: Path) -> set[str]:
+    """Return the distributions that pip would install with the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        text = archive.read(metadata).decode()
+    left = [(r, "") for r in message_from_string(text).get_all("Requires-Dist", [])]
+    found: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    while left:
+        line, extra = left.pop()
+        requirement = Requirement(line)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        found.add(requirement.name)
+        requires = Distribution.from_name(requirement.name).requires or ()
+        new = {(line, extra) for line in requires for extra in ("", *requirement.extras)}
+        left += [one for one in new if one not in seen]
+        seen.update(new)
+    return found
+
+
+def call(
+    bin_dir: Path, *command: str, status: int = 0, **environment: str
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [str(bin_dir / command[0]), *command[1:]],
         env={"PATH": os.environ["PATH"], "HOME": str(Path.cwd()), **environment},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return done
 
 
@@ -82,21 +125,9 @@ def test_all_files_of_the_packages_are_in_the_wheel(wheel: Path) -> None:
         assert any(name.endswith(ending) for name in names), ending
 
 
-@pytest.mark.parametrize("extra", ["", "demos", "ray"])
-def test_the_tested_versions_are_within_the_ranges(extra: str) -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    given = project["optional-dependencies"][extra] if extra else project["dependencies"]
-    ranges = {r.name: r for r in map(Requirement, given)}
-    lines = (REPOSITORY / f"requirements{'-' * bool(extra)}{extra}.txt").read_text().splitlines()
-    stated = [line.partition("#")[0] for line in lines if not line.startswith(("#", "-r "))]
-    tested = [Requirement(line) for line in stated]
-    assert sorted(ranges) == sorted(requirement.name for requirement in tested)
-    for requirement in tested:
-        (pin,) = requirement.specifier
-        assert pin.operator == "=="
-        wide = ranges[requirement.name]
-        assert (wide.extras, wide.marker) == (requirement.extras, requirement.marker)
-        assert wide.specifier.contains(pin.version), requirement
+def test_the_lock_and_the_requirements_are_those_of_the_ranges() -> None:
+    done = subprocess.run([REPOSITORY / "scripts" / "lock", "--check"], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_it_says_what_it_is(wheel: Path, bin_dir: Path) -> None:
@@ -107,7 +138,7 @@ def test_it_says_what_it_is(wheel: Path, bin_dir: Path) -> None:
 
 
 def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> None:
-    endpoint = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.openai_base_url}
+    endpoint: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.openai_base_url}
     done = call(bin_dir, "mdagents", "run", "--num-samples", "2", **endpoint)
     array = next(Path("output").glob("*_medqa-sample_adaptive_2samples.json"))
     assert [record["status"] for record in json.loads(array.read_text())] == ["answered"] * 2
@@ -120,6 +151,74 @@ def test_a_run_from_another_folder(bin_dir: Path, provider: FakeProvider) -> Non
     assert call(bin_dir, "mdagents", "export", str(array)).stdout.strip().endswith(".json")
     call(bin_dir, "mdagents", "data", "check", "medqa", "--warn-only")
     call(bin_dir, "mdagents", "data", "extract", "sample-001", "--output", "one.jsonl")
+
+
+def test_a_run_its_continuation_and_its_scores_need_no_extra(
+    core: Path, provider: FakeProvider
+) -> None:
+    endpoint: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.openai_base_url}
+    command = ["mdagents", "run", "--model", "gpt-4o-mini", "--difficulty", "adaptive"]
+    call(
+        core,
+        *command,
+        "--num-samples",
+        "4",
+        "--max-samples",
+        "1",
+        "--token-limit",
+        "60000",
+        status=1,
+        **endpoint,
+    )
+    (array,) = Path("output").glob("*_4samples.json")
+    before = json.loads(array.read_text())
+    assert 0 < sum(record["status"] == "answered" for record in before) < 4
+    call(core, "mdagents", "run", "--resume", "--token-limit", "10000000", **endpoint)
+    after = json.loads(array.read_text())
+    assert [record["status"] for record in after] == ["answered"] * 4
+    assert "written: " in call(core, "mdagents", "score").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("mdagents score --html --input samples.json", "report"),
+        ("mdagents view output", "view"),
+        ("mdagents run --view --num-samples 1", "view"),
+        ("mdagents run --model local --num-samples 1", "local"),
+        ("mdagents run --engine ray --num-samples 1", "ray"),
+        ("mdagents study study.yaml", "report"),
+        ("mdagents export output/run", "inspect"),
+        ("mdagents data download medqa", "data"),
+    ],
+)
+def test_a_part_behind_an_extra_names_it_in_one_line(
+    core: Path, command: str, extra: str, provider: FakeProvider
+) -> None:
+    Path("output/run").mkdir(parents=True)
+    Path("study.yaml").write_text("datasets: [medqa]\nmodels: [gpt-4o-mini]\nmethods: [cot]\n")
+    endpoint: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.openai_base_url}
+    said = call(core, *command.split(), status=2, **endpoint).stderr
+    assert said.splitlines()[-1].startswith("error: ")
+    assert said.endswith(f"/python -m pip install 'mdagents-bench[{extra}]'\n")
+    assert provider.calls == []
+
+
+_IMPORTS_THE_CORE = """
+import pkgutil, sys
+from importlib import import_module
+for package in ("exaid_core", "mdagents", "mdagents_llm"):
+    for module in pkgutil.walk_packages(import_module(package).__path__, package + "."):
+        if not module.name.startswith(tuple(sys.argv[1:])):
+            import_module(module.name)
+"""
+
+
+def test_the_core_imports_nothing_that_an_extra_brings(core: Path) -> None:
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (doors,) = (c for c in contracts["contracts"] if c["name"].startswith("A room behind an extra"))
+    rooms = [*doors["forbidden_modules"], "mdagents.__main__", "mdagents_llm.local_model.child"]
+    call(core, "python", "-c", _IMPORTS_THE_CORE, *rooms)
 
 
 def test_it_stands_beside_others_of_the_same_names(wheel: Path, tmp_path: Path) -> None:
@@ -190,7 +289,7 @@ def test_a_mistyped_word_is_one_line(words: str, message: str) -> None:
 
 @pytest.mark.embedded
 def test_the_embedded_model_from_another_folder(bin_dir: Path) -> None:
-    cache = {"MDAGENTS_CACHE_DIR": str(CACHE_DIR)}
+    cache: dict[str, Any] = {"MDAGENTS_CACHE_DIR": str(CACHE_DIR)}
     arguments = ("--model", "local", "--num-samples", "1", "--method", "zero_shot")
     done = call(bin_dir, "mdagents", "run", *arguments, **cache)
     assert "sample-001" in done.stderr

@@ -17,6 +17,7 @@ from typing import Any
 
 from demos.cdss_example.config import SHORT
 from demos.cdss_example.schema.clinical_case import ClinicalCase, case_of_json
+from demos.toolkit.packages import needs_demos
 from exaid_core import ExaidConfig, TriggerPolicy
 from mdagents_llm.config import LLMRole, choices, parse_environment, read_variables
 from mdagents_llm.endpoints import ModelSpec, Runtime
@@ -125,12 +126,8 @@ class _Program:
             self._work.cancel()
 
     async def _run(self) -> int:
-        try:  # imported here: neither help nor wrong use needs LangGraph
+        with needs_demos("the CDSS"):  # imported here: neither help nor wrong use needs LangGraph
             from demos.cdss_example.cdss import CDSS
-        except ImportError as error:
-            from mdagents_llm.interpreter import install
-
-            raise ConfigError(f"{error}: {install('-r', 'requirements-demos.txt')}") from error
         from demos.cdss_example.console import Console
         from demos.cdss_example.events import Event
 

@@ -19,6 +19,7 @@ from contextlib import AbstractAsyncContextManager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from demos.toolkit.packages import needs_demos
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.command_line import Parser
@@ -50,17 +51,13 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
         The exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
     """
     options = _parser().parse_args(argv)
-    try:  # imported here: neither help nor wrong use needs a server
+    with needs_demos("Medagen"):  # imported here: neither help nor wrong use needs a server
         from demos.medagen.limits import Limits
 
         if open_assistant is None:
             from demos.medagen import assistant
 
             open_assistant = assistant.open_assistant
-    except ModuleNotFoundError as error:
-        from mdagents_llm.interpreter import install
-
-        raise ConfigError(f"{error}: {install('-r', 'requirements-demos.txt')}") from error
     rate, turns = _positive("--rate", options.rate), _positive("--turns", options.turns)
     limits = Limits(per_minute=rate, burst=max(Limits.burst, rate // 3), turns=turns)
     place = listen(options.view_host, options.view_port)

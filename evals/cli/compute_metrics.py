@@ -64,7 +64,7 @@ def add_extractor_options(parser: argparse.ArgumentParser) -> None:
         "--extractor",
         choices=EXTRACTORS,
         default="terms",
-        help="terms: the embedded terminology; scispacy: requirements-scispacy.txt [%(default)s]",
+        help="terms: the embedded terminology; scispacy: scispaCy's UMLS linker [%(default)s]",
     )
 
 

@@ -9,18 +9,15 @@ from typing import Any, ParamSpec, cast
 from uuid import UUID
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text, is_control_flow
+from mdagents_llm.extras import needs_extra
 from mdagents_llm.reasoning_tags import without_reasoning
 
-try:
+with needs_extra("langchain", "ExaidCallback", ImportError):
     from langchain_core.callbacks import AsyncCallbackHandler
     from langchain_core.messages import BaseMessage
     from langchain_core.outputs import ChatGeneration, LLMResult
 
     from exaid_core.integrations.langchain_text import Step, content, piece, results, update
-except ModuleNotFoundError as error:
-    from mdagents_llm.interpreter import install
-
-    raise ImportError(f"ExaidCallback needs langchain-core: {install('langchain-core')}") from error
 
 __all__ = ["ExaidCallback"]
 

@@ -8,15 +8,12 @@ from typing import Any
 from weakref import WeakSet
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text
+from mdagents_llm.extras import needs_extra
 from mdagents_llm.reasoning_tags import without_reasoning
 
-try:
+with needs_extra("agents", "ExaidHooks", ImportError):
     from agents import Agent, RunContextWrapper, RunHooks, RunResultStreaming, StreamEvent, Tool
     from agents.items import ModelResponse
-except ModuleNotFoundError as error:
-    from mdagents_llm.interpreter import install
-
-    raise ImportError(f"ExaidHooks needs openai-agents: {install('openai-agents')}") from error
 
 __all__ = ["ExaidHooks"]
 

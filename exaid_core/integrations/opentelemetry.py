@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING
 
 from exaid_core.trace.run_records import BufferDecision, SummaryContent, SummaryEvent
 from mdagents_llm.config import LLMRole
+from mdagents_llm.extras import needs_extra
 
-try:
+with needs_extra("opentelemetry", "ExaidSpans", ImportError):
     from opentelemetry import context as otel_context
     from opentelemetry import trace
-except ModuleNotFoundError as error:
-    from mdagents_llm.interpreter import install
-
-    raise ImportError(
-        f"ExaidSpans needs opentelemetry-api: {install('opentelemetry-api')}"
-    ) from error
 
 if TYPE_CHECKING:
     from exaid_core.exaid import EXAID

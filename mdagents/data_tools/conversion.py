@@ -17,6 +17,7 @@ from typing import Any
 
 from mdagents.datasets.record_lines import read_lines, table, table_rows
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import check_installed, needs_extra
 
 MMLU_SUBJECTS = (
     "anatomy",
@@ -40,7 +41,9 @@ def parquet_rows(files: Sequence[Path]) -> Records:
     Raises:
         ConfigError: It is not a Parquet file.
     """
-    import pandas as pd
+    with needs_extra("data", "a Parquet file"):
+        check_installed("pyarrow")  # reads it
+        import pandas as pd
 
     (path,) = files
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mdagents.data_tools.sources import Host, PinnedFile
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import needs_extra
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 """Where files of repositories on GitHub are, unless `GITHUB_RAW_ENDPOINT` is set."""
@@ -57,8 +58,10 @@ def _from_hub(file: PinnedFile, folder: Path) -> Path:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     import httpx2
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
-    from huggingface_hub.errors import HfHubHTTPError
+
+    with needs_extra("data", "a download"):
+        from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
+        from huggingface_hub.errors import HfHubHTTPError
 
     url = hf_hub_url(file.repo_id, file.path_in_repo, repo_type="dataset", revision=file.revision)
     try:

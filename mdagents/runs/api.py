@@ -32,6 +32,7 @@ from mdagents.teams.own_method import is_own
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import needs_extra
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import ModelRegistry
@@ -252,7 +253,8 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
     Raises:
         ConfigError: There is no such run, or it cannot be read.
     """
-    import pandas as pd
+    with needs_extra("data", "mdagents.load"):
+        import pandas as pd
 
     from mdagents.scoring.rows import read_output
     from mdagents.scoring.scored_row import COLUMNS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
@@ -19,12 +19,14 @@ from mdagents_llm.config import Environment, LLMRole
 from mdagents_llm.endpoints import CONNECTIONS, ModelSpec, Runtime, check_reachable
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.open_files import most_open_files
-from mdagents_llm.layers.batch import Batching
 from mdagents_llm.layers.cache import CacheMode, Replies, ReplyStore
 from mdagents_llm.layers.retry import OnWait
 from mdagents_llm.ledger import Ledger, Logged
 from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import ModelConfigs, load_model_configs
+
+if TYPE_CHECKING:
+    from mdagents_llm.layers.batch import Batching
 
 
 def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:

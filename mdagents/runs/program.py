@@ -39,6 +39,7 @@ from mdagents_llm.errors import (
     UnexpectedError,
     is_debugging,
 )
+from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.printing import print_line, print_result, reaches_any_screen
 from mdagents_llm.web.address import has_screen
 
@@ -172,6 +173,8 @@ class _Program:
         return _status(result) if is_printed else _status(result) or STOPPED
 
     def _view(self, options: argparse.Namespace, config: RunConfig) -> RunView:
+        with needs_extra("view", "--view"):
+            check_installed("starlette")
         from mdagents.view.beside import RunView  # not needed for most runs
 
         return RunView(

@@ -39,7 +39,6 @@ from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
 from mdagents_llm.errors import BenchError, ConfigError, NothingRecorded
 from mdagents_llm.files.printing import print_line
-from mdagents_llm.layers.batch import Batching
 from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from mdagents_llm.ledger import Ledger
 
@@ -209,8 +208,13 @@ async def _engine(
 
             yield DistributedEngine(task, cluster, shown.waiting)
             return
-        journal = BatchFile(config.output_dir / plan.manifest.name / BATCHES_FILE)
-        opened.callback(journal.close)
+        batching = None
+        if config.batch:
+            from mdagents_llm.layers.batch import Batching  # most runs send no batches
+
+            journal = BatchFile(config.output_dir / plan.manifest.name / BATCHES_FILE)
+            opened.callback(journal.close)
+            batching = Batching(journal, stops.say)
         runtime = make_runtime(
             config,
             environment,
@@ -220,7 +224,7 @@ async def _engine(
             replay=replies if config.cache is CacheMode.ONLY else None,
             on_wait=shown.waiting,
             may_send=task.check_spent,
-            batching=Batching(journal, stops.say) if config.batch else None,
+            batching=batching,
         )
         endpoints = shared.endpoints if shared is not None else None
         engine = await opened.enter_async_context(local_engine(task, runtime, endpoints))

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdagents.pages.study import write_study_results
 from mdagents.records.store import writable
 from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
@@ -24,6 +23,7 @@ from mdagents.studies.session import CellRun, State, StudySession, manifest_of
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.command_line import Parser
 from mdagents_llm.files.printing import print_line, print_result, reaches_any_screen
 from mdagents_llm.model_configs import load_model_configs
@@ -109,6 +109,8 @@ class _Program:
             forecasts = {str(c): forecast(c.config, self._environment) for c in cells}
             print_result(forecast_of_several(forecasts))
             return FINISHED
+        with needs_extra("report", "the page of a study"):
+            check_installed("jinja2", "matplotlib")
         clock = Clock()
         runs = [CellRun.planned(cell, self._environment, clock) for cell in cells]
         _check(study, runs)
@@ -149,6 +151,8 @@ class _Program:
                 outputs[run.name] = read_output(Path(self._options.output_dir) / run.name)
         figures = study_figures(StudyOutput(manifest_of(self._study, runs), outputs))
         if figures.blocks:
+            from mdagents.pages.study import write_study_results
+
             print_result(render_study(figures))
             for path in write_study_results(figures, Path(self._options.evaluation_dir)):
                 print_result(f"written: {path}")

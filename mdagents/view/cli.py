@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import needs_extra
 from mdagents_llm.files.command_line import Parser
 from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.web.address import add_address_flags, has_screen, listen, note_of
@@ -29,14 +30,9 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
     """
     options = _parser(program).parse_args(argv)
     folder, page = _folder_and_page(Path(options.output))
-    try:
-        # Imported here: help needs no server.
+    with needs_extra("view", "the live view"):  # imported here: help needs no server
         from mdagents.view.serve import make_server
         from mdagents_llm.web.serve import open_browser
-    except ModuleNotFoundError as error:
-        from mdagents_llm.interpreter import install
-
-        raise ConfigError(f"{error}: {install('-r', 'requirements.txt')}") from error
     is_seen = not options.no_open and has_screen(read_variables(), sys.platform)
     place = listen(options.view_host, options.view_port)
     with place.socket:

@@ -30,8 +30,6 @@ from mdagents_llm.layers.retry import RetryPolicy
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.wire import BatchApi, Line
 
-MOST_AT_ONCE = 500
-"""Questions of a wave, unless the user says otherwise."""
 LINGER = 1.0
 """Seconds without a further request after which those that wait are submitted."""
 _MOST_REQUESTS = 10_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.pages.cli import main as evaluate
+from mdagents.cli.score import main as evaluate
 from mdagents.runs.program import main
 from tests.conftest import REPOSITORY
 from tests.docs.page import Page

@@ -280,5 +280,5 @@ def test_stoplists_leave_out_what_every_trace_names(
 
 
 def test_scispacy_that_is_not_there_fails_loudly() -> None:
-    with pytest.raises(ConfigError, match=r"requirements-scispacy\.txt"):
+    with pytest.raises(ConfigError, match=r"pip install scispacy==0"):
         ScispacyExtractor()

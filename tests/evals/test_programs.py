@@ -179,7 +179,7 @@ def test_scispacy_is_not_replaced_by_anything(
 ) -> None:
     assert replay([str(traces), "--variants", "V1", *model_options()]) == 0
     assert compute_metrics([str(traces), "--extractor", "scispacy"]) == 2
-    assert "requirements-scispacy.txt" in capsys.readouterr().err
+    assert "pip install scispacy==0.5.4 spacy==3.7.4" in capsys.readouterr().err
 
 
 # Manifest

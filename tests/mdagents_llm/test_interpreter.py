@@ -24,7 +24,7 @@ PROGRAMS = {
     "study.py --help": "make run",
     "view.py --help": "make run",
     "-X utf8 -m mdagents data check --help": "make run",
-    "-m mdagents.cli score --help": "make run",
+    "-m mdagents score --help": "make run",
     "-m evals.cli.replay --help": "make run",
     "-mmdagents_llm.local_model.weights --help": "make run",
     "-m demos.medagen.server --help": "make demo",
@@ -142,7 +142,8 @@ def test_an_environment_that_the_user_chose_is_not_left(clone: Path, tmp_path: P
     line = one_line(call(clone, "main.py --help", python=own))
     install = f"{own} -m pip install '{clone}'"
     assert line.endswith(f"; type {install}")
-    assert f"'{clone}[demos]'" in one_line(call(clone, "-m demos.medagen.server", python=own))
+    line = one_line(call(clone, "-m demos.medagen.server", python=own))
+    assert line.endswith(f"; type make demo, then {clone}/.venv/bin/python -m demos.medagen.server")
     python = environment(clone / ".venv")
     line = one_line(call(clone, "main.py --limit 5", python=own))
     assert line.endswith(f"; type {install}, or '{python}' main.py --limit 5")
@@ -162,7 +163,7 @@ def test_a_set_up_that_did_not_end_is_completed_first(clone: Path) -> None:
 
 def test_a_mistake_in_the_program_is_not_hidden(clone: Path) -> None:
     environment(clone / ".venv")
-    (clone / ".venv" / "requirements-dev.txt.done").write_text("now")
+    (clone / ".venv" / "dev.done").write_text("now")
     broken = clone / "mdagents" / "data_tools" / "check.py"
     source = broken.read_text()
     for module, error in {

@@ -897,6 +897,6 @@ def test_without_langchain_one_sentence_says_what_is_missing() -> None:
         "import mdagents_llm.langchain_model"
     )
     assert run_program(program).stderr.splitlines()[-1] == (
-        "ImportError: ChatModelAdapter needs langchain-core: "
-        f"{sys.executable} -m pip install langchain-core"
+        "ImportError: ChatModelAdapter needs langchain_core: "
+        f"{sys.executable} -m pip install 'mdagents-bench[langchain]'"
     )

@@ -15,10 +15,12 @@ from mdagents.runs.engines.runner import Runner
 from mdagents.runs.models import exaid_roles, models_of_teams
 from mdagents_llm.config import LLMRole
 from mdagents_llm.endpoints import Endpoints, ModelSpec, Runtime
-from mdagents_llm.layers.batch import MOST_AT_ONCE
 from mdagents_llm.layers.gate import Urgency
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import LOCAL
+
+_IN_BATCHES = 500
+"""Questions at a time where requests go in batches, unless the user says otherwise."""
 
 
 class LocalEngine:
@@ -56,7 +58,7 @@ class LocalEngine:
         if self._task.config.max_samples:
             return self._task.config.max_samples
         if self._registry.batched:
-            return MOST_AT_ONCE
+            return _IN_BATCHES
         limits = self._registry.connections.items()
         local = f"{LOCAL}/"
         questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)

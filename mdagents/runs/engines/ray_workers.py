@@ -19,6 +19,7 @@ from mdagents.runs.engines.messages import Start, packed
 from mdagents.runs.engines.worker import Worker
 from mdagents_llm.config import Environment
 from mdagents_llm.errors import ClusterError, ConfigError
+from mdagents_llm.extras import needs_extra
 from mdagents_llm.files.text import printable
 from mdagents_llm.finishing import finished
 
@@ -154,16 +155,9 @@ def load_ray(address: str) -> ModuleType:
         settings["RAY_AUTH_MODE"] = "token"  # Ray takes it by itself only for `auto`
     for name, value in settings.items():
         os.environ.setdefault(name, value)
-    try:
+    with needs_extra("ray", "--engine ray"):
         import ray
         import ray.exceptions
-    except ImportError:
-        from mdagents_llm.interpreter import install
-
-        way = install("-r", "requirements-ray.txt")
-        raise ConfigError(
-            f"--engine ray needs Ray: {way} (without a clone: {install('ray')})"
-        ) from None
     return ray
 
 

@@ -128,15 +128,15 @@ def test_data_as_text() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("module", "package", "name", "distribution"),
+    ("module", "package", "name", "extra"),
     [
-        ("langchain", "langchain_core", "ExaidCallback", "langchain-core"),
-        ("openai_agents", "agents", "ExaidHooks", "openai-agents"),
-        ("opentelemetry", "opentelemetry", "ExaidSpans", "opentelemetry-api"),
+        ("langchain", "langchain_core", "ExaidCallback", "langchain"),
+        ("openai_agents", "agents", "ExaidHooks", "agents"),
+        ("opentelemetry", "opentelemetry", "ExaidSpans", "opentelemetry"),
     ],
 )
-def test_a_missing_package_is_named_as_pip_takes_it(
-    module: str, package: str, name: str, distribution: str
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(
+    module: str, package: str, name: str, extra: str
 ) -> None:
     program = f"""
 import sys
@@ -146,8 +146,8 @@ import exaid_core.integrations.{module}
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"ImportError: {name} needs ")
-    assert last.endswith(f"{sys.executable} -m pip install {distribution}")
+    assert last.startswith(f"ImportError: {name} needs {package}: ")
+    assert last.endswith(f"{sys.executable} -m pip install 'mdagents-bench[{extra}]'")
 
 
 @pytest.mark.process

@@ -153,7 +153,7 @@ class Workspace:
         return self.execute(self.command(sources, *flags))
 
     def run_real(self, name: str, *flags: str) -> subprocess.CompletedProcess[str]:
-        script = [sys.executable, "-W", "error", "-m", "mdagents.cli", "data", "download", name]
+        script = [sys.executable, "-W", "error", "-m", "mdagents", "data", "download", name]
         return self.execute([*script, "--data-dir", str(self.data), *flags])
 
     def execute(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -192,7 +192,7 @@ def test_wrong_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.process
 def test_the_program_checks_the_shipped_sample() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mdagents.cli", "data", "check", "data/medqa/sample.jsonl"],
+        [sys.executable, "-m", "mdagents", "data", "check", "data/medqa/sample.jsonl"],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

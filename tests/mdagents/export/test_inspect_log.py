@@ -544,7 +544,7 @@ def test_a_number_that_json_does_not_have(capsys: pytest.CaptureFixture[str]) ->
 WITHOUT_INSPECT = """
 import sys
 sys.modules["inspect_ai"] = None
-from mdagents.cli import main
+from mdagents.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -559,7 +559,7 @@ def test_without_inspect_one_line_says_how_to_get_it(run: Run) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
-    assert line.endswith(f"{sys.executable} -m pip install inspect_ai")
+    assert line.endswith(f"{sys.executable} -m pip install 'mdagents-bench[inspect]'")
     assert set(Path().rglob("*")) == there
     subprocess.run([*program, "score", "--input", str(folder())], capture_output=True, check=True)
     subprocess.run([*program, "export", "--help"], capture_output=True, check=True)
@@ -574,7 +574,7 @@ def test_a_log_that_cannot_be_written(run: Run) -> None:
 
 def test_the_script(run: Run) -> None:
     run("--num-samples", "1", "--difficulty", "basic")
-    program = [sys.executable, "-m", "mdagents.cli", "export"]
+    program = [sys.executable, "-m", "mdagents", "export"]
     done = subprocess.run(
         [*program, str(folder()), "--output", "made/log.json"],
         capture_output=True,

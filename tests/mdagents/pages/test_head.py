@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from tests.mdagents.scoring.result_records import ours, write
 
 

@@ -16,7 +16,7 @@ from playwright.async_api import Page, expect
 
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import read_trace
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from tests.fake_provider import FakeProvider
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 from tests.support.browser import CHROMIUM, open_page, problems

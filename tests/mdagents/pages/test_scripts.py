@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.pages.layout import script, style, templates
 from mdagents.pages.listing import FILTERS, Cell, Entry
 from tests.mdagents.scoring.result_records import ours, write

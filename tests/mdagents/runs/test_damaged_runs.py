@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from mdagents.cli.score import main as score
 from mdagents.export.cli import main as export
 from mdagents.live import LIVE_FILE
-from mdagents.pages.cli import main as score
 from mdagents.scoring.rows import read_output
 from mdagents.view.app import make_app
 from tests.fake_provider import FakeProvider

@@ -228,7 +228,7 @@ def test_a_part_of_a_data_set_does_not_pass_for_the_whole(
     assert manifest["name"] == "gpt-4o-mini_medqa_zero_shot_30samples", "as before"
     assert note in manifest["dataset_notice"]
     assert note in " ".join(run(*asked, "--dry-run")[1].split())
-    from mdagents.pages.cli import main as score
+    from mdagents.cli.score import main as score
 
     assert score(["--html"]) == 0
     (page,) = Path("evaluation").glob("*.html")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mdagents.pages.cli import main as evaluate
+from mdagents.cli.score import main as evaluate
 from mdagents.runs.program import main
 from tests.conftest import REPOSITORY, SHARED
 from tests.fake_provider import MISSING, FakeProvider, FieldPath, SeenRequest

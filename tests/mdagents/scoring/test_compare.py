@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.scoring.compare import Comparison, compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.routing import RouterReport

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from mdagents.cli.score import main
 from mdagents.export import export_run
-from mdagents.pages.cli import main
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.scoring import result_file
 from mdagents.scoring.result_file import open_result
 from mdagents.scoring.rows import RunOutput, read_output

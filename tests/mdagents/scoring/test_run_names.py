@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.run_names import names_of
 from tests.conftest import SHARED

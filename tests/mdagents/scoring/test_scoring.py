@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.scoring.agreement import Agreement
 from mdagents.scoring.compare import ComparedRun, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
@@ -523,7 +523,7 @@ def test_any_mixture_of_records_gives_a_report_without_nan(records: list[Any]) -
 
 @pytest.mark.process
 def test_scoring_a_run_does_not_wait_for_numpy() -> None:
-    program = "import sys, mdagents.pages.cli; sys.exit('numpy' in sys.modules)"
+    program = "import sys, mdagents.cli.score; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, check=True)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.scoring.compare import compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.formatting import usd

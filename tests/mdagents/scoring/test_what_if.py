@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdagents.pages.cli import main
+from mdagents.cli.score import main
 from mdagents.scoring.policies import Answers, families
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.what_if import WhatIf, what_if

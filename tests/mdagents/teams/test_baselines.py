@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from mdagents.agents import replies
 from mdagents.agents.case import PREPARE, Case
+from mdagents.cli.score import main as evaluate
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
-from mdagents.pages.cli import main as evaluate
 from mdagents.settings import Method, TeamRole
 from mdagents.teams import Decision, basic
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot

@@ -27,9 +27,9 @@ from mdagents.agents.feed import (
     TurnBegan,
     TurnEnded,
 )
+from mdagents.cli.score import main as score
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
-from mdagents.pages.cli import main as score
 from mdagents.records.manifest import Invocation, RunManifest
 from mdagents.settings import Difficulty, RoutedBy
 from mdagents_llm.clock import epoch_ms

@@ -190,11 +190,11 @@ def test_what_is_no_folder_of_runs(followed: Path) -> None:
 
 def test_a_library_that_is_missing_is_one_line(tmp_path: Path) -> None:
     Path("output").mkdir()
-    (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError('No module uvicorn')")
+    (tmp_path / "uvicorn.py").write_text("raise ModuleNotFoundError(name='uvicorn')")
     status, out, err = end(start(PYTHONPATH=str(tmp_path)))
     assert (status, out) == (2, "")
-    way_on = f"{sys.executable} -m pip install -r requirements.txt"
-    assert err == f"error: No module uvicorn: {way_on}\n"
+    way_on = f"{sys.executable} -m pip install 'mdagents-bench[view]'"
+    assert err == f"error: the live view needs uvicorn: {way_on}\n"
 
 
 def test_a_run_that_is_named_is_the_page(followed: Path) -> None:

@@ -22,9 +22,9 @@ ALL_PROGRAMS = [
     ["evaluate_text_output.py"],
     ["split_test_data.py"],
     ["extract_by_question_id.py"],
-    ["-m", "mdagents.cli"],
-    ["-m", "mdagents.cli", "data", "download"],
-    ["-m", "mdagents.cli", "export"],
+    ["-m", "mdagents"],
+    ["-m", "mdagents", "data", "download"],
+    ["-m", "mdagents", "export"],
     ["-m", "evals.cli.replay"],
     ["-m", "mdagents_llm.local_model.weights"],
 ]

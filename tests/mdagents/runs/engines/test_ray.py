@@ -304,5 +304,5 @@ def test_a_worker_that_cannot_be_started(text: str, said: str) -> None:
 
 def test_without_ray_a_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ConfigError, match=r"pip install -r requirements-ray\.txt"):
+    with pytest.raises(ConfigError, match=r"needs ray: .* pip install 'mdagents-bench\[ray\]'"):
         ray_workers.load_ray("")

@@ -44,7 +44,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
         "compare methods, models and data sets",
     ),
     "view": (partial(_call, "view.cli"), "show runs in a browser"),
-    "score": (partial(_call, "pages.cli"), "score runs, or compare them"),
+    "score": (partial(_call, "cli.score"), "score runs, or compare them"),
     "data download": (partial(_call, "data_tools.download"), "fetch a data set"),
     "data check": (
         partial(_call, "data_tools.check"),
@@ -111,7 +111,3 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

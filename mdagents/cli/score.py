@@ -16,6 +16,7 @@ from mdagents.scoring.formatting import json_text
 from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.command_line import Parser, flags_in
 from mdagents_llm.files.printing import fails_in_one_line, print_result
 
@@ -51,6 +52,9 @@ def main(
             f"--output {options.output} names the CSV, or the JSON of --compare or --what-if; the "
             "page of --html goes beside it"
         )
+    if options.html:
+        with needs_extra("report", "--html"):
+            check_installed("jinja2", "matplotlib")
     typed = flags_in(argv)
     if "--output-dir" in typed and (options.input or options.compare or options.what_if):
         raise ConfigError(
