@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mdagents.settings import TeamRole, TeamSettings
     from mdagents.teams.decision import Decision, Stated
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Case",

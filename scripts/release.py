@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Builds wheel and sdist into dist/ and tries each in an environment of its own.
+
+The version is that of the code; a tag, the changelog and CITATION.cff must say the same. In each
+environment a question is answered by the embedded model and scored. Only the standard library, pip
+and make.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class ReleaseError(Exception):
+    """Something that a release needs is missing or says something else."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Check, build and try; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tag", help="the tag of the release, as v0.3.0")
+    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder [%(default)s]")
+    options = parser.parse_args(argv)
+    try:
+        version = stated_version()
+        if options.tag not in (None, f"v{version}"):
+            raise ReleaseError(f"the tag is {options.tag}, but the code is version {version}")
+        notes = notes_of(version)
+        options.output.mkdir(parents=True, exist_ok=True)
+        for file in build(options.output):
+            say(f"{file.name}: {try_out(file, version)}")
+        (options.output / "notes.md").write_text(notes, encoding="utf-8")
+    except (ReleaseError, OSError) as error:
+        say(f"error: {error}")
+        return 1
+    except subprocess.CalledProcessError as error:
+        say(f"error: {error.cmd[1:5]} ended with {error.returncode}:\n{error.stderr}")
+        return 1
+    return 0
+
+
+def stated_version() -> str:
+    """Return the version of the code.
+
+    Raises:
+        ReleaseError: CITATION.cff has another one.
+    """
+    code = (ROOT / "mdagents" / "__init__.py").read_text(encoding="utf-8")
+    version = code.partition('\n__version__ = "')[2].partition('"')[0]
+    cited = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    if cited != [version]:
+        raise ReleaseError(f"CITATION.cff has version {cited}, but the code is version {version}")
+    return version
+
+
+def notes_of(version: str) -> str:
+    """Return what CHANGELOG.md says of a version.
+
+    Raises:
+        ReleaseError: It has no dated section for the version at its head.
+    """
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (.+)\n(?s:(.+?))(?=^## |\Z)", changelog, re.MULTILINE)
+    if not newest or not re.fullmatch(rf"{re.escape(version)} – \d{{4}}-\d\d-\d\d", newest[1]):
+        raise ReleaseError(f"CHANGELOG.md does not begin with a dated section for {version}")
+    return newest[2].strip() + "\n"
+
+
+def build(folder: Path) -> list[Path]:
+    """Build wheel and sdist, and return them."""
+    with tempfile.TemporaryDirectory() as place:
+        python = environment(Path(place))
+        run(python, "-m", "pip", "install", "build")
+        run(python, "-m", "build", "--outdir", str(folder), str(ROOT))
+    version = stated_version()
+    return [
+        folder / f"mdagents_bench-{version}-py3-none-any.whl",
+        folder / f"mdagents_bench-{version}.tar.gz",
+    ]
+
+
+def try_out(file: Path, version: str) -> str:
+    """Install a distribution into an environment of its own, and answer a question with it.
+
+    Returns:
+        What was done, in a few words.
+
+    Raises:
+        ReleaseError: It has another version.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        python = environment(Path(place, "venv"))
+        run(python, "-m", "pip", "install", f"{file}[local]")
+        said = run(python, "-m", "mdagents", "--version", where=place)
+        if said != f"mdagents {version}":
+            raise ReleaseError(f"{file.name} says that it is {said}")
+        question = ("--num-samples", "1", "--difficulty", "basic", "--display", "none")
+        run(python, "-m", "mdagents", "run", "--model", "local", *question, where=place)
+        run(python, "-m", "mdagents", "score", where=place)
+    return "installed, a question answered and scored"
+
+
+def environment(folder: Path) -> str:
+    """Make a virtual environment, and return its Python."""
+    venv.create(folder, with_pip=True)
+    return str(folder / "bin" / "python")
+
+
+def run(*command: str, where: str | None = None) -> str:
+    """Run a command away from the clone, and return what it printed.
+
+    Raises:
+        CalledProcessError: It failed.
+    """
+    with tempfile.TemporaryDirectory() as elsewhere:
+        done = subprocess.run(
+            command, cwd=where or elsewhere, check=True, capture_output=True, text=True
+        )
+    return done.stdout.strip()
+
+
+def say(line: str) -> None:
+    """Print a line on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
