@@ -16,7 +16,8 @@ from exaid_core.trace.records import TraceRecord
 from exaid_core.trace.run_records import RunRecord
 from mdagents_llm.errors import ConfigError
 
-FOLDER = Path(__file__).with_name("schemas")
+_FOLDER = "schemas"
+"""Where the published form of the formats has its schemas: `schemas/exaid.run.schema.json`."""
 _SUFFIX = ".schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -29,11 +30,6 @@ SCHEMAS: Mapping[str, tuple[str, TypeAdapter[Any]]] = MappingProxyType(
     }
 )
 """Name -> version, and the model of a record."""
-
-
-def schema_path(name: str) -> Path:
-    """Return the path of the schema of a format."""
-    return FOLDER / f"{name}{_SUFFIX}"
 
 
 def make_schema(name: str) -> dict[str, Any]:
@@ -49,24 +45,18 @@ def make_schema(name: str) -> dict[str, Any]:
     }
 
 
-def schema_text(name: str) -> str:
-    """Return the text of a schema file."""
-    return json.dumps(make_schema(name), indent=2, ensure_ascii=False) + "\n"
-
-
 def load_schema(name_or_path: str) -> dict[str, Any]:
-    """Read a schema by the name of its format, the name of its file, or a path.
+    """Return a schema by the name of its format or of its file, or read it from a path.
 
-    `schemas/exaid.run.schema.json` is the one of this package in any folder that has no such file.
+    Where there is no file `schemas/exaid.run.schema.json`, that path means the format as well.
 
     Raises:
         ConfigError: There is no such schema, or it is not a JSON object.
     """
     path = Path(name_or_path)
     name = path.name.removesuffix(_SUFFIX)
-    is_of_package = path.parent.name in ("", FOLDER.name)
-    if name in SCHEMAS and is_of_package and not path.is_file():
-        path = schema_path(name)
+    if name in SCHEMAS and path.parent.name in ("", _FOLDER) and not path.is_file():
+        return make_schema(name)
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
