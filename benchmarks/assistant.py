@@ -1,13 +1,13 @@
-"""The document assistant under load: many dialogues at once beside one, on the fake provider.
+"""Load-test the document assistant: many concurrent dialogues against one, on the fake provider.
 
     python -m benchmarks.assistant
 
-Each dialogue asks the three questions of the example conversations in a session of its own, all in
-one process over one database. Timed are the first sign (that the message is read), the first step
-of an agent (its search, after the model has sorted the message) and the answer. Each answer must be
-the one that the same dialogue gets alone: no state is shared. The fake model replies after a fixed
-time, so what several wait longer than one is the processor's time: all dialogues are in one
-process, and begin in the same moment.
+Each dialogue asks the three questions of the example conversations in its own session, all in one
+process over one database. The benchmark times the first sign (the message is being read), the first
+step of an agent (its search, after the model has classified the message) and the answer. Each
+answer must equal the one that a single dialogue gets, because no state is shared. The fake model
+replies after a fixed time, so any extra wait under load is CPU time: all dialogues run in one
+process and start at the same moment.
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One turn."""
+    """The reply and timings of one turn."""
 
     text: str
     first_sign: float
-    """Seconds until it is told that the message is read."""
+    """Seconds to the notice that the message is being read."""
     first_step: float
-    """Seconds to the first call of a tool."""
+    """Seconds to the first tool call."""
     answer: float
     """Seconds to the answer."""
 
 
 @contextmanager
 def provider(latency: float, model: Callable[[SeenRequest], str] = document_model) -> Iterator[str]:
-    """Serve a scripted model in a process of its own; give its base URL.
+    """Serve a scripted model in a separate process and yield its base URL.
 
     Args:
-        latency: Of each reply, seconds.
-        model: What replies.
+        latency: Seconds before each reply.
+        model: Function that returns the reply to a request.
     """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
@@ -92,7 +92,7 @@ def _serve(connection: Connection, latency: float, model: Callable[[SeenRequest]
 
 
 async def dialogue(assistant: DocumentAssistant, name: str) -> list[Timed]:
-    """Hold one dialogue in a session of its own."""
+    """Run one dialogue in its own session and return its turns."""
     turns = []
     for question in QUESTIONS:
         steps: list[float] = []
@@ -108,7 +108,7 @@ async def dialogue(assistant: DocumentAssistant, name: str) -> list[Timed]:
 
 
 async def measure(folder: Path, base_url: str, sizes: Sequence[int]) -> list[list[list[Timed]]]:
-    """Return for each size its dialogues, all of them at the same time."""
+    """Return the dialogues of each size; those of one size run concurrently."""
     environment = Environment({"OPENAI_API_KEY": "benchmark"})
     registry = ModelRegistry(Runtime(environment, Ledger(), max_connections=max(sizes)))
     spec = ModelSpec("openai", "gpt-4o-mini", base_url)
@@ -127,7 +127,7 @@ async def measure(folder: Path, base_url: str, sizes: Sequence[int]) -> list[lis
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("assistant", __doc__)
     add = parser.add_argument
     add("--dialogues", type=int, default=50, help="at once [%(default)s]")

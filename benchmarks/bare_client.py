@@ -1,9 +1,9 @@
-"""The baseline: the `openai` client alone, called as often as main.py calls it.
+"""Run the baseline: the bare `openai` client, called as often as main.py calls it.
 
     python -m benchmarks.bare_client URL BODIES --calls 1000 --in-flight 16 --way typed
 
-It sends the bodies of a file again and again, `--in-flight` at once by a semaphore, as a typical
-script does, and checks of each reply that it has a text.
+The client cycles through the bodies of a file, sending `--in-flight` at once under a semaphore, as
+a typical script does, and checks that each reply has text.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 
 TYPED, RAW = "typed", "raw"
 AIOHTTP = "-aiohttp"
-"""Added to a way: the same over the aiohttp transport of the openai package."""
+"""Suffix of a way that uses the aiohttp transport of the openai package."""
 WAYS = (TYPED, RAW, TYPED + AIOHTTP, RAW + AIOHTTP)
 
 Call = Callable[[dict[str, Any]], Awaitable[str | None]]
-"""Sends a body and returns the text of the reply."""
+"""Function that sends a request body and returns the text of the reply."""
 
 
 def _typed(client: AsyncOpenAI) -> Call:
@@ -50,7 +50,7 @@ def _raw(client: AsyncOpenAI) -> Call:
 async def make_calls(
     base_url: str, bodies: Sequence[dict[str, Any]], *, calls: int, in_flight: int, way: str
 ) -> None:
-    """Make `calls` calls over one client, `in_flight` at once.
+    """Make `calls` calls over one client, with at most `in_flight` at once.
 
     Raises:
         ValueError: A reply has no text.
@@ -71,7 +71,7 @@ async def make_calls(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the calls; return the exit status."""
+    """Make the calls of the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bare_client")
     add = parser.add_argument
     add("base_url")

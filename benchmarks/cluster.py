@@ -1,12 +1,12 @@
-"""What a Ray cluster costs a run, and whether it keeps to the run's limits.
+"""Measure the cost of running on a Ray cluster, and whether the run's limits hold on it.
 
     python -m benchmarks.cluster [--only cost|limits|deaths|size]
 
-- cost: CPU time of a call, in this process and on a cluster of this machine with 1 and 2 workers;
-  the difference of a large and a small run, so that nothing that is done once counts.
-- limits: calls under way and calls a minute, as the endpoint sees them, while workers are killed.
+- cost: CPU time per call, in one process and on a cluster of this machine with 1 and 2 workers; the
+  difference between a large and a small run, which excludes one-time work.
+- limits: calls in flight and calls per minute, as the endpoint sees them, while workers are killed.
 - deaths: a worker is killed every 2 s for 30 s.
-- size: time and peak memory of the driver, with few questions and with many.
+- size: wall time and peak memory of the driver, with few questions and with many.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from benchmarks.harness import (
     workspace,
 )
 
-COST_AIM = 1.10  # of the CPU time of a call in one process
-LIMIT_AIM = 1.05  # of what was asked for
+COST_AIM = 1.10  # times the CPU time per call in one process
+LIMIT_AIM = 1.05  # times the limit set
 PEAK_AIM = 250.0  # MiB
 _PARTS = ("cost", "limits", "deaths", "size")
 _RAY = ("--engine", "ray", "--ray-workers")
@@ -49,22 +49,22 @@ _ZERO_SHOT = ("--method", "zero_shot")
 
 @dataclass(slots=True)
 class Family:
-    """The processes of a run on a cluster of this machine, while they live.
+    """The processes of a run on a local cluster, sampled while they are alive.
 
     Args:
-        program: The driver.
-        state: Folder of the run, which is in the environment of all of them.
+        program: Driver process.
+        state: State folder of the run, which is in the environment of all its processes.
     """
 
     program: Program
     state: Path
     cpu: dict[int, tuple[str, float]] = field(default_factory=dict)
-    """Process -> (what it is, seconds of CPU time when it was last seen)."""
+    """Kind of process and CPU seconds when last sampled, by process id."""
     peak: float = 0.0
-    """Of the driver, in MiB."""
+    """Peak memory of the driver in MiB."""
 
     def look(self) -> None:
-        """Note what all of them have used so far."""
+        """Sample the resources that all processes have used so far."""
         self.peak = max(self.peak, self.program.memory())
         mark = f"HOME={self.state}".encode()
         for path in Path("/proc").glob("[0-9]*"):
@@ -78,17 +78,17 @@ class Family:
             used = sum(map(int, stat.split()[11:13])) / _TICKS
             what = "workers" if line.startswith(b"ray::Worker") else "Ray"
             before, _ = self.cpu.get(int(path.name), (what, 0.0))
-            if before == "workers" or not line:  # it is ending
+            if before == "workers" or not line:  # the process is exiting
                 what = before
             self.cpu[int(path.name)] = "driver" if b"main.py" in line else what, used
 
     def workers(self) -> list[int]:
-        """Return the workers that live."""
+        """Return the process ids of the workers that are alive."""
         return [pid for pid, (what, _) in self.cpu.items()
                 if what == "workers" and Path(f"/proc/{pid}").exists()]  # fmt: skip
 
     def finish(self, every: float = _POLL) -> dict[str, float]:
-        """Wait for the end of the driver; return what kind of process -> CPU seconds."""
+        """Wait until the driver ends; return CPU seconds by kind of process."""
         while self.program.is_running():
             self.look()
             time.sleep(every)
@@ -100,13 +100,13 @@ class Family:
 
 
 def start(place: Workspace, provider: Provider, *flags: str) -> Family:
-    """Start `main.py`."""
+    """Start `main.py` in a new state folder and return its processes."""
     state = place.new_state()
     return Family(place.start(provider, state, *flags), state)
 
 
 def measure_cost(place: Workspace, questions: int, latency: float) -> list[Result]:
-    """Print and return what a call costs, by engine."""
+    """Print the CPU time per call by engine; return its ratios to the local engine."""
     small = questions // 4
     calls = (questions - small) * CALLS_OF_BASIC
     rows, costs = [], {}
@@ -140,7 +140,13 @@ def measure_cost(place: Workspace, questions: int, latency: float) -> list[Resul
 
 
 def kill_workers(family: Family, *, every: float, seconds: float) -> int:
-    """Kill a worker now and then; return how many were."""
+    """Kill a random worker periodically and return the number killed.
+
+    Args:
+        family: Processes of the run.
+        every: Seconds between kills.
+        seconds: Seconds after which to stop killing.
+    """
     chance, killed, ends = random.Random(1), 0, time.monotonic() + seconds
     while family.program.is_running() and time.monotonic() < ends:
         time.sleep(every)
@@ -152,7 +158,7 @@ def kill_workers(family: Family, *, every: float, seconds: float) -> int:
 
 
 def measure_limits(place: Workspace, questions: int) -> list[Result]:
-    """Return what the endpoint saw while workers were killed."""
+    """Return the endpoint's load relative to each limit while workers are killed."""
     results = []
     rpm, connections = 1500, 10
     for name, flags in (
@@ -178,7 +184,7 @@ def _a_minute(stats: ProviderStats) -> float:
 
 
 def measure_deaths(place: Workspace, questions: int) -> list[Result]:
-    """Return what became of a run of which a worker is killed every 2 s for 30 s."""
+    """Return the outcome of a run that loses a worker every 2 s for 30 s."""
     with Provider("--latency", "0.1") as provider:
         flags = (*BASIC, "--num-samples", str(questions), "--max-connections", "10")
         family = start(place, provider, *flags, *_RAY, "3")
@@ -200,7 +206,7 @@ def _unanswered(state: Path) -> int:
 
 
 def measure_size(place: Workspace, sizes: Sequence[int]) -> list[Result]:
-    """Print and return time and memory by the number of questions."""
+    """Print wall time and driver memory by number of questions; return how they compare."""
     rows, walls, peaks = [], [], []
     for size in sizes:
         with Provider() as provider:
@@ -225,7 +231,7 @@ def measure_size(place: Workspace, sizes: Sequence[int]) -> list[Result]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("cluster", __doc__)
     add = parser.add_argument
     add("--only", choices=_PARTS, help="one part [all]")

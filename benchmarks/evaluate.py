@@ -1,10 +1,10 @@
-"""How long it takes to score a finished run and to open its page, beside merely reading its file.
+"""Measure the time to score a finished run and open its page, against only reading its file.
 
     python -m benchmarks.evaluate
 
-The run is made up, but its records come from the function that writes real ones: the three teams
-mixed, with opinions, debates, reports and summaries of usual lengths, and one question in twenty
-that ended without an answer.
+The run is synthetic, but its records come from the function that writes real ones: a mix of the
+three teams, with opinions, debates, reports and summaries of typical lengths, and one question in
+twenty that ended without an answer.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ from mdagents_llm.ledger import CaseBook, Totals
 from tests.support.browser import CHROMIUM, open_page
 from tests.support.medical_prose import SPECIALTIES, prose
 
-WALL_AIM = 2.0  # seconds, for 5,000 questions, to score them and to open the page of them
+WALL_AIM = 2.0  # seconds to score 5,000 questions, and to open their page
 _LEVELS = {Difficulty.BASIC: 9, Difficulty.INTERMEDIATE: 6, Difficulty.ADVANCED: 5}
 _UNANSWERED = 20  # one question in 20
-_SKILL = 0.7  # share of right opinions
+_SKILL = 0.7  # share of correct opinions
 _READ = "import json, sys; json.load(open(sys.argv[1], 'rb'))"
 _READING = "json.load of the same file"
 _SCORING = "evaluate_text_output.py"
@@ -68,7 +68,7 @@ _OPENING = "the page in a browser, to its load event"
 
 
 def write_run(path: Path, questions: int) -> None:
-    """Write the JSON array of a run of `questions` questions, the same one every time."""
+    """Write the JSON array of a run of `questions` questions, deterministically."""
     with path.open("w", encoding="utf-8") as file:
         separator = "[\n"
         for number, question in enumerate(_questions(path.parent, questions)):
@@ -106,7 +106,7 @@ def _record(question: Question, number: int) -> SampleRecord:
 
 
 def _endings() -> list[BenchError | None]:
-    """Return the ways in which a question can end without an answer; None: skipped."""
+    """Return the errors with which a question can end unanswered; None if it was skipped."""
     unusable = partial(
         StructuredOutputError, "the reply has no 'answer'", text="", usage=TokenUsage()
     )
@@ -198,12 +198,12 @@ def _said(rng: random.Random, words: int) -> str:
 
 
 def measure(folder: Path, questions: int, rounds: int) -> None:
-    """Print the time of scoring, and of opening the page.
+    """Print the time to score a run and to open its page.
 
     Args:
-        folder: An empty one to work in.
-        questions: Of the run.
-        rounds: Starts of each program; they take turns.
+        folder: Empty working folder.
+        questions: Number of questions in the run.
+        rounds: Number of runs of each program, interleaved.
     """
     run = folder / "output" / f"fake-model_medqa_adaptive_{questions}samples.json"
     run.parent.mkdir()
@@ -246,7 +246,7 @@ def measure(folder: Path, questions: int, rounds: int) -> None:
 
 
 def _opening(page: Path, rounds: int) -> Result:
-    """Measure how long a browser takes to open the page; each time a new one with empty caches."""
+    """Measure how long a fresh browser with empty caches takes to open the page."""
     what = f"{_OPENING} ({page.stat().st_size / 1e6:.0f} MB)"
     if CHROMIUM is None:
         return Result(what, "no Chromium on this machine")
@@ -262,7 +262,7 @@ async def _seconds_to_open(report: Path) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("evaluate", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=5000, help="of the run [%(default)s]")

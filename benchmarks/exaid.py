@@ -1,22 +1,22 @@
-"""What EXAID costs, how soon its summaries are there, and that no answer knows of it.
+"""Measure the cost and delay of EXAID, and check that no answer depends on it.
 
     python -m benchmarks.exaid
 
-Questions of MedQA, routed to all three teams, on the fake provider with replies of fixed length:
-an expert's opinion has 110 words, in a debate 40; a debate message 70; each field of a summary is
-exactly as long as it may be. Whether text deserves a summary is judged by chance.
+The benchmark runs MedQA questions, routed to all three teams, on the fake provider with replies of
+fixed length: an expert's opinion has 110 words, or 40 in a debate; a debate message 70; each field
+of a summary has its maximum length. Whether text deserves a summary is judged at random.
 
-1. For each policy: decisions, summaries, calls, tokens against the team's, text without a summary,
-   and the time from the last word to its summary.
-2. The answers, the team's tokens and the wall time of the questions with EXAID off, at work, ten
-   times slower than the team, failing always, and lying.
+1. For each policy: decisions, summaries, calls, tokens relative to the team's, text without a
+   summary, and the time from the last word to its summary.
+2. The answers, the team's tokens and the wall time of the questions with EXAID off, working, ten
+   times slower than the team, always failing, and lying.
 3. A run with all defaults on calls of 0.3 to 1.5 seconds, at 4, 16 and 64 connections: how many
    questions have a summary, how soon, and the wall time of the whole run against one without EXAID,
-   start and end and EXAID's last summaries included.
-4. The same with SIGKILL at a random moment, and the same command again: decided questions without a
-   record, questions that EXAID did not finish, sums that are not right.
-5. A run with all defaults in which EXAID falls behind, on 16 connections: the tokens that are
-   in run.json, in the records and in the ledger.
+   including startup, shutdown and EXAID's last summaries.
+4. Runs killed with SIGKILL at a random moment, then resumed by the same command: decided questions
+   without a record, questions that EXAID did not finish, and wrong totals.
+5. A run with all defaults in which EXAID falls behind, on 16 connections: the tokens in run.json,
+   the records and the ledger.
 """
 
 from __future__ import annotations
@@ -60,35 +60,35 @@ from mdagents.runs.models import exaid_roles
 from mdagents_llm.clock import ms_of
 
 TOKEN_AIMS: Mapping[str, float] = {TriggerPolicy.FULL_EXAID: 0.55, TriggerPolicy.TURN_END: 0.55}
-"""Policy -> most tokens of EXAID for each token of the team."""
+"""Maximum EXAID tokens per team token, by policy."""
 DELAY_AIM = 2.0  # seconds
 WALL_AIM = 1.05
-"""Times the wall time without EXAID."""
+"""Maximum wall time relative to a run without EXAID."""
 OFF = "off"
 SLOWER = 10
-"""Times the latency of the team's model."""
+"""Latency of the slow model relative to the team's model."""
 
 _MEDQA = SHARED / "medqa" / "test.jsonl"
-_MODEL = "exaid"  # this name distinguishes EXAID's calls from the team's at the provider
+_MODEL = "exaid"  # distinguishes EXAID's calls from the team's at the provider
 _SLOW_MODEL, _FAILING_MODEL, _LYING_MODEL = "exaid-slow", "exaid-failing", "exaid-lying"
 _ROLES = ("summarizer", "buffer_agent")
-_USUAL_LATENCY = ("--latency", "0.3", "--latency-spread", "1.2")  # of part 3, in seconds
-_SEED = "1"  # of the provider; with it the first questions go to all three teams
+_USUAL_LATENCY = ("--latency", "0.3", "--latency-spread", "1.2")  # in seconds, for part 3
+_SEED = "1"  # provider seed with which the first questions go to all three teams
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a run."""
+    """The size and settings of a run."""
 
     questions: int
     in_flight: int
-    """Questions under way at once."""
+    """Maximum number of questions in progress."""
     connections: int
-    """Calls under way at once, EXAID's included."""
+    """Maximum number of concurrent calls, including EXAID's."""
     latency: float
-    """Seconds that the endpoint takes for a call of the team."""
+    """Seconds that the endpoint takes for a call by the team."""
     retries: int
-    """Further attempts at a call that fails."""
+    """Maximum number of retries of a failed call."""
 
     def __str__(self) -> str:
         return (
@@ -97,7 +97,7 @@ class Size:
         )
 
     def flags(self) -> tuple[str, ...]:
-        """Return the flags of `main.py`."""
+        """Return the flags of `main.py` for this size."""
         return (
             *_first(self.questions),
             *("--difficulty", "adaptive", "--max-samples", str(self.in_flight)),
@@ -106,7 +106,7 @@ class Size:
 
 
 def _first(questions: int) -> tuple[str, ...]:
-    """Return the flags of `main.py` that name so many questions of MedQA, or of the sample."""
+    """Return the flags of `main.py` for the first questions of MedQA, or of the sample."""
     dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
     return ("--dataset", str(dataset), "--num-samples", str(questions))
 
@@ -121,17 +121,17 @@ class Run:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Rows of EXAID in the ledger."""
+        """Ledger rows of EXAID's calls."""
         return [row for row in self.ledger if row["role"] in _ROLES]
 
     @property
     def team_tokens(self) -> int:
-        """Tokens of router and teams."""
+        """Number of tokens used by router and teams."""
         return sum(record["token_usage"]["total_tokens"] for record in self.records)
 
     @property
     def exaid_tokens(self) -> int:
-        """Tokens of both roles of EXAID."""
+        """Number of tokens used by both EXAID roles."""
         return sum(record["exaid"]["token_usage"]["total_tokens"] for record in self.records)
 
     def count(self, what: str) -> int:
@@ -147,13 +147,13 @@ class Run:
         return [record["wall_seconds"] for record in self.records]
 
     def answers(self) -> dict[str, tuple[Any, ...]]:
-        """Return question -> the fields that EXAID must not change."""
+        """Return the fields that EXAID must not change, by question id."""
         kept = ("status", "predicted", "response", "token_usage")
         return {r["question_id"]: tuple(r[name] for name in kept) for r in self.records}
 
 
 def make_provider(size: Size) -> Provider:
-    """Make a provider with a model for each behaviour of EXAID."""
+    """Return a provider with a model for each behavior of EXAID."""
     return Provider(
         *("--latency", str(size.latency), "--seed", _SEED, "--fixed-lengths"),
         *("--slow-model", f"{_SLOW_MODEL}={SLOWER * size.latency:g}"),
@@ -162,7 +162,7 @@ def make_provider(size: Size) -> Provider:
 
 
 def run(place: Workspace, provider: Provider, size: Size, policy: str, model: str = _MODEL) -> Run:
-    """Answer the questions once under a policy, with `model` for each role of EXAID at work."""
+    """Answer the questions once under a policy, with `model` for each active EXAID role."""
     at_work = exaid_roles(None if policy == OFF else TriggerPolicy(policy))
     roles = [flag for role in at_work for flag in ("--model-role", f"{role}=openai/{model}")]
     state = place.new_state()
@@ -177,7 +177,7 @@ def _run_in(state: Path) -> Run:
 
 
 def _rows(ledger: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a ledger, without one that is not written whole."""
+    """Yield the rows of a ledger, skipping an incomplete last one."""
     yield from map(json.loads, ledger.read_text("utf-8").split("\n")[:-1])
 
 
@@ -185,12 +185,12 @@ def _rows(ledger: Path) -> Iterator[dict[str, Any]]:
 
 
 def measure_cost(place: Workspace, provider: Provider, size: Size) -> None:
-    """Print part 1.
+    """Print the cost and delay of EXAID by policy (part 1).
 
     Args:
-        place: Where to run.
-        provider: From `make_provider`.
-        size: Of each run.
+        place: Workspace of the runs.
+        provider: Provider from `make_provider`.
+        size: Size of each run.
     """
     rows = []
     results = []
@@ -224,9 +224,9 @@ def measure_cost(place: Workspace, provider: Provider, size: Size) -> None:
 
 
 def _delays(seen: Run) -> tuple[float, float]:
-    """Return the median seconds until a summary is there, from the newest and any chunk in it.
+    """Return the median seconds from the newest chunk, and from any chunk, to its summary.
 
-    Both are counted from the last word of the chunk; 0 without summaries.
+    Both start at the last word of the chunk and are 0 without summaries.
     """
     newest: list[float] = []
     every: list[float] = []
@@ -240,7 +240,7 @@ def _delays(seen: Run) -> tuple[float, float]:
 
 
 def _written_at(seen: Run) -> Mapping[str, list[float]]:
-    """Return case -> when each reply of the summarizer was there, in seconds since 1970."""
+    """Return the arrival times of the summarizer's replies, in Unix seconds, by case."""
     written: defaultdict[str, list[float]] = defaultdict(list)
     for row in seen.calls:
         if row["role"] == "summarizer" and row["outcome"] == "ok":
@@ -252,10 +252,10 @@ def _written_at(seen: Run) -> Mapping[str, list[float]]:
 def _covered(
     folder: Path, case_id: str, written: Sequence[float]
 ) -> Iterator[tuple[list[float], float]]:
-    """Yield for each summary of a case when the chunks in it ended, and when it was there.
+    """Yield, for each summary of a case, the end times of its chunks and its own time.
 
     Raises:
-        BenchmarkError: A reply of the summarizer has not become a summary.
+        BenchmarkError: The numbers of summarizer replies and summaries differ.
     """
     log = folder / "exaid" / f"{case_id}.jsonl.gz"
     if not log.is_file():
@@ -276,13 +276,13 @@ def _covered(
 
 
 def measure_independence(place: Workspace, provider: Provider, size: Size, rounds: int) -> None:
-    """Print part 2.
+    """Print how EXAID affects answers and wall time (part 2).
 
     Args:
-        place: Where to run.
-        provider: From `make_provider`.
-        size: Of each run.
-        rounds: Runs of each variant; they take turns.
+        place: Workspace of the runs.
+        provider: Provider from `make_provider`.
+        size: Size of each run.
+        rounds: Number of runs per variant, interleaved.
     """
     variants = {
         OFF: (OFF, _MODEL),
@@ -336,12 +336,12 @@ def _differing(ours: Run, off: Run) -> int:
 
 
 def measure_defaults(place: Workspace, questions: int, connections: Sequence[int]) -> None:
-    """Print part 3.
+    """Print summaries, their delay and the wall time of runs with all defaults (part 3).
 
     Args:
-        place: Where to run.
-        questions: Of each run.
-        connections: `--max-connections` of the runs, one after the other.
+        place: Workspace of the runs.
+        questions: Number of questions per run.
+        connections: `--max-connections` of each run.
     """
     rows = []
     results = []
@@ -349,7 +349,7 @@ def measure_defaults(place: Workspace, questions: int, connections: Sequence[int
         for limit in connections:
             alone, alone_seconds = _whole_run(place, provider, questions, limit, OFF)
             seen, seconds = _whole_run(place, provider, questions, limit, TriggerPolicy.FULL_EXAID)
-            questions = len(alone.records)  # the data set may have fewer
+            questions = len(alone.records)  # the data set may be smaller
             first, newest = _waits_for_summaries(seen)
             summarised = sum(map(_has_summary, seen.records))
             rows.append(
@@ -388,7 +388,7 @@ def _whole_run(
 
 
 def _has_summary(record: Mapping[str, Any]) -> bool:
-    """Return whether a summary has content and was made from text."""
+    """Return whether any summary of a record has content and was made from text."""
     return any(
         summary["source_seqs"] and any(summary[name] != PLACEHOLDER for name in LIMITS)
         for summary in record["exaid"]["summaries"]
@@ -396,7 +396,7 @@ def _has_summary(record: Mapping[str, Any]) -> bool:
 
 
 def _waits_for_summaries(seen: Run) -> tuple[list[float], list[float]]:
-    """Return seconds from a question's first word to first summary; from newest word to summary."""
+    """Return seconds from first word to first summary, and from newest word to each summary."""
     first: list[float] = []
     newest: list[float] = []
     written = _written_at(seen)
@@ -414,7 +414,7 @@ def _waits_for_summaries(seen: Run) -> tuple[list[float], list[float]]:
 
 
 def _last_summaries(seen: Run) -> float:
-    """Return the seconds from the end of the last call of a team to that of EXAID's last call."""
+    """Return the seconds from the end of the last team call to the end of EXAID's last call."""
     ends: dict[bool, float] = {True: 0.0, False: 0.0}
     for row in seen.ledger:
         end = ms_of(row["started_at"]) / 1000 + row["latency"]
@@ -427,12 +427,12 @@ def _last_summaries(seen: Run) -> float:
 
 
 def measure_kills(place: Workspace, questions: int, kills: int) -> None:
-    """Print part 4.
+    """Kill and resume runs, and print what was lost or differs (part 4).
 
     Args:
-        place: Where to run.
-        questions: Of each run.
-        kills: How many runs are killed, each once.
+        place: Workspace of the runs.
+        questions: Number of questions per run.
+        kills: Number of runs, each killed once.
     """
     rng = random.Random(0)
     flags = (*_first(questions), *BASIC, "--exaid", TriggerPolicy.FULL_EXAID)
@@ -461,7 +461,7 @@ def measure_kills(place: Workspace, questions: int, kills: int) -> None:
                     "without a summary in the end": left,
                 }
             )
-            unrecorded += max(0, decided - recorded - 1)  # one may be about to be written
+            unrecorded += max(0, decided - recorded - 1)  # one record may be about to be written
             unfinished += left
             differing += seen.answers() != whole
             wrong += not _sums_are_right(seen)
@@ -477,7 +477,7 @@ def measure_kills(place: Workspace, questions: int, kills: int) -> None:
 
 
 def _decided(state: Path) -> int:
-    """Count the questions whose arbitrator has replied."""
+    """Return the number of questions whose arbitrator has replied."""
     folder = run_folder(state)
     path = folder / "calls.jsonl" if folder else None
     if path is None or not path.is_file():
@@ -487,7 +487,7 @@ def _decided(state: Path) -> int:
 
 
 def _sums_are_right(seen: Run) -> bool:
-    """Return whether `run.json` has the sums of the records and the ledger."""
+    """Return whether the totals in `run.json` match the records and the ledger."""
     run_json = json.loads((seen.folder / "run.json").read_text("utf-8"))
     totals, spent = run_json["totals"], run_json["spent"]
     fresh = [row for row in seen.ledger if not row["cached"]]
@@ -505,7 +505,7 @@ def _sums_are_right(seen: Run) -> bool:
 
 
 def measure_sums(place: Workspace, questions: int) -> None:
-    """Print part 5."""
+    """Print the token sums of a run in which EXAID falls behind (part 5)."""
     with Provider("--latency=0.6", "--fixed-lengths", "--seed", _SEED) as provider:
         state = place.new_state()
         place.run(provider, state, *_first(questions), "--max-connections", "16")
@@ -541,7 +541,7 @@ def _middle_and_p95(values: Sequence[float]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("exaid", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=20, help="of a run [%(default)s]")

@@ -1,12 +1,12 @@
-"""What a caller of the library sees, waits for and pays when the models of EXAID fail.
+"""Measure errors, waits and cost for a caller of the library when EXAID's models fail.
 
     python -m benchmarks.exaid_failures
 
-A real trace goes through `EXAID()` by `received_trace`, a hundred words at a time, once with models
-that work and once for each way to fail, on the fake provider; with an alert in its middle. A table
-tells what the first failure looks like and when it is seen, the longest and the whole wait of the
-caller, the text in all prompts beside that of models that work, and what is covered. Times of the
-hanging endpoint are those of limits of 1 and 3 seconds, a tenth of the usual.
+A real trace with an alert in its middle is fed to `EXAID()` through `received_trace`, a hundred
+words at a time, once with working models and once per failure mode, on the fake provider. A table
+shows the first visible failure and its time, the caller's longest and total wait, the text in all
+prompts relative to working models, and the coverage. The hanging endpoint is measured with timeouts
+of 1 and 3 seconds, a tenth of the defaults.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _PROSE = "I think the patient is being reviewed and should stay where he is."
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which the models fail."""
+    """A failure mode of the models."""
 
     name: str
     fault: Fault | None = None
-    """Hits all requests."""
+    """Fault that hits all requests; None for no fault."""
     summary: str | dict[str, Any] = field(default_factory=lambda: dict(_REPLY))
-    """What the summarizer replies."""
+    """Reply of the summarizer."""
     base_url: str = ""
-    """Of an endpoint other than the fake provider."""
+    """Base URL of an endpoint other than the fake provider; empty uses the fake provider."""
     model: Any = None
-    """Given to `EXAID` in place of a model."""
+    """Object passed to `EXAID` in place of a model."""
 
 
 WAYS = (
@@ -77,13 +77,13 @@ WAYS = (
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of a trace."""
+    """The outcome of feeding a trace to EXAID."""
 
     first: str
-    """State and message after the call whose failure was seen first; or of the constructor."""
+    """Health state and message at the first visible failure, or the constructor's error."""
     seconds_until_first: float
     waits: Sequence[float]
-    """Seconds of each call of the caller."""
+    """Seconds that each call by the caller took."""
     prompt_ctu: int
     calls: int
     summaries: int
@@ -92,7 +92,7 @@ class Seen:
 
 
 def texts(count: int) -> list[str]:
-    """Return text of traces, a hundred words at a time, with the alert in its middle."""
+    """Return trace text in pieces of a hundred words, with the alert in the middle."""
     paths = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
     if paths:
         turns = chain.from_iterable(read_trace(path).turns for path in paths)
@@ -105,7 +105,7 @@ def texts(count: int) -> list[str]:
 
 
 async def watch(way: Way, pieces: Sequence[str]) -> Seen:
-    """Let EXAID follow the text, and look at it after each call."""
+    """Feed the text to EXAID and check its health after each call."""
     started = time.perf_counter()
     config = ExaidConfig()
     if way.fault is Fault.HANG:
@@ -143,12 +143,12 @@ async def watch(way: Way, pieces: Sequence[str]) -> Seen:
 
 
 def asks_for_summary(request: SeenRequest) -> bool:
-    """Return whether a request is the summarizer's."""
+    """Return whether a request comes from the summarizer."""
     return "differential_rationale" in str(request.schema)
 
 
 def measure(pieces: Sequence[str], ways: Sequence[Way]) -> Iterator[tuple[Way, Seen]]:
-    """Yield what came of each way to fail."""
+    """Yield each failure mode with its outcome."""
     for way in ways:
         with FakeProvider(seed=1, keep_calls=False) as provider:
             provider.when(asks_for_summary, way.summary)
@@ -159,7 +159,7 @@ def measure(pieces: Sequence[str], ways: Sequence[Way]) -> Iterator[tuple[Way, S
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("exaid_failures", __doc__)
     parser.add_argument("--pieces", type=int, default=200, help="of 100 words [%(default)s]")
     options = parse(parser, argv, {"pieces": 6})

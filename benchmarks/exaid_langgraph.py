@@ -1,11 +1,12 @@
-"""What EXAID costs a LangGraph program in wall time: at work, failing, hanging and lying.
+"""Measure the wall-time cost of EXAID in a LangGraph program: working, failing, hanging, lying.
 
     python -m benchmarks.exaid_langgraph
 
-A graph of four nodes, two of them at the same time, on the fake provider with streamed replies,
-without a callback and with an `ExaidCallback` whose EXAID works, or whose endpoint fails each call,
-hangs or lies. The programs take turns, so that a busy machine slows all of them alike; each ratio
-is of two that ran one after the other. Closing EXAID, when the result is there, is timed apart.
+The program is a graph of four nodes, two of them concurrent, on the fake provider with streamed
+replies. It runs without a callback and with an `ExaidCallback` whose EXAID works, or whose endpoint
+fails every call, hangs or lies. The variants are interleaved, so that a busy machine slows all of
+them alike, and each ratio compares two consecutive runs. Closing EXAID after the result is
+available is timed separately.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ _WAYS: Mapping[str, Sequence[str]] = {
     "hanging": ("--rate=hang=1", "--hang-seconds=3600"),
     "lying": ("--latency=0.3", f"--lying-model={_MODEL}"),
 }
-"""How the endpoint of EXAID is, by flags of the fake provider."""
+"""Flags of the fake provider that serves EXAID, by name of its behavior."""
 
 
 class StreamedChat(BaseChatModel):
-    """A chat model over an endpoint like OpenAI's."""
+    """A streaming chat model on an OpenAI-compatible endpoint."""
 
     client: Any
 
@@ -93,14 +94,14 @@ class StreamedChat(BaseChatModel):
 
 
 class State(TypedDict):
-    """The state of the graph."""
+    """The state passed between the nodes of the graph."""
 
     case: str
     notes: Annotated[list[str], operator.add]
 
 
 def make_graph(model: BaseChatModel) -> Any:
-    """Return a graph of four nodes: one, then two at the same time, then one."""
+    """Return a graph of four nodes: one, then two concurrent ones, then one."""
 
     def asks(task: str) -> Any:
         async def node(state: State) -> dict[str, list[str]]:
@@ -124,19 +125,19 @@ def make_graph(model: BaseChatModel) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run of the graph."""
+    """The outcome of one run of the graph."""
 
     notes: Sequence[str]
     wall: float
-    """Seconds until its result was there."""
+    """Seconds until the graph's result was available."""
     closing: float = 0.0
-    """Seconds that EXAID then took."""
+    """Seconds that closing EXAID took after the result."""
     summaries: int = 0
     health: str = ""
 
 
 async def run_once(graph: Any, endpoint: str | None, closing: float) -> Outcome:
-    """Run the graph, with EXAID on an endpoint or without."""
+    """Run the graph once, with EXAID on `endpoint`, or without EXAID if it is None."""
     if endpoint is None:
         started = time.perf_counter()
         state = await graph.ainvoke({"case": _CASE, "notes": []})
@@ -160,16 +161,16 @@ async def run_once(graph: Any, endpoint: str | None, closing: float) -> Outcome:
 async def measure(
     base_url: str, endpoints: Mapping[str, str], rounds: int, closing: float
 ) -> list[list[Outcome]]:
-    """Return outcomes by round: without, then each endpoint of EXAID after a run without."""
+    """Return outcomes by round, as pairs of a run without and a run with each EXAID endpoint."""
     async with AsyncOpenAI(base_url=base_url, api_key="benchmark", max_retries=0) as client:
         graph = make_graph(StreamedChat(client=client))
-        for endpoint in (None, *endpoints.values()):  # imports, connections, word lists
+        for endpoint in (None, *endpoints.values()):  # warm-up: imports, connections, word lists
             await run_once(graph, endpoint, closing)
         found = []
         for number in range(rounds):
             outcomes = []
             for endpoint in endpoints.values():
-                # Which one is first must not matter.
+                # Alternate the order, so that going first has no effect on the ratio.
                 order = (None, endpoint) if number % 2 else (endpoint, None)
                 pair = {each: await run_once(graph, each, closing) for each in order}
                 outcomes += [pair[None], pair[endpoint]]
@@ -178,7 +179,7 @@ async def measure(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("exaid_langgraph", __doc__)
     add = parser.add_argument
     add("--rounds", type=int, default=12, help="of each program [%(default)s]")

@@ -1,11 +1,11 @@
-"""What faults of an endpoint, and a kill, cost.
+"""Measure the cost of endpoint faults and of SIGKILL.
 
     python -m benchmarks.faults            # a faulty endpoint
     python -m benchmarks.faults --kill     # SIGKILL at a random moment, then the same command again
 
 1. The same questions on an endpoint without faults and on one where a third of the requests fail:
    questions lost, error texts taken for answers, calls and wall time.
-2. Killed runs: calls made twice against the calls that were under way, and the final records
+2. Killed runs: calls made twice against the calls in flight at the kill, and the final records
    against those of an undisturbed run.
 """
 
@@ -49,23 +49,23 @@ RATES: Mapping[str, float] = {
     "reset": 0.03,
     "hang": 0.02,
 }
-"""Fault -> share of the requests that it hits."""
+"""Share of requests hit, by fault."""
 RETRY_AFTER = 0.3  # seconds, in the header of a 429
 HANG = 60.0  # seconds
 ATTEMPT_TIMEOUT = 2.0  # seconds
 CALLS_AIM = 1.05
-"""Times 1 / (1 - share of requests that fail)."""
+"""Maximum calls per successful call, relative to 1 / (1 - share of requests that fail)."""
 WALL_AIM = 2.0
-"""Times the wall time without faults."""
+"""Maximum wall time relative to a run without faults."""
 
 _POLL = 0.01  # seconds
 _NOT_A_RESULT = ("wall_seconds",)
-"""Fields of a record that are allowed to differ between two runs."""
+"""Fields of a record that may differ between two runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run on an endpoint, with or without faults."""
+    """The outcome of one run on an endpoint, with or without faults."""
 
     records: list[dict[str, Any]]
     stats: ProviderStats
@@ -76,12 +76,12 @@ class Outcome:
 
     @property
     def lost(self) -> list[str]:
-        """Statuses and errors of the questions without an answer."""
+        """Status and error of each question without an answer."""
         return [f"{r['status']}: {r['error']}" for r in self.records if r["status"] != "answered"]
 
     @property
     def left_out(self) -> int:
-        """Turns that failed and were left out by the team."""
+        """Number of turns that failed and were left out by the team."""
         return sum(len(record["left_out"]) for record in self.records)
 
 
@@ -113,14 +113,14 @@ def _texts_of_the_model(record: Mapping[str, Any]) -> Iterator[str]:
 def measure_faults(
     place: Workspace, questions: int, latency: float, rounds: int, flags: Sequence[str]
 ) -> None:
-    """Print part 1.
+    """Print the results on a faulty endpoint against a healthy one (part 1).
 
     Args:
-        place: Where to run.
-        questions: In each run.
-        latency: Of the endpoint, in seconds.
-        rounds: Runs of each kind; they take turns. Each round draws other faults.
-        flags: More flags of main.py, for both kinds.
+        place: Workspace of the runs.
+        questions: Number of questions per run.
+        latency: Latency of the endpoint in seconds.
+        rounds: Number of runs of each kind, interleaved; each round draws different faults.
+        flags: Additional flags of main.py, for both kinds.
     """
     plan = [f"--rate={fault}={rate}" for fault, rate in RATES.items()]
     plan += [f"--retry-after={RETRY_AFTER}", f"--hang-seconds={HANG}"]
@@ -193,38 +193,38 @@ def _run(
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A run that was killed and run again."""
+    """A run that was killed and then resumed."""
 
     after: float
     """Seconds between the first request and the kill."""
     finished: int
-    """Questions that had a record at the kill."""
+    """Number of questions with a record at the kill."""
     calls_under_way: int
-    """Calls that had reached the endpoint and were not booked."""
+    """Number of calls that had reached the endpoint but were not in the ledger."""
     calls_of_open_questions: int
-    """Calls that had reached the endpoint for questions without a record."""
+    """Number of calls that had reached the endpoint for questions without a record."""
     redone: int
-    """Calls that were made a second time."""
+    """Number of calls that were made twice."""
     same_records: bool
-    """Whether the final records are those of an undisturbed run."""
+    """Whether the final records equal those of an undisturbed run."""
 
     def allowed(self, *, cached: bool) -> int:
-        """Return how many calls may be made a second time."""
+        """Return the maximum number of calls that may be made twice."""
         return self.calls_under_way if cached else self.calls_of_open_questions
 
 
 def measure_kills(
     place: Workspace, questions: int, latency: float, kills: int, cache_mode: str, seed: int
 ) -> None:
-    """Print part 2.
+    """Kill and resume runs, and print repeated calls and differing records (part 2).
 
     Args:
-        place: Where to run.
-        questions: In each run.
-        latency: Of the endpoint, in seconds.
-        kills: How many runs are killed, each once.
+        place: Workspace of the runs.
+        questions: Number of questions per run.
+        latency: Latency of the endpoint in seconds.
+        kills: Number of runs, each killed once.
         cache_mode: `--cache` of main.py.
-        seed: Random seed of the moments.
+        seed: Random seed of the kill times.
     """
     rng = random.Random(seed)
     flags = ("--num-samples", str(questions), "--cache", cache_mode)
@@ -255,7 +255,7 @@ def _kill(
     first = provider.wait_for_arrival(program).first_arrival
     time.sleep(max(0.0, first + after - time.monotonic()))
     program.kill()
-    while provider.stats().in_flight:  # it notices that the client has gone
+    while provider.stats().in_flight:  # until it notices that the client is gone
         time.sleep(_POLL)
     before = provider.stats().arrivals
     booked, finished = lines_of(state, "calls.jsonl"), lines_of(state, "samples.jsonl")
@@ -273,7 +273,7 @@ def _kill(
 
 
 def _results(found: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return question -> its record without the fields that may differ between two runs."""
+    """Return the records by question id, without the fields that may differ between runs."""
     return {
         record["question_id"]: {k: v for k, v in record.items() if k not in _NOT_A_RESULT}
         for record in found
@@ -311,7 +311,7 @@ def _show_kills(done: Sequence[Kill], questions: int, duration: float, cache_mod
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("faults", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=200, help="of a run of part 1 [%(default)s]")

@@ -1,6 +1,6 @@
-"""The common parts of all benchmarks: fake provider and `main.py` as processes, questions, tables.
+"""Shared parts of the benchmarks: subprocesses of the fake provider and `main.py`, data, tables.
 
-Linux only: memory and CPU time of a child are read from `/proc` and `wait4`.
+Linux only: memory and CPU time of a child process are read from `/proc` and `wait4`.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from mdagents_llm.ledger import CallRow
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
-"""Real data that is not part of the project; it may be missing."""
+"""Folder of real data that is not part of the repository; it may be missing."""
 CALLS_OF_BASIC = 5
-"""Calls of a basic question: recruiter, three experts, arbitrator (docs/teams.md)."""
+"""Model calls per basic question: recruiter, three experts, arbitrator (docs/teams.md)."""
 BASIC = ("--difficulty", "basic")
 
 _MAIN = REPOSITORY / "main.py"
-_QUIET = 1.0  # load average; above it, other programs disturb the measurement
+_QUIET = 1.0  # load average above which other programs disturb the measurement
 _POLL = 0.02  # seconds
 _KIB = 1024
 
 
 class BenchmarkError(Exception):
-    """A measurement cannot be made: a program failed, or did something else than expected."""
+    """Raised when a measurement is impossible: a program failed or behaved unexpectedly."""
 
 
 # -- command line and machine ---------------------------------------------------------------------
 
 
 def make_parser(benchmark: str, doc: str | None) -> argparse.ArgumentParser:
-    """Make the parser of a benchmark, which says of it the first line of its docstring."""
+    """Return a benchmark's parser, described by the first line of its module docstring."""
     return argparse.ArgumentParser(
         prog=f"python -m benchmarks.{benchmark}", description=(doc or "").partition("\n")[0]
     )
@@ -64,9 +64,9 @@ def parse(
     """Parse a benchmark's command line.
 
     Args:
-        parser: With the flags of the benchmark.
-        argv: The arguments; None: those of the process.
-        quick: The defaults with `--quick`: enough to check that everything works.
+        parser: Parser with the flags of the benchmark.
+        argv: Arguments; None uses those of the process.
+        quick: Defaults under `--quick`, just large enough to check that everything works.
     """
     parser.add_argument(
         "-q", "--quick", action="store_true", help="small sizes: shows that it works, not how fast"
@@ -77,7 +77,7 @@ def parse(
 
 
 def show_machine(benchmark: str) -> None:
-    """Print machine and date of a benchmark, and warn when the machine is not idle."""
+    """Print the benchmark's machine and date, and warn if the machine is not idle."""
     load = os.getloadavg()[0]
     print(
         f"{benchmark}: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores "
@@ -103,22 +103,22 @@ class Result:
     value: str
     aim: str = ""
     verdict: str = ""
-    """`met` or `MISSED`; empty without an aim."""
+    """Verdict, `met` or `MISSED`; empty without an aim."""
 
 
 def judged(what: str, value: float, aim: float, unit: str = "", digits: int = 2) -> Result:
-    """Return a result that should be `aim` or less."""
+    """Return a result whose value should be at most `aim`."""
     verdict = "met" if round(value, digits) <= aim else "MISSED"
     return Result(what, f"{value:.{digits}f}{unit}", f"<= {aim:.{4}g}{unit}", verdict)
 
 
 def p95(values: Sequence[float]) -> float:
-    """Return the value that 95 % of the values do not exceed."""
+    """Return the 95th percentile of the values."""
     return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
 
 
 def show_table(title: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Print a table of column -> cell; the first column is text, the others are numbers."""
+    """Print rows of cells by column; the first column is text, the others are numbers."""
     first, *others = rows[0]
     table = PrettyTable([first, *others])
     table.align = "r"
@@ -128,7 +128,7 @@ def show_table(title: str, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_results(title: str, results: Sequence[Result]) -> None:
-    """Print results against their aims."""
+    """Print a table of results and their aims."""
     rows = [{"measurement": r.what, "measured": r.value, "aim": r.aim, "": r.verdict}
             for r in results]  # fmt: skip
     show_table(title, rows)
@@ -139,28 +139,28 @@ def show_results(title: str, results: Sequence[Result]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProviderStats:
-    """The provider's counts since it started or was reset."""
+    """The fake provider's counts since it started or was reset."""
 
     arrivals: int
-    """Requests for a reply."""
+    """Number of requests for a reply."""
     prompts: int
-    """Different prompts among them; 0 unless it counts them."""
+    """Number of distinct prompts; 0 unless the provider counts prompts."""
     outcomes: Mapping[str, int]
-    """`ok` or the fault -> requests."""
+    """Number of requests by outcome: `ok` or the name of a fault."""
     in_flight: int
     max_in_flight: int
     first_arrival: float
-    """Monotonic seconds, by the same clock as this process; 0 before the first request."""
+    """Monotonic seconds, on this process's clock; 0 before the first request."""
     last_arrival: float
     cpu_seconds: float
-    """CPU time of serving."""
+    """CPU seconds spent serving."""
 
 
 class Provider:
-    """`benchmarks.provider` as a child process; a context manager.
+    """A context manager that runs `benchmarks.provider` as a child process.
 
     Args:
-        flags: Of its command line.
+        flags: Command-line flags of the provider.
     """
 
     def __init__(self, *flags: str) -> None:
@@ -178,28 +178,28 @@ class Provider:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()  # closes its standard input, at which it ends
+        self._process.communicate()  # closes its standard input, which ends it
 
     @property
     def port(self) -> int:
-        """The port on 127.0.0.1."""
+        """Port on 127.0.0.1."""
         return urlsplit(self.base_url).port or 0
 
     def kill(self) -> None:
-        """Send SIGKILL: all connections are cut, and new ones are refused."""
+        """Send SIGKILL, which cuts all connections and refuses new ones."""
         self._process.kill()
         self._process.wait()
 
     def fail(self, fault: str) -> None:
-        """Let a fault hit every request from now on; empty: no fault any more."""
+        """Inject a fault into every request from now on; empty clears the fault."""
         self._ask("POST", f"/__fail__/{fault}")
 
     def stats(self) -> ProviderStats:
-        """Return the counts since it started or was reset."""
+        """Return the counts since the provider started or was reset."""
         return ProviderStats(**self._ask("GET", "/__stats__"))
 
     def reset(self) -> None:
-        """Start counting anew. Faults fall on the same arrival numbers again."""
+        """Reset all counts, so that faults hit the same arrival numbers again."""
         self._ask("POST", "/__reset__")
 
     def wait_for_arrival(self, program: Program) -> ProviderStats:
@@ -228,22 +228,22 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The cost of a program from its start to its end."""
+    """The exit status and resource usage of a finished program."""
 
     status: int
-    """Exit status; negative: the signal that killed it."""
+    """Exit status; if negative, minus the number of the signal that killed the program."""
     wall_seconds: float
     cpu_seconds: float
-    """User and system time, of its own children too."""
+    """User and system time in seconds, including child processes."""
 
 
 class Program:
     """A child process whose time and memory are measured.
 
     Args:
-        command: What to run.
-        folder: Its working directory; its standard error goes to a file there.
-        environment: All variables that it sees.
+        command: Command to run.
+        folder: Working directory, which also gets a file with standard error.
+        environment: Complete environment of the process.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class Program:
         self._errors = folder / "stderr.txt"
         with self._errors.open("wb") as errors:
             self.started = time.monotonic()
-            """Monotonic seconds."""
+            """Start time in monotonic seconds."""
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
@@ -265,20 +265,20 @@ class Program:
         self._ended: Ended | None = None
 
     def is_running(self) -> bool:
-        """Return whether it has not ended yet."""
+        """Return whether the program is still running."""
         return self._ended is None and not self._reap(os.WNOHANG)
 
     def wait(self) -> Ended:
-        """Wait for its end."""
+        """Wait until the program ends."""
         while self._ended is None:
             self._reap(0)
         return self._ended
 
     def finish(self) -> Ended:
-        """Wait for its end.
+        """Wait until the program ends successfully.
 
         Raises:
-            BenchmarkError: It failed.
+            BenchmarkError: The program failed.
         """
         ended = self.wait()
         if ended.status != 0:
@@ -288,16 +288,16 @@ class Program:
         return ended
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait for the end."""
+        """Send SIGKILL and wait until the program ends."""
         if self.is_running():
             os.kill(self._process.pid, signal.SIGKILL)
         self.wait()
 
     def peak(self) -> float:
-        """Wait for its end, and return the highest resident memory until then, in MiB.
+        """Wait until the program ends and return its peak resident memory in MiB.
 
         Raises:
-            BenchmarkError: It failed.
+            BenchmarkError: The program failed.
         """
         highest = 0.0
         while self.is_running():
@@ -307,16 +307,16 @@ class Program:
         return highest
 
     def memory(self) -> float:
-        """Return the peak of its resident memory so far in MiB; 0 when it has ended."""
+        """Return the peak resident memory so far in MiB; 0 if the program has ended."""
         try:
             status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         except OSError:
             return 0.0
         peak = re.search(r"VmHWM:\s*(\d+)", status)
-        return int(peak[1]) / _KIB if peak else 0.0  # without: it is ending
+        return int(peak[1]) / _KIB if peak else 0.0  # absent while the process is exiting
 
     def errors(self) -> str:
-        """Return its standard error so far."""
+        """Return the standard error output so far."""
         return self._errors.read_text(encoding="utf-8", errors="replace").strip()
 
     def _reap(self, options: int) -> bool:
@@ -328,17 +328,17 @@ class Program:
             wall_seconds=time.monotonic() - self.started,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
         )
-        self._process.returncode = self._ended.status  # Popen must not wait for it again
+        self._process.returncode = self._ended.status  # keeps Popen from waiting for it again
         return True
 
 
 class Workspace:
-    """A temporary folder with a data set, in which `main.py` is run.
+    """A folder with a data set in which `main.py` is run.
 
     Args:
-        folder: The folder, which must exist.
+        folder: Existing folder.
         questions: Number of questions in the data set.
-        source: File whose first questions they are; None: made from the shipped sample.
+        source: File to take the first questions from; None derives them from the shipped sample.
     """
 
     def __init__(self, folder: Path, questions: int, source: Path | None = None) -> None:
@@ -352,14 +352,14 @@ class Workspace:
             self._dataset.write_bytes(b"".join(line + b"\n" for line in lines))
 
     def new_state(self) -> Path:
-        """Make an empty folder for one run of `main.py`: its output, its caches."""
+        """Create an empty folder for the output and caches of one run of `main.py`."""
         self._states += 1
         state = self.folder / f"state-{self._states}"
         state.mkdir()
         return state
 
     def copy_of(self, state: Path) -> Path:
-        """Copy the folder of a run, to continue from it more than once."""
+        """Copy the state folder of a run, so that it can be resumed more than once."""
         copy = self.new_state()
         shutil.copytree(state, copy, dirs_exist_ok=True)
         return copy
@@ -370,9 +370,9 @@ class Workspace:
         """Start `main.py` on the data set.
 
         Args:
-            provider: The endpoint.
-            state: Folder of this run.
-            flags: Of `main.py`.
+            provider: Endpoint of the model.
+            state: State folder of the run.
+            flags: Flags of `main.py`.
             python: Flags of the interpreter.
         """
         common = ("--dataset", str(self._dataset), "--model", "openai/gpt-4o-mini")
@@ -381,15 +381,15 @@ class Workspace:
         return Program(command, state, self.environment(provider, state))
 
     def run(self, provider: Provider, state: Path, *flags: str) -> Ended:
-        """Run `main.py` to its end; see `start`.
+        """Run `main.py` to its end, with the arguments of `start`.
 
         Raises:
-            BenchmarkError: It failed.
+            BenchmarkError: The run failed.
         """
         return self.start(provider, state, *flags).finish()
 
     def keep_bodies(self, questions: int) -> Path:
-        """Save the request bodies of a run of basic questions, one a line, for the bare client."""
+        """Save the request bodies of a basic run, one per line, for the bare client."""
         bodies = self.folder / "bodies.jsonl"
         kept = str(questions * CALLS_OF_BASIC)
         with Provider("--bodies", str(bodies), "--bodies-kept", kept) as provider:
@@ -399,7 +399,7 @@ class Workspace:
     def start_bare(
         self, provider: Provider, bodies: Path, *, calls: int, in_flight: int, way: str
     ) -> Program:
-        """Start the bare client; see `benchmarks.bare_client`."""
+        """Start the bare client, `benchmarks.bare_client`."""
         command = [sys.executable, "-m", "benchmarks.bare_client", provider.base_url, str(bodies)]
         sizes = ["--calls", str(calls), "--in-flight", str(in_flight), "--way", way]
         state = self.new_state()
@@ -408,12 +408,12 @@ class Workspace:
 
     @staticmethod
     def environment(provider: Provider, state: Path) -> dict[str, str]:
-        """Return the variables of a measured program, without the user's settings or caches."""
+        """Return the environment of a measured program, without the user's settings or caches."""
         return {
             "PATH": os.environ.get("PATH", ""),
             "LANG": "C.UTF-8",
             "HOME": str(state),
-            "MDAGENTS_EXAID": "off",  # `benchmarks.exaid` has it on
+            "MDAGENTS_EXAID": "off",  # `benchmarks.exaid` turns it on
             "MDAGENTS_CACHE_DIR": str(state / "cache"),
             "OPENAI_API_KEY": "benchmark",
             "OPENAI_BASE_URL": provider.base_url,
@@ -422,20 +422,20 @@ class Workspace:
 
 @contextmanager
 def workspace(questions: int, source: Path | None = None) -> Iterator[Workspace]:
-    """Make a `Workspace` that is removed at the end."""
+    """Create a `Workspace` in a temporary folder that is removed on exit."""
     with tempfile.TemporaryDirectory(prefix="mdagents-benchmark-") as folder:
         yield Workspace(Path(folder), questions, source)
 
 
 def write_questions(path: Path, count: int, first: int = 0) -> None:
-    """Write `count` questions of MedQA's length, each with an id and a text of its own.
+    """Write `count` questions of MedQA's length, each with a unique id and text.
 
-    They are those of the shipped sample, again and again, so that letters and lengths are real.
+    The questions repeat the shipped sample, so that letters and lengths are realistic.
 
     Args:
-        path: The file.
-        count: Of the questions.
-        first: Number of the first.
+        path: File to write.
+        count: Number of questions.
+        first: Number of the first question.
     """
     sample = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
     with path.open("w", encoding="utf-8") as file:
@@ -446,13 +446,13 @@ def write_questions(path: Path, count: int, first: int = 0) -> None:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-# -- what a run has written -----------------------------------------------------------------------
+# -- output of a run ------------------------------------------------------------------------------
 
 
 def run_folder(state: Path) -> Path | None:
-    """Return the folder of the run in `state`; None before the run has made it.
+    """Return the run folder in `state`; None if the run has not created it yet.
 
-    Earlier runs that were kept under a dated name are skipped.
+    Earlier runs kept under a dated name are skipped.
     """
     found = [path.parent for path in state.glob("output/*/run.json")]
     return min(found, key=lambda folder: len(folder.name), default=None)
@@ -462,7 +462,7 @@ def records(state: Path) -> list[dict[str, Any]]:
     """Return the records of the finished run in `state`.
 
     Raises:
-        BenchmarkError: The folder has no run.
+        BenchmarkError: The folder contains no run.
     """
     folder = run_folder(state)
     if folder is None:
@@ -473,13 +473,13 @@ def records(state: Path) -> list[dict[str, Any]]:
 
 
 def ledger(state: Path) -> list[CallRow]:
-    """Return the rows of the ledger of the finished run in `state`."""
+    """Return the ledger rows of the finished run in `state`."""
     folder = run_folder(state)
     return [] if folder is None else [row for _, row in read_calls(folder / "calls.jsonl")]
 
 
 def lines_of(state: Path, name: str) -> int:
-    """Count the whole lines of a file of the run in `state`; 0 when it is not there."""
+    """Count the complete lines of a file of the run in `state`; 0 if it is missing."""
     folder = run_folder(state)
     if folder is None or not (folder / name).is_file():
         return 0

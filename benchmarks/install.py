@@ -1,9 +1,9 @@
-"""What `pip install` of the wheel brings: packages, megabytes, seconds, by extra.
+"""Measure `pip install` of the wheel by extra: packages, megabytes, seconds.
 
     python -m benchmarks.install [--before REVISION] [--extras core,report,…]
 
-Each selection is installed into an empty environment from the package index that pip is set to,
-twice; the second time takes no download, and is the one that is shown.
+Each selection is installed twice into an empty environment from pip's configured package index. The
+second installation needs no download and is the one reported.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from benchmarks.harness import (
 )
 
 CORE = "core"
-"""The wheel without an extra."""
+"""Name for the wheel without an extra."""
 
 
 def build(source: Path, folder: Path) -> Path:
-    """Build the wheel of a checkout."""
+    """Build the wheel of a checkout and return its path."""
     _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source))
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
 def measure(wheel: Path, extra: str, cache: Path) -> dict[str, object]:
-    """Install a wheel with an extra; return a row of the table."""
+    """Install a wheel with an extra and return a table row."""
     seconds = 0.0
     for _ in range(2):
         with tempfile.TemporaryDirectory() as folder:
@@ -51,14 +51,14 @@ def measure(wheel: Path, extra: str, cache: Path) -> dict[str, object]:
             seconds = time.perf_counter() - begin
             libraries = Path(sysconfig.get_path("purelib", vars={"base": folder}))
             count = len(list(libraries.glob("*.dist-info")))
-            # Without byte code, which pip writes and others do not.
+            # Excluding bytecode, which pip writes but other installers do not.
             files = (f for f in libraries.rglob("*") if f.is_file() and f.suffix != ".pyc")
             size = sum(file.stat().st_size for file in files)
     return {"extra": extra, "packages": count, "MB": f"{size / 1e6:.0f}", "s": f"{seconds:.0f}"}
 
 
 def ratios(rows: Sequence[Mapping[str, object]], whole: Mapping[str, object]) -> None:
-    """Print a table, with sizes as parts of that of `whole`."""
+    """Print a table with sizes relative to that of `whole`."""
     part = float(str(whole["MB"]))
     shown = [{**row, "MB / before": f"{float(str(row['MB'])) / part:.2f}"} for row in rows]
     show_table("pip install of the wheel in an empty environment, nothing to download", shown)
@@ -72,7 +72,7 @@ def _pip(*arguments: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("install", __doc__)
     add = parser.add_argument
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]

@@ -1,12 +1,12 @@
-"""Medagen under load: many chats at once over WebSockets, on the fake provider.
+"""Load-test Medagen: many concurrent chats over WebSockets, on the fake provider.
 
     python -m benchmarks.medagen
 
-The server is the one that people start, in a process of its own, with the scripted model of the
-tests, which calls the rules and a guideline and then answers. Each chat is a user who writes the
-next message when the last is answered, for a minute. Timed are the first sign of what the rules say
-and the answer. A chat alone goes before. Then the model hangs: each answer must come within the
-deadline, and say urgent at least.
+The benchmark starts the real server in a separate process, with the scripted model of the tests,
+which calls the rules and a guideline and then answers. Each chat is a user who sends the next
+message when the last one is answered, for a minute. The times to the rules' result and to the
+answer are measured, first for a single chat, then for all. Finally the model hangs: each answer
+must arrive within the deadline and be at least urgent.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ MESSAGES = (
     ("My knee has been aching when I climb stairs.", "routine"),
     ("Bé 8 tháng tuổi bị sốt từ hôm qua.", "urgent"),
 )
-"""Messages, and what the rules say of each alone."""
+"""Messages, each with the triage level that the rules give it on its own."""
 
 _URL = re.compile(r"http://\S+")
 
 
 @dataclass(slots=True)
 class Chatted:
-    """What came of chats."""
+    """The measured outcomes of chats."""
 
     signs: list[float] = field(default_factory=list)
-    """Seconds until the rules' result."""
+    """Seconds from each message to the rules' result."""
     answers: list[float] = field(default_factory=list)
-    """Seconds until the answer."""
+    """Seconds from each message to the answer."""
     errors: list[str] = field(default_factory=list)
     wrong: int = 0
-    """Answers below what the rules say."""
+    """Number of answers below the level that the rules give."""
     fallbacks: int = 0
-    """Answers in which the model has no part."""
+    """Number of answers given without the model."""
 
 
 @contextmanager
 def server(base_url: str, folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
-    """Serve Medagen in a process of its own; give its address."""
+    """Serve Medagen in a separate process and yield its address."""
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
@@ -101,7 +101,7 @@ def server(base_url: str, folder: Path, settings: Mapping[str, str]) -> Iterator
 
 
 async def chat(address: str, number: int, until: float, chatted: Chatted) -> None:
-    """Hold one chat: a new conversation for each message."""
+    """Run one chat until a deadline, with a new user id for each message."""
     async with connect(address.replace("http", "ws", 1) + "/ws/chat") as socket:
         while time.perf_counter() < until:
             text, level = MESSAGES[number % len(MESSAGES)]
@@ -130,7 +130,7 @@ def _check(result: Mapping[str, object], level: str, chatted: Chatted) -> None:
 
 
 async def chats(address: str, at_once: int, seconds: float) -> Chatted:
-    """Hold chats at the same time, for some seconds."""
+    """Run concurrent chats for a number of seconds and return their outcomes."""
     chatted = Chatted()
     until = time.perf_counter() + seconds
     found = await asyncio.gather(
@@ -142,7 +142,7 @@ async def chats(address: str, at_once: int, seconds: float) -> Chatted:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("medagen", __doc__)
     add = parser.add_argument
     add("--chats", type=int, default=200, help="at once [%(default)s]")

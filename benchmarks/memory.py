@@ -1,9 +1,9 @@
-"""How much memory a run takes, and how that grows with the number of questions.
+"""Measure the peak memory of a run and its growth with the number of questions.
 
     python -m benchmarks.memory
 
-The peak of the whole process counts, from its start to its end: answering, EXAID, and the results
-that are computed at the end. The growth is the difference between a small and a large run.
+The peak covers the whole process from start to end: answering, EXAID, and the results computed at
+the end. The growth is the difference between a small and a large run.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _EXAID = ("off", "full_exaid")
 
 
 def measure(place: Workspace, latency: float, sizes: Sequence[int], connections: int) -> None:
-    """Print the peaks of runs of several sizes, without EXAID and with it.
+    """Print the peak memory of runs of several sizes, with and without EXAID.
 
     Args:
-        place: Where to run.
-        latency: Of the endpoint, in seconds.
-        sizes: Questions of a run, from few to many.
-        connections: `--max-connections`.
+        place: Workspace of the runs.
+        latency: Latency of the endpoint in seconds.
+        sizes: Numbers of questions, in ascending order.
+        connections: Value of `--max-connections`.
     """
     peaks: dict[str, list[float]] = {exaid: [] for exaid in _EXAID}
     for exaid in _EXAID:
@@ -65,7 +65,7 @@ def measure(place: Workspace, latency: float, sizes: Sequence[int], connections:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("memory", __doc__)
     add = parser.add_argument
     add("--few", type=int, default=1500, help="questions of the small run [%(default)s]")

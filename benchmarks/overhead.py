@@ -1,15 +1,16 @@
-"""What a model call costs in CPU time, against the bare `openai` client.
+"""Measure the CPU time per model call against the bare `openai` client.
 
     python -m benchmarks.overhead
 
-Each program is run twice, with few and with many calls, at no latency; the cost of a call is the
-difference of the CPU seconds (user and system, of the whole process) over the difference of the
-calls. So start-up does not count, and all work for a question counts as the cost of main.py:
-prompts, schemas, validation, ledger, records on the disk, the array and the report at the end.
-The bare client sends bodies that a run of main.py has sent.
+Each program is run twice, with few and with many calls, at zero latency; the cost per call is the
+difference in CPU seconds (user and system, of the whole process) over the difference in calls.
+Startup therefore does not count, and all work for a question counts toward main.py: prompts,
+schemas, validation, ledger, records on disk, and the array and report at the end. The bare client
+sends bodies recorded from a run of main.py.
 
-And what the text of a streamed reply costs (`mdagents/agents/streaming.py`) against receiving it:
-the `openai` SDK and our provider, over a transport in this process, so without any network.
+The benchmark also measures the cost of reading the text of a streamed reply
+(`mdagents/agents/streaming.py`) against receiving it through the `openai` SDK and our provider,
+over an in-process transport, so without a network.
 """
 
 from __future__ import annotations
@@ -66,26 +67,26 @@ _IN_FLIGHT = 16  # the default of --max-connections
 
 
 def cost_of_a_call(run: Callable[[int], float], few: int, many: int) -> float:
-    """Return the milliseconds of CPU for a call.
+    """Return the CPU milliseconds per call.
 
     Args:
-        run: Runs a program on a number of questions and returns its CPU seconds.
-        few: Questions of the small run.
-        many: Questions of the large run.
+        run: Function that runs a program on a number of questions and returns its CPU seconds.
+        few: Number of questions of the small run.
+        many: Number of questions of the large run.
     """
     small, large = run(few), run(many)
     return (large - small) / ((many - few) * CALLS_OF_BASIC) * 1000
 
 
 def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[str]) -> None:
-    """Print the cost of a call.
+    """Print the CPU time per call of each program.
 
     Args:
-        place: Where to run.
-        few: Questions of the small runs.
-        many: Questions of the large runs.
-        rounds: Of all programs; they take turns.
-        ways: Of the bare client (`benchmarks.bare_client`), `typed` the first.
+        place: Workspace of the runs.
+        few: Number of questions of the small runs.
+        many: Number of questions of the large runs.
+        rounds: Number of rounds, each running all programs in turn.
+        ways: Modes of the bare client (`benchmarks.bare_client`), `typed` first.
     """
     bodies = place.keep_bodies(min(few, 20))
     costs: dict[str, list[float]] = {name: [] for name in (OURS, *ways)}
@@ -134,7 +135,7 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
 
 
 def _ratio(values: Sequence[float], base: Sequence[float]) -> float:
-    """Return the median of the ratios within each round."""
+    """Return the median of the per-round ratios."""
     return median(a / b for a, b in zip(values, base, strict=True))
 
 
@@ -145,10 +146,10 @@ _DELTAS = 400
 
 
 def measure_streaming(rounds: int) -> None:
-    """Print what a delta of a streamed reply costs to receive, and then to read its text.
+    """Print the cost of receiving a streamed delta and of reading its text.
 
     Args:
-        rounds: Replies of each size; medians are shown.
+        rounds: Number of replies of each size; medians are shown.
     """
     reply = opinion("ABCD", 40)
     rows = []
@@ -179,7 +180,7 @@ def measure_streaming(rounds: int) -> None:
 
 
 async def _seconds_to_receive(deltas: Sequence[str]) -> float:
-    """Return the CPU seconds in which the provider receives a reply."""
+    """Return the CPU seconds that the provider takes to receive a reply."""
     choices: list[dict[str, object]] = [
         {"index": 0, "delta": {"content": delta}, "finish_reason": None} for delta in deltas
     ]
@@ -238,11 +239,11 @@ _DEAREST = 25
 
 
 def layer_of(file: str, function: str) -> str:
-    """Return the layer that a function of a profile belongs to.
+    """Return the layer that a profiled function belongs to.
 
     Args:
-        file: Its file; `~` for a function in C.
-        function: Its name; a description for a function in C.
+        file: File of the function; `~` for a C function.
+        function: Name of the function; a description for a C function.
     """
     path = file.removeprefix(str(REPOSITORY.parent)) if "site-packages" not in file else file
     path = path.rpartition("site-packages")[2]
@@ -254,9 +255,9 @@ def layer_of(file: str, function: str) -> str:
 
 
 def profile(place: Workspace, few: int, many: int) -> None:
-    """Print by layer where main.py spends its time, without start-up.
+    """Print where main.py spends its time by layer, excluding startup.
 
-    cProfile overstates the cost of small functions; shares are only a hint.
+    cProfile overstates the cost of small functions, so shares are only a hint.
     """
     small, large = (_profile_of(place, questions) for questions in (few, many))
     calls = (many - few) * CALLS_OF_BASIC
@@ -282,7 +283,7 @@ def profile(place: Workspace, few: int, many: int) -> None:
 
 
 def _profile_of(place: Workspace, questions: int) -> dict[tuple[str, int, str], float]:
-    """Return (file, line, function) -> seconds of its own in a run."""
+    """Return each function's own seconds in a run, by (file, line, function)."""
     state = place.new_state()
     file = state / "profile"
     size = ("--num-samples", str(questions))
@@ -294,7 +295,7 @@ def _profile_of(place: Workspace, questions: int) -> dict[tuple[str, int, str], 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("overhead", __doc__)
     add = parser.add_argument
     add("--few", type=int, default=30, help="questions of the small runs [%(default)s]")

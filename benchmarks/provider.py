@@ -1,11 +1,11 @@
-"""The fake provider as a process of its own, with counts for the benchmarks.
+"""Run the fake provider as a standalone process, with counts for the benchmarks.
 
-    python -m benchmarks.provider --latency 0.2 --debate silent
+    python -m benchmarks.provider --latency 0.2 --debate nobody
 
-It prints one JSON line with its base URL, and serves until SIGTERM, SIGINT or the end of its
-standard input. `GET /__stats__` tells counts, when requests arrived, how many prompts were
-different, and the cost of serving; `POST /__reset__` clears them; `POST /__fail__/FAULT` lets a
-fault hit all requests.
+The process prints one JSON line with its base URL and serves until SIGTERM, SIGINT or the end of
+its standard input. `GET /__stats__` returns counts, arrival times, the number of distinct prompts
+and the CPU time of serving; `POST /__reset__` clears them; `POST /__fail__/FAULT` injects a fault
+into all requests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TASK_OF_A_TURN = "decide whether it helps the panel that you write"
 _TASK_OF_AN_UPDATE = "Say what you think now, in the light of the messages to you"
 _TASK_OF_THE_ROUTER = "triage officer"
 _MOST_WORDS_OF_REASONING = re.compile(r'(?:"reasoning" of|reasoning:) at most (\d+) words')
-_WORDS_OF_REASONING = {"300": 110, "50": 40, "12": 12}  # asked for -> written
+_WORDS_OF_REASONING = {"300": 110, "50": 40, "12": 12}  # words written by word limit requested
 _WORDS_OF_A_MESSAGE = 70
 _TASK_OF_AN_OPINION = '"confidence": a number from 0 to 1'
 _QUESTION = re.compile(r"Question:\n(.*?)\n\n", re.DOTALL)
@@ -47,19 +47,19 @@ _PLACE = re.compile(r"You are expert (\d+) of (\d+)")
 
 
 class MeasuredProvider(FakeProvider):
-    """A fake provider that notes the arrival of each request, and answers requests about itself.
+    """A fake provider that records request arrivals and serves its own statistics.
 
     Attributes:
-        latency_spread: Seconds on top of the latency at the most; how many is a matter of the
-            request's messages, so that the same request takes as long each time.
-        latency_by_model: Latency of models that differ.
+        latency_spread: Maximum seconds added to the latency; the amount is derived from the
+            request's messages, so that the same request always takes equally long.
+        latency_by_model: Latency in seconds by model, for models that differ from the default.
 
     Args:
-        seed: Decides all that is made up.
-        port: Where it serves; 0 takes a free one.
-        count_prompts: Whether to count different prompts, which costs some time and memory.
-        bodies: File for the JSON bodies of the first requests, one a line; None for no file.
-        bodies_kept: Most bodies in that file.
+        seed: Random seed of all generated content.
+        port: Port to serve on; 0 picks a free one.
+        count_prompts: Whether to count distinct prompts, which costs some time and memory.
+        bodies: File for the JSON bodies of the first requests, one per line; None for no file.
+        bodies_kept: Maximum number of bodies in that file.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class MeasuredProvider(FakeProvider):
         self._cpu_before = _cpu_seconds()
 
     def fault_for(self, request: SeenRequest) -> Fault | None:
-        """See `FakeModel.fault_for`; called once for each request, when it arrives."""
+        """Record the arrival of a request and return the fault that hits it, if any."""
         self._last = time.monotonic()
         self._first = self._first or self._last
         self._arrivals += 1
@@ -99,12 +99,12 @@ class MeasuredProvider(FakeProvider):
         return super().fault_for(request)
 
     def latency_of(self, request: SeenRequest) -> float:
-        """See `FakeProvider.latency_of`."""
+        """Return the latency of a request in seconds, including its spread."""
         latency = self.latency_by_model.get(request.model, self.latency)
         return latency + self.latency_spread * request.key(self.seed)[0] / 255
 
     def routes(self) -> Iterable[web.RouteDef]:
-        """See `FakeProvider.routes`."""
+        """Return the provider's routes plus those for statistics, reset and faults."""
         return [
             *super().routes(),
             web.get("/__stats__", self._tell_stats),
@@ -113,7 +113,7 @@ class MeasuredProvider(FakeProvider):
         ]
 
     async def _tell_stats(self, _: web.Request) -> web.Response:
-        """Tell the counts; times are monotonic seconds, 0 while nothing has arrived."""
+        """Serve the counts; times are in monotonic seconds, 0 until a request arrives."""
         stats = {
             "outcomes": self.outcomes,
             "in_flight": self.in_flight,
@@ -139,10 +139,10 @@ class MeasuredProvider(FakeProvider):
 
 
 def script_debate(provider: FakeProvider, who_writes: str) -> None:
-    """Fix who writes in a debate: `nobody`, `half` of the experts, or `everybody` in each turn.
+    """Script who writes in each debate turn: `nobody`, `half` of the experts, or `everybody`.
 
-    An expert writes to the next one. Experts of odd and even number never agree, so that no debate
-    ends before its last turn.
+    Each expert writes to the next one. Odd and even experts never agree, so that no debate ends
+    before its last turn.
     """
 
     def take_part(request: SeenRequest) -> dict[str, Any]:
@@ -157,9 +157,9 @@ def script_debate(provider: FakeProvider, who_writes: str) -> None:
 
 
 def script_opinions(provider: FakeProvider, agree: str) -> None:
-    """Fix whether those who are asked the same question agree: `always`, `never`.
+    """Script whether opinions on the same question agree: `always` or `never`.
 
-    Whoever states a confidence is sure. Those who never agree name the letters in turn.
+    Stated confidence is always high. With `never`, the opinions cycle through the letters.
     """
     asked: Counter[str] = Counter()
 
@@ -174,14 +174,14 @@ def script_opinions(provider: FakeProvider, agree: str) -> None:
 def script_skill(
     provider: FakeProvider, gold: Mapping[str, str], skill: Mapping[str, float]
 ) -> None:
-    """Let models be right as often as they are told to, each time by a draw of its own.
+    """Script how often each model is right, with an independent draw per request.
 
-    A wrong answer is each of the others with the same probability.
+    A wrong answer is drawn uniformly from the other options.
 
     Args:
-        provider: Whose replies they are.
-        gold: Question -> text of its right option.
-        skill: Model -> share of right answers.
+        provider: Provider to script.
+        gold: Text of the correct option by question.
+        skill: Share of correct answers by model.
     """
 
     def asks_for_an_answer(request: SeenRequest) -> bool:
@@ -202,7 +202,7 @@ def script_skill(
 
 
 def read_gold(paths: Sequence[Path]) -> dict[str, str]:
-    """Return question -> text of its right option, of data set files."""
+    """Return the text of the correct option by question, from data set files."""
     records = [
         json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()
     ]
@@ -210,17 +210,17 @@ def read_gold(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def fix_lengths(provider: FakeProvider) -> None:
-    """Fix the lengths of the texts on which the cost of EXAID depends.
+    """Fix the lengths of the texts that determine the cost of EXAID.
 
-    An expert's opinion has 110 words, in a debate 40; a debate message 70; a judgement of the
-    buffer agent the 12 that it is asked for; each field of a summary has its maximum of characters.
+    An expert's opinion has 110 words, or 40 in a debate; a debate message 70; a judgment of the
+    buffer agent the 12 that its prompt allows; each field of a summary its maximum of characters.
     """
 
     def text_of(request: SeenRequest, path: FieldPath) -> Any:
         name = str(path[-1]) if path else ""
         start = zlib.crc32(request.key(provider.seed) + repr(path).encode())
         if name in LIMITS:
-            # On one line and without a space at its end, so that EXAID does not shorten it.
+            # One line without a trailing space, so that EXAID does not shorten it.
             text = " ".join(prose(LIMITS[name], start).split())
             return text[: LIMITS[name] - 1].rstrip().ljust(LIMITS[name], ".")
         if name == "text":
@@ -233,9 +233,9 @@ def fix_lengths(provider: FakeProvider) -> None:
 
 
 def lie(request: SeenRequest) -> dict[str, Any]:
-    """Return a valid but false reply of EXAID: all is critical, each field forged and too long.
+    """Return a valid but false EXAID reply: everything critical, each field forged and too long.
 
-    The judgement contradicts itself, so that its trigger differs from the one computed from it.
+    The judgment contradicts itself: its trigger differs from the one computed from its fields.
     """
     if request.schema is not None and LIMITS.keys() & request.schema["properties"].keys():
         return dict.fromkeys(LIMITS, _FORGED * 4)
@@ -248,7 +248,7 @@ def lie(request: SeenRequest) -> dict[str, Any]:
 
 
 def _place(request: SeenRequest) -> tuple[int, int]:
-    """Return the number of the expert that is asked, from 1, and the size of the panel."""
+    """Return the number of the prompted expert, from 1, and the size of the panel."""
     place = _PLACE.search(request.text)
     if place is None:
         raise ValueError("the prompt of a debate does not say which expert is asked")
@@ -260,7 +260,7 @@ def _asks_for(model: str, request: SeenRequest) -> bool:
 
 
 def _number_of(text: str) -> tuple[str, float]:
-    """Read NAME=NUMBER."""
+    """Parse NAME=NUMBER."""
     name, _, number = text.rpartition("=")
     return name, float(number)
 
@@ -305,7 +305,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop or until standard input is closed; return the exit status."""
+    """Serve until a stop signal or the end of standard input; return the exit status."""
     options = _parser().parse_args(argv)
     provider = MeasuredProvider(
         options.seed,

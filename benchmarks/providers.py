@@ -1,14 +1,15 @@
-"""Every wire against the fake provider: the contract suite, the ledger, batches, refusals.
+"""Check every wire against the fake provider: contract suite, ledger, batches, refusals.
 
     python -m benchmarks.providers [--questions 300] [--only contract|ledger|batch|refusals]
 
-1. The contract suite of providers (tests/mdagents_llm/providers) and that of batches
-   (tests/mdagents_llm/layers) as tables: case by wire.
-2. A run over each wire, long questions, whose prompts the prompt caches hold: what the ledger
-   booked beside what the provider served, and its price reckoned from that.
-3. A run with `--batch` that is killed while it polls, and continued: what was submitted, its price
-   and its records beside those of the same run without `--batch`.
-4. What each preset sends first, and what once its server has refused schema, seed and temperature.
+1. The contract suites of providers (tests/mdagents_llm/providers) and batches
+   (tests/mdagents_llm/layers), as tables of case by wire.
+2. A run over each wire with long questions, whose prompts are served from prompt caches: usage in
+   the ledger against usage served by the provider, and the price computed from the latter.
+3. A run with `--batch` that is killed while polling and then resumed: requests submitted, price and
+   records, compared with the same run without `--batch`.
+4. The settings each preset sends first, and those it sends after its server has refused schema,
+   seed and temperature.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def show_contract() -> None:
-    """Run the suites and print how each case ended over each wire."""
+    """Run the suites and print the outcome of each case by wire."""
     _show_suite(
         "1. Contract suite", "mdagents_llm/providers/test_provider_contract.py", WIRES_OF_SUITE
     )
@@ -105,7 +106,7 @@ def _show_suite(title: str, suite: str, wires: Sequence[str]) -> None:
         for case in cases:
             name, _, params = case.attrib["name"].partition("[")
             found = [one for one in wires if re.search(rf"(^|-){one}(-|\]|$)", params)]
-            wire = max(found, key=len, default="others")  # one name is part of another
+            wire = max(found, key=len, default="others")  # one name is a substring of another
             failed = case.find("failure") is not None or case.find("error") is not None
             table[name.removeprefix("test_").replace("_", " ")][wire, failed] += 1
     rows = []
@@ -122,7 +123,7 @@ def _show_suite(title: str, suite: str, wires: Sequence[str]) -> None:
 
 
 def show_ledger() -> None:
-    """Print what was booked over each wire beside what was served."""
+    """Print the usage in the ledger next to the usage served, by wire."""
     rows: list[Mapping[str, object]] = []
     for wire, model in MODELS.items():
         with tempfile.TemporaryDirectory() as folder, FakeProvider(seed=1) as provider:
@@ -163,7 +164,7 @@ def _booked(folder: Path) -> tuple[Usage, float | None]:
 
 
 def _price_of(model: str, usage: Usage) -> float | None:
-    """Reckon a price from what was served, by the numbers of the file alone."""
+    """Return the USD price of the served usage from the price file; None if unknown."""
     price = load_model_configs().price(*model.split("/", 1))
     if price is None:
         return None
@@ -180,7 +181,7 @@ def _price_of(model: str, usage: Usage) -> float | None:
 
 
 def show_batches(questions: int) -> None:
-    """Kill a run with `--batch` while it polls, let it go on, and compare."""
+    """Kill a `--batch` run while it polls, resume it, and compare it with a normal run."""
     rows = []
     results = []
     for wire in IN_BATCHES:

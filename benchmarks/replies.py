@@ -1,11 +1,11 @@
-"""What the answer parser reads out of replies whose answer is known, by class of reply.
+"""Measure the accuracy of the answer parser on labeled replies, by class of reply.
 
     python -m benchmarks.replies [FILE …]
 
-A file holds one JSON object a line: `text`, `options`, `expected` (a letter, or null or "several"
-for no answer) and a class, in `class` or `kind`. The defaults are the corpus of the tests and, if
-present, the real replies in the shared data. Replies on which the parser differs from the label
-are listed, so that each can be read.
+A file holds one JSON object per line with `text`, `options`, `expected` (a letter, or null or
+"several" for no answer) and a class, in `class` or `kind`. The defaults are the test corpus and, if
+present, the real replies in the shared data. Replies on which the parser disagrees with the label
+are listed for inspection.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _SHOWN = 160
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply and the letter that a reader takes from it."""
+    """A reply labeled with the letter that a human reader takes from it."""
 
     name: str
     kind: str
     text: str
     options: Mapping[str, str]
     expected: str | None
-    """None where the reply has no answer."""
+    """Expected letter; None if the reply has no answer."""
 
     def outcome(self, answer: ParsedAnswer) -> str:
-        """Return `right`, `missed` (a letter was not read) or `false` (a wrong one was read)."""
+        """Return `right`, `missed` (no letter parsed) or `false` (a wrong letter parsed)."""
         if answer.letter == self.expected:
             return "right"
         return "missed" if answer.letter is None else "false"
 
 
 def read_replies(path: Path) -> Iterator[Reply]:
-    """Yield the replies of a file."""
+    """Yield the labeled replies of a file."""
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
         if not line:
             continue
@@ -60,7 +60,7 @@ def read_replies(path: Path) -> Iterator[Reply]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table for each file, and the replies that were read differently."""
+    """Print a table for each file, and the replies on which parser and label disagree."""
     parser = make_parser("replies", __doc__)
     parser.add_argument("files", metavar="FILE", nargs="*", type=Path)
     files = parser.parse_args(arguments).files

@@ -1,11 +1,11 @@
-"""What the document assistant finds, and how fast: by words, by meaning, and by both.
+"""Measure the document assistant's recall and search time: by words, by meaning, and by both.
 
     python -m benchmarks.retrieval
 
-Recall: the share of the documents that answer each of 40 questions which are among the first three
-that are found. The questions were written for the 12 shipped documents, and for no way of search.
-Time: 2,000 made-up passages are added, then searched with the same questions, in SQLite and, with
-`--postgres`, in a PostgreSQL.
+Recall is the share of the documents answering a question that are among the first three found,
+averaged over 40 questions. The questions were written for the 12 shipped documents, without regard
+to any search method. For search time, 2,000 synthetic passages are added and searched with the same
+questions, in SQLite and, with `--postgres`, in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FIRST = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the documents that answer it."""
+    """A question and the documents that answer it."""
 
     question: str
     documents: Sequence[str]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what is found and how long it takes; return the exit status."""
+    """Print recall and search times; return the exit status."""
     parser = make_parser("retrieval", __doc__)
     parser.add_argument("--passages", type=int, default=2000, help="for the time [%(default)s]")
     parser.add_argument("--postgres", metavar="URL", help="an empty PostgreSQL database")
@@ -109,7 +109,7 @@ async def _timed(retriever: HybridRetriever, question: str, by: By) -> float:
 
 
 def _made_up(count: int) -> list[Passage]:
-    """Return passages in the words of the shipped documents, in an order of chance."""
+    """Return passages made of random words from the shipped documents."""
     chance = random.Random(19)
     words = " ".join(one.text for one in shipped().values()).split()
     return [

@@ -1,9 +1,9 @@
-"""How long it takes to score 100,000 records and how much memory, beside merely reading them.
+"""Measure the time and memory to score 100,000 records, against only reading them.
 
     python -m benchmarks.scoring
 
-The records have little more than the required fields, as files of that size are put together from
-many runs. `benchmarks.evaluate` measures a run of usual size with complete records.
+The records have little more than the required fields, like files of that size that are assembled
+from many runs. `benchmarks.evaluate` measures a run of typical size with complete records.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from tests.support.medical_prose import prose
 
 WALL_AIM = 6.0  # seconds, for 100,000 records
 PEAK_AIM = 150.0  # MiB
-_DIFFERENT = 500  # texts; making each anew would take longer than all the rest
-_SKILL = 0.7  # share of right answers
+_DIFFERENT = 500  # distinct texts; generating more would take longer than all the rest
+_SKILL = 0.7  # share of correct answers
 _READ = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 _READING = "json.loads of each line"
 
 
 def records(count: int) -> Iterator[dict[str, object]]:
-    """Yield records of about 2 KB, the same ones every time."""
+    """Yield records of about 2 KB, deterministically."""
     rng = random.Random(0)
     questions = [prose(80, n) for n in range(_DIFFERENT)]
     reasons = [prose(60, n) for n in range(_DIFFERENT)]
@@ -82,12 +82,12 @@ def records(count: int) -> Iterator[dict[str, object]]:
 
 
 def measure(folder: Path, count: int, rounds: int) -> None:
-    """Print time and memory of scoring.
+    """Print the time and memory of scoring.
 
     Args:
-        folder: An empty one to work in.
-        count: Records.
-        rounds: Starts of each program; they take turns.
+        folder: Empty working folder.
+        count: Number of records.
+        rounds: Number of runs of each program, interleaved.
     """
     lines, array = folder / "many.jsonl", folder / "many.json"
     with lines.open("w", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ def measure(folder: Path, count: int, rounds: int) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("scoring", __doc__)
     add = parser.add_argument
     add("--records", type=int, default=100_000, help="to score [%(default)s]")

@@ -1,10 +1,10 @@
-"""How long it takes from the start of main.py to its first request.
+"""Measure the time from the start of main.py to its first request.
 
     python -m benchmarks.startup
 
-1. Fresh starts, and the bare `openai` client's for comparison.
-2. Starts that continue a run that was killed, against fresh ones.
-3. With `-i`: what is imported on the way and how long that takes.
+1. Fresh starts, compared with the bare `openai` client.
+2. Starts that resume a killed run, compared with fresh ones.
+3. With `-i`, the modules imported and their import time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SHOWN = 25
 
 
 def first_request(place: Workspace, provider: Provider, state: Path) -> float:
-    """Return the seconds from the start of main.py to its first request; then kill it."""
+    """Start main.py, kill it at its first request, and return the seconds until then."""
     provider.reset()
     program = place.start(provider, state, *BASIC)
     try:
@@ -53,10 +53,10 @@ def first_request(place: Workspace, provider: Provider, state: Path) -> float:
 
 
 def killed_run(place: Workspace, provider: Provider, finished: int) -> Path:
-    """Return the state of a run that was killed when `finished` questions had a record.
+    """Return the state folder of a run killed once `finished` questions have a record.
 
     Raises:
-        BenchmarkError: The run was over before that.
+        BenchmarkError: The run ended before the kill.
     """
     state = place.new_state()
     program = place.start(provider, state, *BASIC)
@@ -71,13 +71,13 @@ def killed_run(place: Workspace, provider: Provider, finished: int) -> Path:
 
 
 def interpreter_start(place: Workspace) -> float:
-    """Return the seconds that the interpreter takes to do nothing."""
+    """Return the wall seconds of an interpreter that does nothing."""
     nothing = Program([sys.executable, "-c", "pass"], place.folder, {"PATH": ""})
     return nothing.finish().wall_seconds
 
 
 def bare_first_request(place: Workspace, provider: Provider, bodies: Path) -> float:
-    """Return the seconds from the start of the bare client to the arrival of its request."""
+    """Return the seconds from the start of the bare client to its first request."""
     provider.reset()
     program = place.start_bare(provider, bodies, calls=1, in_flight=1, way=TYPED)
     program.finish()
@@ -85,13 +85,13 @@ def bare_first_request(place: Workspace, provider: Provider, bodies: Path) -> fl
 
 
 def measure(place: Workspace, questions: int, finished: int, rounds: int) -> None:
-    """Print parts 1 and 2.
+    """Print the times of fresh and resumed starts (parts 1 and 2).
 
     Args:
-        place: Where to run; its data set has `questions` questions.
-        questions: For the title.
-        finished: Questions with a record when the run is killed that is continued.
-        rounds: Starts of each kind; they take turns.
+        place: Workspace whose data set has `questions` questions.
+        questions: Number of questions, for the title.
+        finished: Number of questions with a record when the resumed run was killed.
+        rounds: Number of starts of each kind, interleaved.
     """
     bodies = place.keep_bodies(1)
     python: list[float] = []
@@ -99,7 +99,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
     fresh: list[float] = []
     resumed: list[float] = []
     continued = True
-    # One endpoint for all: a run cannot be continued at another one.
+    # One endpoint for all starts, because a run can only be resumed at the same endpoint.
     with Provider("--latency", str(_LATENCY)) as provider:
         killed = killed_run(place, provider, finished)
         kept = lines_of(killed, "samples.jsonl")
@@ -127,7 +127,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
 
 
 def show_imports(place: Workspace) -> None:
-    """Print part 3: time of imports by top-level package, without the packages that it imports."""
+    """Print import time by top-level package, excluding nested imports (part 3)."""
     state = place.new_state()
     with Provider() as provider:
         size = ("--num-samples", "1")
@@ -151,7 +151,7 @@ def show_imports(place: Workspace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("startup", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=1273, help="of the data set [%(default)s]")

@@ -1,15 +1,15 @@
-"""Every way to stop a run, over real processes: how it ends, and whether the same command goes on.
+"""Stop real runs in every possible way; check how they end and that the same command resumes.
 
     python -m benchmarks.stops
-    python -m benchmarks.stops --main ../earlier/main.py    # the same of another revision
+    python -m benchmarks.stops --main ../earlier/main.py    # another revision
 
-Each cell is one run of `main.py --difficulty adaptive` on the fake provider, with more calls than
-connections, that is stopped while calls are queued, and the same command once more. Required of the
-first: the exit status of docs/cli.md, one line on stderr, no traceback. Required of the second:
-exit 0 and the records of an undisturbed run, apart from times and the results of EXAID.
+Each cell runs `main.py --difficulty adaptive` on the fake provider with more calls than
+connections, stops it while calls are queued, and runs the same command again. The first command
+must end with the exit status of docs/cli.md, one line on stderr and no traceback. The second must
+exit with 0 and give the records of an undisturbed run, apart from times and the results of EXAID.
 
-A full disk, an unknown host and an output that another user owns need root; without root their
-cells are left out and named.
+A full disk, an unknown host and an output folder owned by another user need root; without root,
+their cells are skipped and listed.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from benchmarks.harness import (
 )
 
 CONNECTIONS: Mapping[int, int] = {5: 2, 200: 16}
-"""Questions of a run -> its `--max-connections`: fewer than it has calls to make."""
+"""`--max-connections` by number of questions, fewer than the run has calls to make."""
 OUTAGE = 20.0
-"""Seconds for which the endpoint is down in the middle of a run."""
+"""Seconds for which the endpoint is down mid-run."""
 LATENCY = ("--latency", "0.03", "--latency-spread", "0.12")
-"""Of the fake provider."""
+"""Latency flags of the fake provider."""
 
 _EXAIDS_OWN = ("exaid", "watched")
-_AFTER = 0.25  # of the calls of a run, when it is stopped in the middle
-_LONGEST = 180.0  # seconds of one command, after which it counts as hanging
+_AFTER = 0.25  # share of a run's calls after which it is stopped
+_LONGEST = 180.0  # seconds after which a command counts as hanging
 _SMALL_DISK = 700 * 1024  # bytes
 _OTHER_USER = 65_533
 _HOST = "model-server.test"
-_WITH_ITS_SIGNALS = ("env", "--default-signal=HUP,INT,TERM")  # whatever this process inherited
+_WITH_ITS_SIGNALS = ("env", "--default-signal=HUP,INT,TERM")  # overrides inherited settings
 _WITHOUT_RIGHTS_OF_ROOT = (
     "setpriv", "--inh-caps=-dac_override,-dac_read_search",
     "--bounding-set=-dac_override,-dac_read_search", "--",
@@ -64,7 +64,7 @@ _WITHOUT_RIGHTS_OF_ROOT = (
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The calls and tokens of an undisturbed run without EXAID."""
+    """The number of calls and tokens of an undisturbed run without EXAID."""
 
     calls: int
     tokens: int
@@ -72,26 +72,26 @@ class Needs:
 
 @dataclass(slots=True)
 class Trial:
-    """One cell under way."""
+    """One cell in progress."""
 
     questions: int
     exaid: bool
     main: Path
-    """The program."""
+    """Path of the `main.py` under test."""
     folder: Path
-    """Working directory of the program: the data set and its output."""
+    """Working directory of the program, with the data set and its output."""
     provider: Provider
     needs: Needs
     host: str = "127.0.0.1"
     wrapper: tuple[str, ...] = ()
-    """Command that starts the program."""
+    """Prefix of the command that starts the program."""
     process: subprocess.Popen[bytes] | None = None
     stdout: int = subprocess.DEVNULL
     opened: ExitStack = field(default_factory=ExitStack)
-    """Closes the providers that took the place of the first."""
+    """Exit stack that closes the providers that replaced the first one."""
 
     def start(self, *flags: str) -> None:
-        """Start the program."""
+        """Start the program under test."""
         command = [
             *_WITH_ITS_SIGNALS, *self.wrapper, sys.executable, str(self.main),
             "--dataset", "questions.jsonl",
@@ -118,7 +118,7 @@ class Trial:
             )
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the program, if it runs."""
+        """Send a signal to the program if it is running."""
         assert self.process is not None
         self.process.send_signal(number)
 
@@ -132,7 +132,7 @@ class Trial:
             time.sleep(0.02)
 
     def wait(self) -> int | None:
-        """Return the program's exit status as in a shell; None when it does not end in time."""
+        """Return the program's exit status as a shell reports it; None on timeout."""
         assert self.process is not None
         try:
             status = self.process.wait(_LONGEST)
@@ -143,11 +143,11 @@ class Trial:
         return status if status >= 0 else 128 - status
 
     def errors(self) -> list[str]:
-        """Return the lines on standard error."""
+        """Return the lines the program printed on standard error."""
         return (self.folder / "stderr.txt").read_text(errors="replace").splitlines()
 
     def replace_provider(self) -> None:
-        """Serve again at the address of the provider that was killed."""
+        """Start a new provider at the address of the killed one."""
         replacement = Provider(*LATENCY, "--port", str(self.provider.port))
         self.provider = self.opened.enter_context(replacement)
 
@@ -156,28 +156,28 @@ Step = Callable[[Trial], None]
 
 
 def nothing(trial: Trial) -> None:
-    """Do nothing."""
+    """Do nothing; the default step of a `Stop`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A way to stop, and the expected outcome."""
+    """A way to stop a run, and the expected outcome."""
 
     name: str
     statuses: frozenset[int]
-    """Exit statuses that docs/cli.md allows."""
+    """Exit statuses allowed by docs/cli.md."""
     before: Step = nothing
-    """Before the program starts."""
+    """Step taken before the program starts."""
     during: Step = nothing
-    """While calls are queued."""
+    """Step taken while calls are queued."""
     mend: Step = nothing
-    """Before the same command again."""
+    """Step taken before the same command is run again."""
     flags: tuple[str, ...] = ()
-    """Of the first command alone; `{tokens}` stands for half of what the run needs."""
+    """Flags of the first command only; `{tokens}` is half of the tokens that the run needs."""
     lines: int = 1
-    """Most lines on standard error."""
+    """Maximum number of lines on standard error."""
     needs_root: bool = False
-    """Whether it needs root with the right to mount."""
+    """Whether the stop needs root with permission to mount."""
 
 
 def _signals(*numbers: signal.Signals) -> Step:
@@ -217,7 +217,7 @@ def _name_the_host(trial: Trial) -> None:
 
 
 def may_mount() -> bool:
-    """Return whether this process may mount a file system, which containers often may not."""
+    """Return whether this process may mount a file system; containers often may not."""
     done = subprocess.run(
         ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", tempfile.gettempdir()],
         capture_output=True,
@@ -279,7 +279,7 @@ STOPS = (
          needs_root=True),
     Stop("closed stdout", frozenset({0}), before=_closed_stdout, mend=_open_stdout, lines=0),
 )  # fmt: skip
-"""Every way to stop."""
+"""All ways to stop a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,19 +290,19 @@ class Outcome:
     questions: int
     exaid: bool
     status: int | None
-    """Of the first command; None: it did not end."""
+    """Exit status of the first command; None if it timed out."""
     lines: tuple[str, ...]
-    """On its standard error."""
+    """Lines that the first command printed on standard error."""
     finished: int
-    """Records on the disk after it."""
+    """Number of records on disk after the first command."""
     status_again: int | None
     lines_again: tuple[str, ...]
     differing: int
-    """Questions whose record in the end is not that of an undisturbed run."""
+    """Number of questions whose final record differs from that of an undisturbed run."""
 
     @property
     def faults(self) -> list[str]:
-        """The deviations from the expected outcome; empty without any."""
+        """Deviations from the expected outcome; empty if none."""
         found = []
         if self.status not in self.stop.statuses:
             found.append(f"exit {'never' if self.status is None else self.status}")
@@ -331,7 +331,7 @@ def undisturbed(main: Path, questions: int) -> tuple[dict[str, Any], Needs]:
     """Answer the questions once without EXAID.
 
     Returns:
-        Question -> its record; calls and tokens of the run.
+        Records by question id, and the calls and tokens of the run.
 
     Raises:
         BenchmarkError: The run failed.
@@ -353,12 +353,12 @@ def try_stop(
     """Run one cell.
 
     Args:
-        stop: How the run is stopped.
-        questions: Of the run.
+        stop: Way to stop the run.
+        questions: Number of questions.
         exaid: Whether EXAID is on.
-        main: The program.
-        whole: From `undisturbed`.
-        needs: From `undisturbed`.
+        main: Path of the `main.py` under test.
+        whole: Records of an undisturbed run, from `undisturbed`.
+        needs: Calls and tokens of an undisturbed run, from `undisturbed`.
     """
     with tempfile.TemporaryDirectory() as name, Provider(*LATENCY) as provider:
         trial = Trial(questions, exaid, main, Path(name), provider, needs)
@@ -396,7 +396,7 @@ def _results(folder: Path) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("stops", __doc__)
     add = parser.add_argument
     add("--main", type=Path, default=REPOSITORY / "main.py", help="the program [this checkout's]")

@@ -1,16 +1,16 @@
-"""A study whose winner is known by construction: forecast against what it took, kills, the verdict.
+"""Run a study whose winner is known by construction: forecast accuracy, resume, verdict, coverage.
 
     python -m benchmarks.study [--questions 50] [--keep FOLDER]
 
-Two data sets, two models at endpoints of their own that differ in skill and price, five methods,
-two epochs. Each answer of a model is right by a draw of its own, so that a vote of five chains of
-thought is better than a single call, by as much as the binomial distribution says; a decision by
-one further call is as good as a single call.
+The study has two data sets, two models at separate endpoints that differ in skill and price, five
+methods and two epochs. Each answer of a model is an independent draw, so that a vote of five chains
+of thought beats a single call by as much as the binomial distribution predicts; a decision by
+one additional call is as good as a single call.
 
-1. A pilot of ten questions, and then the forecast of `--dry-run` against what the study took.
-2. The study is killed three times and goes on; its records are those of an undisturbed one.
-3. What the study says of each method, beside what was constructed.
-4. How often the interval of a difference holds the constructed one, in 100 made-up studies.
+1. A pilot of ten questions, then the forecast of `--dry-run` against the actual cost of the study.
+2. The study is killed three times and resumed; its records must equal those of an undisturbed one.
+3. The study's verdict on each method, compared with the constructed effects.
+4. How often the interval of a difference contains the constructed one, in 100 simulated studies.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ METHODS: tuple[Any, ...] = (
 )  # fmt: skip
 PILOT = 10  # questions
 SAMPLES = 5
-"""Chains of thought that vote in `cot_sc`."""
+"""Number of chains of thought that vote in `cot_sc`."""
 WINNER = "cot_sc"
 _OPTIONS = 4
 _LIMIT = 1800  # seconds
 
 
 class Study:
-    """The study in a folder of its own.
+    """The study, in its own folder.
 
     Args:
-        folder: Where all is.
-        providers: Model -> its endpoint.
-        datasets: Files.
+        folder: Folder of the study's files and output.
+        providers: Endpoint by model.
+        datasets: Data set files.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Study:
         self._datasets = datasets
 
     def write(self, name: str, questions: int) -> Path:
-        """Write the file of the study, for the first questions of its data sets."""
+        """Write a study file that covers the first `questions` questions of each data set."""
         path = self.folder / f"{name}.yaml"
         models = [
             {"model": model, "model-base-url": provider.base_url}
@@ -99,7 +99,7 @@ class Study:
         return path
 
     def start(self, file: Path, output: str, *flags: str) -> subprocess.Popen[str]:
-        """Start `study.py`."""
+        """Start `study.py` on a study file, with an output folder."""
         return subprocess.Popen(
             [
                 sys.executable, str(REPOSITORY / "study.py"), str(file), "--display", "none",
@@ -113,7 +113,7 @@ class Study:
         )  # fmt: skip
 
     def run(self, file: Path, output: str, *flags: str) -> str:
-        """Run `study.py` to its end and return what it printed."""
+        """Run `study.py` to its end and return its standard output."""
         process = self.start(file, output, *flags)
         out, err = process.communicate(timeout=_LIMIT)
         if process.returncode:
@@ -121,7 +121,7 @@ class Study:
         return out
 
     def records(self, output: str) -> dict[str, list[dict[str, Any]]]:
-        """Return run -> its records, without what a clock says."""
+        """Return the records by run, without wall times."""
         return {
             file.stem: [
                 {key: value for key, value in record.items() if key != "wall_seconds"}
@@ -131,7 +131,7 @@ class Study:
         }
 
     def spent(self, output: str, questions: int) -> dict[str, float]:
-        """Return calls, tokens and USD of the answers of all runs of that many questions."""
+        """Return calls, tokens and USD of the answers, over all runs of `questions` questions."""
         totals = [
             run["totals"]
             for file in (self.folder / output).glob("*/run.json")
@@ -145,7 +145,7 @@ class Study:
 
 
 def forecast_of(printed: str) -> dict[str, float]:
-    """Return the middle of the forecast of the whole study: calls, tokens, USD."""
+    """Return the midpoint of the forecast for the whole study: calls, tokens, USD."""
     (line,) = re.findall(r"^\|\s*all\s*\|(.*)\|$", printed, re.MULTILINE)
     figures = {}
     for name, cell in zip(("calls", "tokens", "USD"), line.split("|"), strict=True):
@@ -155,11 +155,11 @@ def forecast_of(printed: str) -> dict[str, float]:
 
 
 def votes(skill: float, samples: int) -> float:
-    """Return how often a vote of samples is right, a tie being drawn among those who lead.
+    """Return the probability that a plurality vote is right, with ties broken at random.
 
     Args:
-        skill: How often a sample is right; each other option is as likely.
-        samples: How many vote.
+        skill: Probability that a sample is right; the other options are equally likely.
+        samples: Number of voting samples.
     """
     shares = [skill, *[(1 - skill) / (_OPTIONS - 1)] * (_OPTIONS - 1)]
     right = 0.0
@@ -172,7 +172,7 @@ def votes(skill: float, samples: int) -> float:
 
 
 def measure_forecast(study: Study, questions: int) -> None:
-    """Print part 1."""
+    """Run the pilot and the study, and print the forecast against the actual cost (part 1)."""
     study.run(study.write("pilot", PILOT), "output")
     file = study.write("study", questions)
     forecast = forecast_of(study.run(file, "output", "--dry-run"))
@@ -192,7 +192,7 @@ def measure_forecast(study: Study, questions: int) -> None:
 
 
 def measure_kills(study: Study, questions: int) -> None:
-    """Print part 2."""
+    """Kill and resume the study, and print how many records differ (part 2)."""
     file = study.write("study", questions)
     study.run(study.write("pilot", PILOT), "killed")
     rng = random.Random(0)
@@ -215,7 +215,7 @@ def measure_kills(study: Study, questions: int) -> None:
 
 
 def measure_verdict(study: Study) -> None:
-    """Print part 3."""
+    """Print the study's verdict against the constructed effects (part 3)."""
     rows: list[dict[str, str]] = []
     best: dict[tuple[str, str], tuple[float, str]] = {}
     false_claims = covered = 0
@@ -251,7 +251,7 @@ def measure_verdict(study: Study) -> None:
 
 
 def measure_coverage(questions: int) -> None:
-    """Print part 4: made-up answers of a single call and of a vote, in two epochs."""
+    """Print interval coverage for simulated single calls and votes, in two epochs (part 4)."""
     missed = 0
     skill, seeds = SKILLS["gpt-4o-mini"], 100
     effect = votes(skill, SAMPLES) - skill
@@ -269,7 +269,7 @@ def measure_coverage(questions: int) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("study", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=50, help="of a data set [%(default)s]")

@@ -1,15 +1,15 @@
-"""What a question costs in tokens, by team and method, on replies of fixed length.
+"""Measure the token cost of a question by team and method, with replies of fixed length.
 
     python -m benchmarks.teams [--source test.jsonl]
 
-1. Calls, depth (calls one after the other) and tokens of a question, for each team, the ladder of
-   the router that asks nobody, and each method.
+1. Calls, depth (sequential calls) and tokens per question, for each team, the ladder (the
+   `disagreement` router, which makes no call of its own) and each method.
 2. Tokens of a debate in which every expert always writes, against one in which half of them do and
-   one of a single round: for a program that replays the history they grow with the square of the
+   one with a single round: in a program that replays the history, they grow with the square of the
    text.
 
-Tokens are counted by the fake provider's rule, one for every four characters, so that the figures
-of two revisions can be compared.
+Tokens are counted by the fake provider's rule, one per four characters, so that the figures of two
+revisions are comparable.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Course:
 
     name: str
     flags: tuple[str, ...]
-    """Of `main.py`."""
+    """Flags of `main.py`."""
     who_writes: str = "nobody"
-    """The experts that write in a debate."""
+    """Experts who write in a debate."""
 
     agree: str = ""
-    """Whether opinions agree, `always` or `never`; empty: at random."""
+    """Whether opinions agree, `always` or `never`; at random if empty."""
 
 
 _LADDER = ("--router", "disagreement")
@@ -84,27 +84,27 @@ COURSES = (
     ),
 )
 _CLOCK_MS = 2  # the ledger's times are rounded to ms
-_LATENCY = 0.02  # seconds: so that calls at once can be told from calls one after the other
+_LATENCY = 0.02  # seconds; makes concurrent calls distinguishable from sequential ones
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Means over the questions of a run."""
+    """The mean cost of a question in a run."""
 
     calls: float
     tokens_in: float
     tokens_out: float
     depth: float
-    """Calls one after the other."""
+    """Mean number of sequential calls."""
     statuses: Mapping[str, int]
 
     @property
     def tokens(self) -> float:
-        """Input and output tokens."""
+        """Mean number of input and output tokens."""
         return self.tokens_in + self.tokens_out
 
     def figures(self) -> dict[str, str]:
-        """Return the cells of a table row, tokens of a call last."""
+        """Return the cells of a table row."""
         return {
             "calls": f"{self.calls:.1f}",
             "depth": f"{self.depth:.1f}",
@@ -116,7 +116,7 @@ class Cost:
         }
 
     def growth(self, other: Cost) -> float:
-        """Return how much faster tokens grow than calls from `other` to this; 1: as fast."""
+        """Return how much faster tokens grow than calls relative to `other`; 1 if equally fast."""
         return (self.tokens / other.tokens) / (self.calls / other.calls)
 
 
@@ -127,11 +127,11 @@ _DEBATES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("everybody", "everybody", ()),
     ("everybody, 1 round", "everybody", ("--num-rounds", "1")),
 )
-"""Name, who writes, flags of `main.py`."""
+"""Debates to compare: name, who writes, flags of `main.py`."""
 
 
 def measure_courses(place: Workspace, questions: int) -> None:
-    """Print part 1, with `questions` answered on each course."""
+    """Answer `questions` questions on each course and print their cost (part 1)."""
     rows = []
     for course in COURSES:
         provider = [_FIXED, "--debate", course.who_writes]
@@ -143,12 +143,12 @@ def measure_courses(place: Workspace, questions: int) -> None:
 
 
 def measure_debate(place: Workspace, questions: int, message_words: Sequence[int]) -> None:
-    """Print part 2.
+    """Print how the tokens of a debate grow with its messages (part 2).
 
     Args:
-        place: Where to run.
-        questions: Debated in each run.
-        message_words: Lengths of the messages, in words. Longer ones raise the cost of a replayed
+        place: Workspace of the runs.
+        questions: Number of debated questions per run.
+        message_words: Message lengths in words. Longer messages raise the cost of a replayed
             history, but also of messages that are only written once and read once.
     """
     rows = []
@@ -174,8 +174,8 @@ def _cost(place: Workspace, questions: int, course: Sequence[str], *provider: st
     """Measure the cost of a question on a course.
 
     Args:
-        place: Where to run.
-        questions: In the run.
+        place: Workspace of the run.
+        questions: Number of questions in the run.
         course: Flags of `main.py`.
         provider: Flags of the fake provider.
     """
@@ -195,7 +195,7 @@ def _cost(place: Workspace, questions: int, course: Sequence[str], *provider: st
 
 
 def _depth(calls: Sequence[CallRow]) -> int:
-    """Return how many calls were made one after the other: the most that do not overlap."""
+    """Return the number of sequential calls: the most that do not overlap."""
     chain, free_at = 0, 0.0
     for call in sorted(calls, key=lambda call: call.ended_ms):
         if call.ended_ms - 1000 * call.latency >= free_at - _CLOCK_MS:
@@ -208,7 +208,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("teams", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=10, help="of a run [%(default)s]")
@@ -218,7 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     show_machine("teams")
     with workspace(options.questions, options.source) as place:
         train = SAMPLE.with_name(f"{SAMPLE.stem}_train.jsonl")
-        shutil.copy(train, place.folder / "train.jsonl")  # exemplars of few_shot
+        shutil.copy(train, place.folder / "train.jsonl")  # exemplars for few_shot
         measure_courses(place, options.questions)
         measure_debate(place, options.questions, options.message_words)
     return 0

@@ -1,10 +1,10 @@
-"""How the time of reading a text grows with its length: alerts, grounding, terms.
+"""Measure how the time to read a text grows with its length: alerts, grounding, terms.
 
     python -m benchmarks.texts
 
-What a model writes may be of any length and shape, so that time must grow with the length and no
-faster. Each reader gets a text and one that is 50 times as long; alerts are also searched in texts
-that would take a careless pattern for ever.
+Model output can have any length and shape, so reading time must grow at most linearly. Each reader
+gets a text and one 50 times as long; alerts are also searched in texts on which a careless regular
+expression would take forever.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from exaid_core.grounding import unsupported_terms
 from tests.support.medical_prose import SENTENCES, prose
 
 GROWTH_AIM = 2.0
-"""Times the time of a character, in a text that is 50 times as long."""
+"""Maximum time per character in a text 50 times as long, relative to the short text."""
 LOAD_AIM = 2.0  # seconds
 _TIMES = 50
 _PIECES = (
@@ -33,11 +33,11 @@ Read = Callable[[str], object]
 
 
 def measure(length: int, rounds: int) -> None:
-    """Print the time of a character in texts of `length` characters and of 50 times as many.
+    """Print the time per character in texts of `length` characters and 50 times as many.
 
     Args:
-        length: Of the shorter texts, in characters.
-        rounds: Readings of each text; the fastest counts.
+        length: Number of characters of the shorter texts.
+        rounds: Number of readings per text; the fastest counts.
     """
     begin = time.process_time()
     extractor = TermExtractor()
@@ -77,7 +77,7 @@ def measure(length: int, rounds: int) -> None:
 
 
 def _microseconds(read: Read, text: str, length: int, rounds: int) -> float:
-    """Return the CPU time of a character when `text` is repeated up to `length` characters."""
+    """Return the CPU time per character in µs, with `text` repeated to `length` characters."""
     repeated = (text * (length // len(text) + 1))[:length]
     took = []
     for _ in range(rounds):
@@ -88,7 +88,7 @@ def _microseconds(read: Read, text: str, length: int, rounds: int) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("texts", __doc__)
     add = parser.add_argument
     add("--length", type=int, default=2000, help="of the shorter texts [%(default)s]")

@@ -1,4 +1,4 @@
-"""Prints the fields with which each wire is asked to think, for each effort: no call is made.
+"""Print the request fields that control thinking, by model and effort, without making a call.
 
 python -m benchmarks.thinking
 """
@@ -32,7 +32,7 @@ _FIELDS = (
 
 
 def fields(model: str, thinking: Thinking) -> dict[str, object]:
-    """Return what a model is sent about thinking, and the limit of the reply."""
+    """Return the request fields for thinking and for the reply's token limit."""
     provider, _, name = model.partition("/")
     info = load_model_configs().info(provider, name).asked_to(thinking)
     body: dict[str, object]

@@ -1,10 +1,10 @@
-"""How near a run comes to what the endpoint allows.
+"""Measure how close a run comes to the throughput that the endpoint allows.
 
     python -m benchmarks.throughput
 
 1. One question at a time: its wall time against dependency depth x latency, for each team.
-2. Many basic questions with many calls under way: the run's wall time against calls x latency /
-   calls under way, and against the bare `openai` client that makes as many calls.
+2. Many basic questions with many calls in flight: the run's wall time against calls x latency /
+   calls in flight, and against the bare `openai` client making as many calls.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Course:
 
     name: str
     flags: tuple[str, ...]
-    """Of `main.py`."""
+    """Flags of `main.py`."""
     depth: int
-    """Calls one after the other (docs/teams.md)."""
+    """Number of sequential calls (docs/teams.md)."""
     calls: int
 
 
@@ -61,13 +61,13 @@ COURSES = (
 
 
 def measure_single(place: Workspace, latency: float, questions: int, rounds: int) -> None:
-    """Print part 1.
+    """Print the wall time of single questions against their depth x latency (part 1).
 
     Args:
-        place: Where to run.
-        latency: Of the endpoint, in seconds.
-        questions: Answered one after the other in each run.
-        rounds: Runs of each course; they take turns.
+        place: Workspace of the runs.
+        latency: Latency of the endpoint in seconds.
+        questions: Number of questions per run, answered one at a time.
+        rounds: Number of runs of each course, interleaved.
     """
     walls: dict[str, list[float]] = {course.name: [] for course in COURSES}
     flags = ("--max-samples", "1", "--num-samples", str(questions))
@@ -92,7 +92,7 @@ def measure_single(place: Workspace, latency: float, questions: int, rounds: int
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run of many calls."""
+    """The measurements of one run with many calls."""
 
     answering: float
     """Seconds from the first request to the last reply."""
@@ -101,7 +101,7 @@ class Sample:
     cpu: float
     """CPU seconds of the program."""
     provider_load: float
-    """Share of that time in which the provider was busy."""
+    """CPU seconds of the provider per second of `answering`."""
     max_in_flight: int
 
     @classmethod
@@ -121,14 +121,14 @@ class Sample:
 def measure_many(
     place: Workspace, latency: float, questions: int, in_flight: int, rounds: int
 ) -> None:
-    """Print part 2.
+    """Print the wall time of many questions against the ideal and the bare client (part 2).
 
     Args:
-        place: Where to run.
-        latency: Of the endpoint, in seconds.
-        questions: In each run.
-        in_flight: Calls under way at once.
-        rounds: Runs of each program; they take turns.
+        place: Workspace of the runs.
+        latency: Latency of the endpoint in seconds.
+        questions: Number of questions per run.
+        in_flight: Maximum number of calls in flight.
+        rounds: Number of runs of each program, interleaved.
     """
     calls = questions * CALLS_OF_BASIC
     ideal = calls * latency / in_flight
@@ -192,7 +192,7 @@ def measure_many(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("throughput", __doc__)
     add = parser.add_argument
     add("--latency", type=float, default=0.2, help="seconds [%(default)s]")

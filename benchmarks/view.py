@@ -1,17 +1,17 @@
-"""What a live view costs the run that it shows, what its server needs, how soon words are there.
+"""Measure the live view: its cost to the run, its server's resources and the delay of words.
 
     python -m benchmarks.view
 
-MedQA on the fake provider, calls of 0.3 to 1.5 seconds (`--latency`), EXAID on, 32 questions under
-way; in turn
+The benchmark runs MedQA on the fake provider, with calls of 0.3 to 1.5 seconds (`--latency`), EXAID
+on and 32 questions in progress, alternating between two variants:
 
-- without a view: the feed is written, as by every run, and nobody reads it;
-- with a view: `--view`, 19 readers of its event streams (some of the run's page, the others each of
-  a question under way, then of another one) and, if installed, a Chromium on a question.
+- without a view: the feed is written, as in every run, but nobody reads it;
+- with a view: `--view`, 19 readers of its event streams (some follow the run's page, the others a
+  question in progress, then another one) and, if installed, Chromium showing a question.
 
-Ratios are of runs of the same round. A word is on its way from when an agent said it, as the trace
-has it, until it is in a reader's event, or in the page in Chromium: the 200 ms in which words are
-collected count.
+Ratios compare runs of the same round. The delay of a word is the time from when an agent said it,
+according to the trace, until it is in a reader's event, or in the page in Chromium; it includes the
+200 ms for which words are batched.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ HEAP_AIM = 150.0  # MB
 
 _MEDQA = SHARED / "medqa" / "test.jsonl"
 _NO_VIEW, _VIEW = "without a view", "with a view"
-# Runs main.py and notes the CPU seconds of its feed and of all: two runs differ by more than that.
+# Runs main.py and records the CPU seconds of its feed and in total, because two runs differ by more
+# than the feed's share.
 _TIMED = """
 import atexit, runpy, sys, time
 from pathlib import Path
@@ -101,20 +102,22 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Heard:
-    """What somebody who looked at a question had of its turns, and when."""
+    """The text that one reader of a question received, and when."""
 
     case: str
     agents: dict[int, str] = field(default_factory=dict)
-    """Index of a turn -> `agent_id`."""
+    """`agent_id` by turn index."""
     grown: list[tuple[float, int, int, int]] = field(default_factory=list)
-    """(ms since 1970 UTC, index of a turn, first and end of the characters that were new)."""
+    """(ms since the Unix epoch, turn index, start and end of the new characters)."""
 
     def delays(self, folder: Path) -> Iterator[float]:
-        """Yield for each piece of text the ms from when it was said until it was there."""
+        """Yield the delay of each piece of text in ms, from being said to being received."""
         of_agent: dict[str, list[Turn]] = {}
         for turn in read_trace(folder / "traces" / f"{self.case}.trace.jsonl.gz").turns:
             of_agent.setdefault(turn.agent_id, []).append(turn)
-        said: dict[int, list[tuple[int, int]]] = {}  # index -> (end of a piece, when it was said)
+        said: dict[
+            int, list[tuple[int, int]]
+        ] = {}  # turn index -> (end of a piece, when it was said)
         for index, agent in sorted(self.agents.items()):
             deltas = of_agent[agent].pop(0).deltas
             ends = accumulate(len(delta.text) for delta in deltas)
@@ -125,34 +128,33 @@ class Heard:
 
 @dataclass
 class Readers:
-    """Those who look at a run, in a thread of this process.
+    """The readers of a run's live view, in a thread of this process.
 
     Args:
-        root: Address of the server.
+        root: Base URL of the server.
         run: Name of the run.
-        many: Readers of its event streams; each fifth one of its page, the others of questions.
-        folder: For the browser.
+        many: Number of event-stream readers; every fifth follows the run page, the rest questions.
     """
 
     root: str
     run: str
     many: int
     received: int = 0
-    """Bytes, of all readers."""
+    """Bytes received by all readers."""
     updates: int = 0
-    """Of all."""
+    """Number of updates received by all readers."""
     heard: list[Heard] = field(default_factory=list)
     seen: list[Heard] = field(default_factory=list)
-    """In Chromium."""
+    """Text that appeared in Chromium, by question."""
     longest_frame: float = 0.0
-    """In Chromium, in ms; 0 when none took 50."""
+    """Longest animation frame in Chromium in ms; 0 if no frame took 50 ms or more."""
     longest_script: float = 0.0
-    """The longest time of a frame in the page's own script, likewise."""
+    """Longest time in ms that one of the page's scripts took in such a long frame."""
     heap: float = 0.0
-    """Most that scripts of a page had there, in MB."""
+    """Peak script heap of a page in Chromium, in MB."""
 
     def follow(self) -> None:
-        """Read until the run has ended."""
+        """Read until the run ends."""
         asyncio.run(self._follow())
 
     async def _follow(self) -> None:
@@ -166,7 +168,7 @@ class Readers:
             await looking
 
     async def _follow_run(self) -> None:
-        """Read of the run, and note which questions are under way."""
+        """Follow the run page and track which questions are in progress."""
         async for update in self._updates(""):
             for what, id_, *_ in update:
                 if id_.startswith("card-"):
@@ -177,7 +179,7 @@ class Readers:
         self._is_over = True
 
     async def _next(self, number: int, last: str) -> str:
-        """Return a question under way that is not the last one; empty when the run is over."""
+        """Return a question in progress other than the last one; empty once the run is over."""
         while not self._is_over:
             if cases := [case for case in self._under_way if case != last]:
                 return cases[number % len(cases)]
@@ -185,7 +187,7 @@ class Readers:
         return ""
 
     async def _read_on(self, number: int) -> None:
-        """Read of one question after the other, each until it is decided."""
+        """Follow one question after another, each until it is decided."""
         case = ""
         while case := await self._next(number, case):
             heard, had = Heard(case), dict[int, int]()
@@ -217,7 +219,7 @@ class Readers:
             writer.close()
 
     async def _look_on(self) -> None:
-        """Look at one question after the other in Chromium, if there is one."""
+        """Show one question after another in Chromium, if it is installed."""
         if CHROMIUM is None:
             return
         async with open_page() as page:
@@ -226,7 +228,7 @@ class Readers:
             await devtools.send("Performance.enable")
             case = ""
             while case := await self._next(-1, case):
-                with contextlib.suppress(PlaywrightError):  # the run ends with its server
+                with contextlib.suppress(PlaywrightError):  # the server ends with the run
                     await page.goto(f"{self.root}/runs/{self.run}/questions/{case}")
                     await page.wait_for_selector("#decision h3", timeout=0)
                     self._note_seen(case, await page.evaluate("window.seen"))
@@ -247,13 +249,13 @@ class Readers:
 def _note(
     update: Sequence[Sequence[str]], heard: Heard, had: dict[int, int], *, is_first: bool
 ) -> bool:
-    """Note an update of a question; return whether it shows the decision.
+    """Record an update of a question and return whether it shows the decision.
 
     Args:
-        update: What has changed.
-        heard: Where it is noted.
-        had: Index of a turn -> characters that were there.
-        is_first: Whether it is what was there before.
+        update: Changes to the page.
+        heard: Record to add the new text to.
+        had: Number of characters already received, by turn index.
+        is_first: Whether the update is the initial state rather than new text.
     """
     now, is_decided = time.time() * 1000, False
     for what, id_, *rest in update:
@@ -273,7 +275,7 @@ def _note(
 
 _TURN = re.compile(r"turn-(\d+)(?:-said)?")
 _SAID = re.compile(r'data-by="(.*?)".*<p class="said"[^>]*>(.*?)</p>', re.DOTALL)
-# Runs in the page: what is new in it and when, and how long it did not answer.
+# Runs in the page to record new text, when it appeared, and long animation frames.
 _SEEING = """
 window.seen = { agents: {}, grown: [], frames: [], scripts: [] };
 {
@@ -307,16 +309,16 @@ window.seen = { agents: {}, grown: [], frames: [], scripts: [] };
 
 @dataclass
 class Server:
-    """The view's process, as it was seen now and then."""
+    """The view's server process, sampled periodically."""
 
     pid: int
     cpu: list[tuple[float, float]] = field(default_factory=list)
-    """(monotonic seconds, CPU seconds so far)."""
+    """Samples of (monotonic seconds, CPU seconds so far)."""
     memory: float = 0.0
-    """Highest resident memory, in MiB."""
+    """Peak resident memory in MiB."""
 
     def look(self) -> None:
-        """Note what it has used so far; nothing when it has ended."""
+        """Sample the CPU time and memory used so far, unless the process has ended."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()
             status = Path(f"/proc/{self.pid}/status").read_text("ascii")
@@ -329,13 +331,13 @@ class Server:
 
     @property
     def share(self) -> float:
-        """% of a core from the first look to the last."""
+        """Percentage of a core used from the first sample to the last."""
         (start, before), (end, after) = self.cpu[0], self.cpu[-1]
         return (after - before) / (end - start) * 100
 
 
 def _server_of(port: int) -> int:
-    """Return the id of the process that serves a view, which listens at a port."""
+    """Return the id of the view's server process, which listens on `port`."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if b"mdagents.view.serve" in path.read_bytes() and _listens(path.parent, port):
@@ -358,15 +360,15 @@ def _listens(process: Path, port: int) -> bool:
 
 @dataclass(frozen=True)
 class Measured:
-    """One run."""
+    """The measurements of one run."""
 
     ended: Ended
     answers: Mapping[str, tuple[Any, ...]]
     folder: Path
     cpu: float
-    """CPU seconds of the run's process alone."""
+    """CPU seconds of the run's process only."""
     feed: float
-    """Those of them that its feed took."""
+    """CPU seconds spent in the run's feed."""
     server: Server | None = None
     readers: Readers | None = None
 
@@ -396,7 +398,7 @@ def _measured(
 
 
 def _watch(program: Program, root: str, state: Path, many: int) -> tuple[Server, Readers]:
-    """Let readers follow a run until it ends."""
+    """Have readers follow a run until it ends."""
     name = ""
     while not name:
         time.sleep(_POLL)
@@ -416,15 +418,15 @@ def _watch(program: Program, root: str, state: Path, many: int) -> tuple[Server,
 def measure(
     place: Workspace, questions: int, in_flight: int, rounds: int, readers: int, latency: float
 ) -> None:
-    """Print all tables.
+    """Run both variants and print all tables.
 
     Args:
-        place: Where to run.
-        questions: Of a run.
-        in_flight: Questions under way at once.
-        rounds: Runs of each variant; they take turns, each round in another order.
-        readers: Of the event streams.
-        latency: Of the shortest call, in seconds; the longest take five times that.
+        place: Workspace of the runs.
+        questions: Number of questions per run.
+        in_flight: Maximum number of questions in progress.
+        rounds: Number of runs per variant, interleaved in an order that rotates each round.
+        readers: Number of event-stream readers.
+        latency: Seconds of the shortest call; the longest takes five times that.
     """
     dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
     flags = (
@@ -509,7 +511,7 @@ def _service(runs: Sequence[Measured]) -> list[Result]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; return the exit status."""
+    """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("view", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=120, help="of a run [%(default)s]")

@@ -1,8 +1,8 @@
-"""Abbreviations that a text itself explains: `long form (SHORT)`.
+"""Abbreviations that a text defines: `long form (SHORT)`.
 
-The method is that of Schwartz and Hearst (2003, https://doi.org/10.1142/9789812776303_0042): the
-letters of the short form are looked for in the words before it, from right to left; the first one
-has to begin a word.
+Implements the method of Schwartz and Hearst (2003, https://doi.org/10.1142/9789812776303_0042): the
+letters of the short form are matched in the words before it, from right to left; the first letter
+must begin a word.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _CLAUSE = re.compile(r"[.;:!?()\n]")
 
 
 class Explained(NamedTuple):
-    """A short form and its long form in the text."""
+    """A short form and the long form that the text gives for it."""
 
     short: str
     long: str
 
 
 def explained_abbreviations(text: str) -> Iterator[Explained]:
-    """Yield the abbreviations that a text explains, in its order."""
+    """Yield the abbreviations that a text defines, in text order."""
     for match in _SHORT.finditer(text):
         short = match[1]
         if not any(char.isupper() for char in short):
@@ -38,7 +38,7 @@ def explained_abbreviations(text: str) -> Iterator[Explained]:
 
 
 def _long_form(short: str, candidate: str) -> str | None:
-    """Return the shortest end of `candidate` that has the letters of `short` in their order."""
+    """Return the shortest suffix of `candidate` that has the letters of `short` in order."""
     at = len(candidate)
     for index in range(len(short) - 1, -1, -1):
         letter = short[index].lower()

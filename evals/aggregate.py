@@ -47,16 +47,16 @@ COMPARED = (
     "uncovered_tail",
     "suppression_rate",
 )
-"""Fields in which variants are compared case by case."""
+"""Fields of the per-case record on which variants are compared case by case."""
 
-_CASES_FOR_FENCES = 4  # quartiles of fewer mean nothing
+_CASES_FOR_FENCES = 4  # with fewer cases, quartiles are meaningless
 _TUKEY = 1.5
 
 
 def bootstrap(values: Sequence[float | None], samples: int = RESAMPLES) -> Interval:
-    """Return the mean of the values that are not None, and its 95 % percentile interval.
+    """Return the mean of the values that are not None and its 95% percentile interval.
 
-    Each call resamples with the same random seed, so that equal values have equal intervals.
+    Each call resamples with the same random seed, so that equal values give equal intervals.
     """
     kept = [value for value in values if value is not None]
     low, high = clustered_bootstrap(kept, [1] * len(kept), resamples=samples) or (None, None)
@@ -64,9 +64,9 @@ def bootstrap(values: Sequence[float | None], samples: int = RESAMPLES) -> Inter
 
 
 def flag_outliers(cases: Sequence[CaseMeasures]) -> list[PerCaseMetrics]:
-    """Return the records of one variant's cases; those beyond Tukey's fences are flagged.
+    """Return the records of one variant's cases, flagging those beyond Tukey's fences.
 
-    With fewer than four cases nothing is flagged.
+    With fewer than four cases, nothing is flagged.
     """
     if len(cases) < _CASES_FOR_FENCES:
         return [case.record for case in cases]
@@ -104,12 +104,12 @@ def aggregate(
     """Return the metrics of all variants.
 
     Args:
-        by_variant: Variant -> its cases.
-        computed_at: Of the data, ISO 8601.
-        trace_dataset_hash: Of the traces.
-        extractor: How concepts were found.
-        stoplists: Which concepts do not count.
-        samples: Resamples of each interval.
+        by_variant: Cases by variant.
+        computed_at: ISO 8601 time of the newest run log.
+        trace_dataset_hash: Hash of the trace set; None if the run logs disagree on it.
+        extractor: Identity of the concept extractor.
+        stoplists: Provenance of the stoplists.
+        samples: Number of resamples per interval.
     """
     variants = dict(sorted(by_variant.items()))
     return AggregateMetrics(

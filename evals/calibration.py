@@ -1,4 +1,4 @@
-"""Sweeps the settings of the TokenGate over frozen traces, without a model."""
+"""Sweep TokenGate settings over frozen traces, without a model."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _ENDS_ANYWAY = frozenset({FlushReason.END_OF_TRACE, FlushReason.TURN_END})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The effect of a setting on the traces."""
+    """The effect of a TokenGate setting on the traces."""
 
     profile: GateProfile
     flushes_per_case: float
-    """Updates per case if each chunk were summarised."""
+    """Mean number of chunks per case: the updates if each chunk were summarized."""
     median_ctu: float
-    """Of the regular chunks, that is, not the ends of turns; 0 without such chunks."""
+    """Median CTU of the regular chunks, excluding ends of turns; 0 without such chunks."""
     whole_terms: float
-    """Share of the concepts of a trace that are named within one chunk, so are not cut."""
+    """Mean share of a trace's concepts that are named within one chunk, so not split."""
     wait_ms: float
-    """Mean time from a delta until its chunk is let through."""
+    """Mean time in ms from a delta until its chunk is flushed."""
     cost_ctu: float
-    """CTU per case of the buffer agent's prompts: the chunks, each with the system prompt."""
+    """CTU per case of the buffer agent's prompts: each chunk plus the system prompt."""
     reasons: Counter[FlushReason]
-    """Why chunks were let through."""
+    """Number of chunks by flush reason."""
 
 
 def grid(
@@ -45,10 +45,10 @@ def grid(
     silence_timers: Iterable[float] = (LEGACY.silence_timer,),
     max_wait_timeouts: Iterable[float] = (LEGACY.max_wait_timeout,),
 ) -> list[GateProfile]:
-    """Return all valid settings of the given values.
+    """Return all valid combinations of the given values.
 
     Raises:
-        ConfigError: No setting is valid.
+        ConfigError: No combination is valid.
     """
     profiles = []
     for low, high, silence, wait in product(
@@ -95,25 +95,25 @@ def sweep(
 def chunk_of_v3(traces: Iterable[Trace], gate: GateProfile) -> int | None:
     """Return the median CTU of V0's regular flushes, in whole CTU; None without such flushes.
 
-    With chunks of that size, V3 differs from V0 in where chunks end and not in how large they are.
+    With chunks of that size, V3 differs from V0 in where chunks end, not in how large they are.
 
     Args:
-        traces: Those that will be replayed.
-        gate: The TokenGate of V0.
+        traces: Traces that will be replayed.
+        gate: TokenGate profile of V0.
     """
     regular = [size for trace in traces for size in _regular(flushes(trace, gate))]
     return max(1, round(median(regular))) if regular else None
 
 
 def _regular(chunks: Iterable[tuple[Flush, float]]) -> list[int]:
-    """Return the CTU of the chunks that are not the ends of turns."""
+    """Return the CTU of each chunk that is not the end of a turn."""
     return [ctu(flush.text) for flush, _ in chunks if flush.reason not in _ENDS_ANYWAY]
 
 
 def flushes(trace: Trace, profile: GateProfile) -> Iterable[tuple[Flush, float]]:
     """Yield the chunks of a trace in virtual time, each with the mean wait of its deltas in ms.
 
-    It is the mean of the waits of the first and the last delta, as text comes at an even pace.
+    The mean wait is that of the first and last delta, assuming text arrives at an even pace.
     """
     gate = GateCore(profile)
     now = 0.0

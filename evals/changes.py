@@ -1,4 +1,4 @@
-"""Changes of records of others into the present form, each counted under a name."""
+"""Conversion of published records to the current format, with every change counted by name."""
 
 from __future__ import annotations
 
@@ -48,44 +48,44 @@ _PARTS: Mapping[str, type[BaseModel]] = {
 
 
 class Changes:
-    """Changes fields of records, and counts each kind of change."""
+    """Changes fields of records and counts each kind of change."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """How often each was made, by its name."""
+        """Number of changes, by name."""
 
     def note(self, what: str) -> None:
-        """Count a change that the caller makes."""
+        """Count a change made by the caller."""
         self.counts[what] += 1
 
     def default(self, record: Content, name: str, value: Any, place: str = "") -> None:
-        """Give a field a value where the record does not have it.
+        """Set a field if the record does not have it.
 
         Args:
-            record: The record, or a part of one.
-            name: Of the field.
-            value: What it gets.
-            place: Path of the part in its record, with a dot at its end.
+            record: Record or part of a record.
+            name: Name of the field.
+            value: Default value.
+            place: Path of the part within its record, with a trailing dot.
         """
         if name not in record:
             record[name] = value
             self.note(f"{place}{name}: not there, now {_shown(value)}")
 
     def set(self, record: Content, name: str, value: Any, how: str = "") -> None:
-        """Give a field a value, whatever it had.
+        """Set a field, overwriting any value.
 
         Args:
-            record: The record.
-            name: Of the field.
-            value: What it gets.
-            how: Names the change; empty: a name made from what was there.
+            record: Record to change.
+            name: Name of the field.
+            value: New value.
+            how: Name of the change; if empty, a name derived from the old value.
         """
         if name not in record or record[name] != value:
             self.note(f"{name}: {how or _named(record, name, value)}")
             record[name] = value
 
     def known(self, record: Content) -> Content:
-        """Return the record without the fields that the present form does not have."""
+        """Return the record without fields that the current format does not have."""
         model = _MODELS.get(str(record.get("record_type")))
         return record if model is None else self._of_model(record, model, "")
 

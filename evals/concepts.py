@@ -1,4 +1,4 @@
-"""The clinical concepts that a text names."""
+"""Extraction of the clinical concepts that a text names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from exaid_core.trace.run_records import ConceptExtractorInfo
 
 
 class Concept(NamedTuple):
-    """A concept, as metrics compare it."""
+    """A clinical concept in the form that metrics compare."""
 
     id: str
-    """UMLS CUI where the vocabulary gives one, else `HP:…`, `DOID:…`, `MESH:…` or `local:…`."""
+    """UMLS CUI if the vocabulary gives one, else `HP:…`, `DOID:…`, `MESH:…` or `local:…`."""
     negated: bool = False
-    """Whether its clause denies it; False unless the extractor has `negation`."""
+    """Whether the clause negates the concept; False unless the extractor has `negation`."""
 
 
 class Mention(NamedTuple):
-    """A place in a text that names a concept."""
+    """A span of text that names a concept."""
 
     concept: Concept
     start: int
@@ -35,11 +35,11 @@ class Mention(NamedTuple):
 
 
 class ConceptExtractor(Protocol):
-    """Finds concepts in text; equal texts give equal sets, in every process."""
+    """Finds concepts in text; equal texts give equal sets in every process."""
 
     @property
     def info(self) -> ConceptExtractorInfo:
-        """The identity of the extractor, for a run log."""
+        """Identity of the extractor, for a run log."""
         ...
 
     def extract(self, text: str) -> frozenset[Concept]:
@@ -48,18 +48,18 @@ class ConceptExtractor(Protocol):
 
 
 class TermExtractor:
-    """Finds the terms of a table: the longest one from the left, on whole words.
+    """Finds the terms of a table by leftmost-longest matching on whole words.
 
-    Case, plural, British spelling, hyphens and Markdown emphasis do not matter, and no term
-    extends over punctuation. An abbreviation must match in case; one that the text explains,
+    Case, plural, British spelling, hyphens and Markdown emphasis are ignored, and no term spans
+    punctuation. Abbreviations are case-sensitive; one that the text defines,
     `long form (SHORT)`, has the meaning given there.
 
     Args:
         path: Table of terms.
-        negation: Whether concepts that their clause denies, makes a condition or puts into the
+        negation: Whether concepts that their clause negates, makes conditional or puts in the
             past (`exaid_core.alerts.assertion`) differ from the same concepts affirmed.
-        stop_concepts: Ids that do not count.
-        stop_terms: Surface forms that do not count.
+        stop_concepts: Concept ids to ignore.
+        stop_terms: Surface forms to ignore.
 
     Raises:
         ConfigError: The table cannot be read.
@@ -80,16 +80,16 @@ class TermExtractor:
 
     @property
     def info(self) -> ConceptExtractorInfo:
-        """See `ConceptExtractor.info`."""
+        """Identity of the extractor, for a run log."""
         return extractor_info(self._terminology, negation=self._negation)
 
     def extract(self, text: str) -> frozenset[Concept]:
-        """See `ConceptExtractor.extract`."""
+        """Return the concepts that `text` names."""
         return frozenset(mention.concept for mention in self.mentions(text))
 
     def mentions(self, text: str) -> Iterator[Mention]:
-        """Yield the places where `text` names concepts, in its order."""
-        text = text.replace("’", "'")  # as the rules for negation read it
+        """Yield the mentions of concepts in `text`, in text order."""
+        text = text.replace("’", "'")  # as the negation rules expect
         words = list(pieces(text))
         explained = self._explained(text)
         after = 0
@@ -114,7 +114,7 @@ class TermExtractor:
     def _single(
         self, text: str, words: list[Piece], explained: dict[str, str]
     ) -> Iterator[Mention]:
-        """Yield the abbreviations among words that are not part of a term."""
+        """Yield mentions of abbreviations among words that are not part of a term."""
         for word in words:
             if word.form == BREAK:
                 continue
@@ -137,7 +137,7 @@ class TermExtractor:
         yield Mention(Concept(id_, negated), start, end)
 
     def _explained(self, text: str) -> dict[str, str]:
-        """Return abbreviation -> the concept at the end of its long form; empty if unknown."""
+        """Return the concept at the end of the long form, by abbreviation; empty if unknown."""
         if "(" not in text:
             return {}
         found: dict[str, str] = {}
@@ -161,7 +161,7 @@ class TermExtractor:
 
 @lru_cache(maxsize=100_000)
 def _is_affirmed(before: str, after: str) -> bool:
-    """See `is_affirmed`; kept, since the windows of the metrics hold the same words many times."""
+    """Return `is_affirmed`, cached because metric windows repeat the same words many times."""
     return is_affirmed(before + after, len(before), len(before))
 
 

@@ -1,6 +1,6 @@
 """Checks across the records of a file: order, indices, ids, references, hashes, totals.
 
-Memory does not grow with the file: of a trace, only one hash for each open turn is kept.
+Memory does not grow with the file: for a trace, only one hash per open turn is kept.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "exaid.manifest": _MANIFEST_KINDS,
     }
 )
-"""Name of a format -> the kinds of its records."""
+"""Record kinds by format name."""
 
 
 class Checks:
-    """Checks the records of one file in their order; yields (field, what) for each problem.
+    """Checks the records of one file in order, yielding (field, description) for each problem.
 
-    This one is for files that are checked by their schema alone.
+    This base class is for files that are checked by their schema alone.
     """
 
     def __init__(self) -> None:
         self._is_whole = True
         self.line = 0
-        """Of the record in hand; set by the caller."""
+        """Line number of the current record; set by the caller."""
 
     def unreadable(self) -> None:
-        """Note a record that does not fit its schema, so that others are not blamed for it."""
+        """Note a record that violates its schema, so that later records are not blamed for it."""
         self._is_whole = False
 
     def record(self, content: Content) -> Iterator[tuple[str, str]]:
-        """Check the next record, which fits its schema."""
+        """Check the next record, which conforms to its schema."""
         return iter(())
 
     def end(self) -> Iterator[tuple[int, str, str]]:
-        """Check what is known after the last record only; yields (line, field, what)."""
+        """Yield the problems found only at the end of the file: (line, field, description)."""
         return iter(())
 
     def notes(self) -> Iterator[str]:
-        """Yield what readers accept, but writers should not write."""
+        """Yield notes on deviations that readers accept but writers should avoid."""
         return iter(())
 
 
 class _TraceChecks(Checks):
-    """The rules that a reader insists on (`TraceRules`), and that nothing is missing."""
+    """The rules that readers enforce (`TraceRules`), and checks that the trace is complete."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ def _event(kind: str, content: Content) -> TraceEvent:
 
 
 class _RunChecks(Checks):
-    """Order, indices, ids and references of a run log."""
+    """Checks of the order, indices, ids and references of a run log."""
 
     _INDEX = {  # noqa: RUF012 - a constant
         "tokengate_flush": "flush_index",
@@ -195,7 +195,7 @@ class _RunChecks(Checks):
 
 
 class _ManifestChecks(Checks):
-    """Order, totals and hashes of a manifest."""
+    """Checks of the order, totals and hashes of a manifest."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -247,7 +247,7 @@ class _ManifestChecks(Checks):
                     name,
                     f"the summary says {self._summary.get(name)}, the entries {there}",
                 )
-        # Published manifests hash another list of cases, as their `case_list_hash_input` says.
+        # Published manifests hash a different list of cases; see their `case_list_hash_input`.
         told = self._provenance.get("trace_dataset_hash")
         cases_hash = self._provenance.get("case_list_hash", "")
         if told is None or cases_hash != case_list_hash([entry[0] for entry in self._entries]):
@@ -264,4 +264,4 @@ CHECKS: Mapping[str, type[Checks]] = MappingProxyType(
         "exaid.manifest": _ManifestChecks,
     }
 )
-"""Name of a format -> its checks."""
+"""Checks by format name."""

@@ -1,4 +1,4 @@
-"""Where the records of a published run log begin and end in their trace."""
+"""Start and end deltas of the records of a published run log, aligned to the trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SeqsOf:
     """The sequence numbers and times of a trace's deltas.
 
     Args:
-        trace: The trace.
+        trace: Trace to index.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -23,11 +23,11 @@ class SeqsOf:
         self._times = dict(deltas)
 
     def between(self, start: int, end: int) -> list[int]:
-        """Return the deltas from `start` to `end`, both included."""
+        """Return the sequence numbers of the deltas from `start` to `end`, inclusive."""
         return self.seqs[bisect_left(self.seqs, start) : bisect_right(self.seqs, end)]
 
     def time(self, end_seq: int) -> str | None:
-        """Return the time of the last delta up to `end_seq`, ISO 8601; None without one."""
+        """Return the ISO 8601 time of the last delta up to `end_seq`; None without one."""
         at = bisect_right(self.seqs, end_seq)
         return timestamp_of(self._times[self.seqs[at - 1]]) if at else None
 
@@ -38,10 +38,10 @@ def to_deltas(
     flushes: Sequence[Content],
     changes: Changes,
 ) -> None:
-    """Let the record begin and end with deltas, and end after it begins.
+    """Make the record start and end at deltas, with its start not after its end.
 
-    V1 had the boundaries of its turns. What a timer let through was logged after later text of
-    other agents, and what was due from there to there seemed to end before it began.
+    V1 used turn boundaries instead of deltas. A chunk flushed by a timer was logged after later
+    text of other agents, so a record over such chunks could appear to end before it started.
     """
     start, end = record.get("start_seq"), record.get("end_seq")
     if not (isinstance(start, int) and isinstance(end, int)):
@@ -71,13 +71,13 @@ def to_deltas(
 
 
 def _due(trace: SeqsOf, flushes: Sequence[Content], start: int, end: int) -> list[int]:
-    """Return the deltas of the flushes, in their order, from the one at `start` to that at `end`.
+    """Return the sorted deltas of the flushes from the one at `start` to the one at `end`.
 
     Args:
-        trace: The deltas there are.
-        flushes: `tokengate_flush` records.
-        start: First delta of the first.
-        end: Last delta of the last.
+        trace: Deltas of the trace.
+        flushes: `tokengate_flush` records, in log order.
+        start: First delta of the first flush.
+        end: Last delta of the last flush.
     """
     spans = [(flush.get("start_seq"), flush.get("end_seq")) for flush in flushes]
     first = next((i for i, span in enumerate(spans) if span[0] == start), len(spans))

@@ -1,4 +1,4 @@
-"""Which concept extractor metrics are computed with."""
+"""Choice of the concept extractor used by metrics."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ NO_STOPLISTS = Stoplists()
 
 @dataclass(frozen=True)
 class Extractor:
-    """A concept extractor that is made where it is used: it does not travel between processes."""
+    """A specification from which each process builds its own concept extractor.
+
+    Concept extractors themselves are not sent between processes.
+    """
 
     name: str = "terms"
-    """One of `EXTRACTORS`."""
+    """Name of the extractor, from `EXTRACTORS`."""
     negation: bool = False
-    """Whether a concept that its clause denies is another one."""
+    """Whether a negated concept differs from the same concept affirmed."""
     stoplists: Stoplists = NO_STOPLISTS
-    """What does not count."""
+    """Concepts and terms to ignore."""
 
     def make(self) -> ConceptExtractor:
-        """Return the extractor, made once in a process.
+        """Return the extractor, cached per process.
 
         Raises:
-            ConfigError: It is not installed, or does not support an option.
+            ConfigError: The extractor is not installed or does not support an option.
         """
         return _make(self)
 

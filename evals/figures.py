@@ -1,4 +1,4 @@
-"""Figures of computed metrics, and of a calibration."""
+"""Figures of computed metrics and of a calibration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe and Ito's colours, which colour-blind readers tell apart.
+# Okabe and Ito's palette, which color-blind readers can distinguish.
 _COLOURS: Mapping[str, str] = {
     "V0": "#0072B2",
     "V1": "#E69F00",
@@ -41,7 +41,7 @@ def draw_metrics(
     """Draw coverage against budget, cost against coverage, latency, and the ablation.
 
     Raises:
-        ConfigError: The metrics have nothing to draw.
+        ConfigError: The metrics hold no variant.
         StorageError: A figure cannot be written.
     """
     if not metrics.variants:
@@ -55,7 +55,7 @@ def draw_metrics(
 
 
 def draw_calibration(path: Path, outcomes: Sequence[Outcome]) -> Path:
-    """Draw number and size of the updates under each setting of the TokenGate.
+    """Draw the number and size of chunks under each TokenGate setting.
 
     Raises:
         StorageError: The figure cannot be written.
@@ -135,10 +135,10 @@ def _ablation(metrics: AggregateMetrics) -> Figure:
 
 
 def _axes(count: int) -> tuple[Figure, list[Axes]]:
-    # Imported here: it takes a second, which is only needed for drawing.
+    # Imported lazily: the import takes a second and is only needed for drawing.
     import matplotlib as mpl
 
-    mpl.rcParams["svg.hashsalt"] = "evals"  # equal metrics, equal files
+    mpl.rcParams["svg.hashsalt"] = "evals"  # equal metrics give equal files
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.5 + 4.5 * count, 4), layout="constrained")
@@ -153,7 +153,7 @@ def _label(axes: Axes, x: str, y: str, title: str) -> None:
 
 
 def _save(path: Path, figure: Figure) -> Path:
-    # Dates would make equal figures different files.
+    # Dates would make equal figures differ as files.
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reading and writing whole files."""
+"""Hash and atomically write whole files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mdagents_llm.files.whole_file import whole_file
 
 
 def file_hash(path: Path) -> str:
-    """Return `sha256:` and the hash of a file's bytes.
+    """Return `sha256:` followed by the hash of a file's bytes.
 
     Raises:
         ConfigError: The file cannot be read.
@@ -23,7 +23,7 @@ def file_hash(path: Path) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, with its folder; a reader sees the old one or the new one.
+    """Write a file atomically, creating its folder; readers see the old or the new content.
 
     Raises:
         StorageError: The file cannot be written.

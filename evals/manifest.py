@@ -29,81 +29,81 @@ MANIFEST_FILE = "exaid.manifest.jsonl"
 
 
 class ManifestMeta(Record):
-    """Which set of traces this is. The first record of its file."""
+    """The first record of a manifest, which identifies the set of traces."""
 
     record_type: Literal["manifest_meta"]
-    """Tells the records of a file apart."""
+    """Discriminator between the kinds of records."""
     schema_version: Literal["2.0.0"]
-    """Version of exaid.manifest."""
+    """Version of the exaid.manifest schema."""
     dataset_id: str
-    """Name of the set."""
+    """Name of the set of traces."""
     mas_run_id: MasRunId
-    """The run of the multi-agent system that made the traces."""
+    """Id of the run of the multi-agent system that made the traces."""
     created_at: Timestamp
-    """When the last of the traces was written."""
+    """Time at which the last of the traces was written."""
     stub_mode: StrictBool | None = None
     """Whether canned replies stood in for a model."""
 
 
 class Provenance(Record):
-    """Where the traces come from."""
+    """Origin of the traces."""
 
     record_type: Literal["provenance"]
-    """Tells the records of a file apart."""
+    """Discriminator between the kinds of records."""
     mac_fork_url: str
-    """Where the code of the multi-agent system came from."""
+    """Source URL of the multi-agent system's code."""
     mac_commit: str
-    """Its revision."""
+    """Revision of the multi-agent system's code."""
     exaid_commit: str
     """Revision of EXAID that recorded the traces."""
     model: str
     """Name of the model that the agents used."""
     decoding: Decoding
-    """How that model sampled."""
+    """Sampling settings of that model."""
     case_list_hash: Hash
-    """Of the list of cases."""
+    """Hash of the list of cases."""
     case_list_hash_input: str | None = None
-    """What that is a hash of, in words."""
+    """Description of the input of `case_list_hash`."""
     config_hash: Hash
-    """Of the settings of the multi-agent system."""
+    """Hash of the multi-agent system's settings."""
     trace_dataset_hash: Hash
-    """Of all traces: see `trace_dataset_hash`."""
+    """Hash of all traces, as computed by `trace_dataset_hash`."""
     trace_dataset_hash_definition: str | None = None
-    """The same in words, as published manifests have it."""
+    """Definition of `trace_dataset_hash` in words, as in published manifests."""
 
 
 class TraceEntry(Record):
-    """One trace file."""
+    """A record of one trace file."""
 
     record_type: Literal["trace_entry"]
-    """Tells the records of a file apart."""
+    """Discriminator between the kinds of records."""
     case_id: CaseId
-    """Its case."""
+    """Id of the case."""
     file: str
-    """Its name, relative to the folder of the traces."""
+    """Name of the file, relative to the folder of the traces."""
     sha256: Hash
-    """Of its bytes."""
+    """SHA-256 of the file's bytes."""
     delta_count: Count
-    """`stream_delta` records in it."""
+    """Number of `stream_delta` records in the trace."""
     turn_count: Count
-    """Turns in it."""
+    """Number of turns in the trace."""
 
 
 class Summary(Record):
-    """Totals. The last record of its file."""
+    """The totals of a manifest, its last record."""
 
     record_type: Literal["summary"]
-    """Tells the records of a file apart."""
+    """Discriminator between the kinds of records."""
     total_cases: Count
-    """Trace files."""
+    """Number of trace files."""
     total_deltas: Count
-    """`stream_delta` records in all."""
+    """Number of `stream_delta` records in all traces."""
     total_turns: Count
-    """Turns in all."""
+    """Number of turns in all traces."""
     successful_cases: Count | None = None
-    """Cases whose run of the multi-agent system ended well."""
+    """Number of cases in which the multi-agent system succeeded."""
     failed_cases: Count | None = None
-    """The others."""
+    """Number of cases in which the multi-agent system failed."""
 
 
 ManifestRecord: TypeAlias = Annotated[
@@ -115,7 +115,7 @@ _RECORD: TypeAdapter[ManifestRecord] = TypeAdapter(ManifestRecord)
 
 
 def json_hash(content: object) -> str:
-    """Return `sha256:` and the hash of compact JSON with sorted keys."""
+    """Return `sha256:` followed by the hash of compact JSON with sorted keys."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hash_of(text.encode())
 
@@ -129,9 +129,9 @@ def trace_dataset_hash(mas_run_id: str, cases_hash: str, traces: Sequence[tuple[
     """Return the hash of a set of traces.
 
     Args:
-        mas_run_id: The run that made them.
-        cases_hash: See `case_list_hash`.
-        traces: (case id, hash of the file's bytes) of each.
+        mas_run_id: Id of the run that made the traces.
+        cases_hash: Hash of the list of cases, from `case_list_hash`.
+        traces: (case id, hash of the file's bytes) for each trace.
     """
     return json_hash(
         {
@@ -153,15 +153,16 @@ def make_manifest(
     """Return the manifest of trace files; equal files give equal manifests.
 
     Args:
-        files: All of one run.
-        dataset_id: Name of the set; empty: a name made from that of the run.
-        mac_fork_url: Where the code of the multi-agent system came from.
-        config_hash: Of its settings; empty: the hash of the settings in the traces.
-        decoding: For traces that do not say how the model sampled.
+        files: Trace files, all from one run.
+        dataset_id: Name of the set; if empty, a name derived from the run id.
+        mac_fork_url: Source URL of the multi-agent system's code.
+        config_hash: Hash of the system's settings; if empty, the hash of the settings in the
+            traces.
+        decoding: Sampling settings for traces that do not record them.
 
     Raises:
         RecordError: A trace is damaged.
-        ConfigError: The traces are of several runs, or several are of one case.
+        ConfigError: The traces come from several runs, or two are of the same case.
     """
     traces = [read_trace(path) for path in files]
     first = traces[0].meta
@@ -261,7 +262,7 @@ def read_decoding(text: str) -> Decoding:
     """Parse decoding settings in JSON, such as `{"temperature": 0}`.
 
     Raises:
-        ConfigError: The text is not JSON, or does not hold decoding settings.
+        ConfigError: The text is not JSON or not valid decoding settings.
     """
     try:
         return Decoding.model_validate_json(text)

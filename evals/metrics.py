@@ -27,25 +27,25 @@ from exaid_core.trace.run_records import BufferAction
 from mdagents_llm.clock import ms_of
 
 BUDGETS = (250, 500, 1000, 2000)
-"""CTU of summary text, for M7b."""
+"""Budgets of summary text in CTU, for M7b."""
 THRESHOLDS = (0.85, 0.90, 0.95)
-"""Jaccard indices from which two summaries are nearly the same, for M3."""
+"""Jaccard indices at or above which two summaries count as near-duplicates, for M3."""
 
 Concepts = frozenset[Concept]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseMeasures:
-    """The metrics of a case, and the values that are pooled over cases."""
+    """The metrics of a case and the raw values that are pooled over cases."""
 
     record: PerCaseMetrics
-    """Without outlier flags and what else depends on the other cases."""
+    """Metrics record, without outlier flags and other fields that depend on other cases."""
     jaccards: tuple[float, ...]
-    """Of each pair of consecutive summaries."""
+    """Jaccard index of each pair of consecutive summaries."""
     summary_latencies: tuple[float, ...]
-    """In ms."""
+    """Latencies of summaries in ms."""
     decision_latencies: tuple[float, ...]
-    """In ms."""
+    """Latencies of buffer decisions in ms."""
 
 
 def measure(
@@ -57,10 +57,10 @@ def measure(
     """Return the metrics of a run log.
 
     Args:
-        log: The run log.
-        trace: The content of its trace.
-        extractor: Finds the concepts.
-        of_trace: The concepts of the trace, where they are known; None: they are looked for.
+        log: Run log to measure.
+        trace: Content of the trace that was replayed.
+        extractor: Concept extractor.
+        of_trace: Concepts of the trace, if known; None extracts them.
     """
     events = log.events
     found = [extractor.extract(event.text) for event in events]
@@ -151,12 +151,12 @@ def measure(
 
 
 def jaccard(first: Concepts, second: Concepts) -> float:
-    """Return shared concepts / concepts in either; 0 if neither has a concept."""
+    """Return the Jaccard index of two concept sets; 0 if both are empty."""
     return _share(first & second, first | second)
 
 
 def threshold_rates(jaccards: Sequence[float]) -> ThresholdRates:
-    """Return how often two consecutive summaries are nearly the same."""
+    """Return the share of consecutive summaries that are near-duplicates, by threshold."""
     rates = {f"tau_{tau:.2f}": mean([float(j >= tau) for j in jaccards]) for tau in THRESHOLDS}
     return ThresholdRates.model_validate(rates)
 
@@ -168,7 +168,7 @@ def mean(values: Iterable[float]) -> float | None:
 
 
 def distribution(values: Sequence[float]) -> Distribution | None:
-    """Return how the values are spread; None without values."""
+    """Return summary statistics of the values; None without values."""
     if not values:
         return None
     p50, p90, p95, p99 = (float(p) for p in np.percentile(values, [50, 90, 95, 99]))
@@ -241,9 +241,9 @@ def _reason_counts(log: RunLogFile) -> dict[str, int]:
 
 
 def _intervals(log: RunLogFile) -> list[int]:
-    """Return the ms between chunks, in the order of the log.
+    """Return the time between chunks in ms, in log order.
 
-    What a timer let through may be logged after later chunks of other agents: it is left out.
+    A chunk flushed by a timer may be logged after later chunks of other agents; it is excluded.
     """
     times = [ms_of(chunk.timestamp) for chunk in log.chunks if chunk.timestamp]
     latest = list(accumulate(times, max))
@@ -252,10 +252,10 @@ def _intervals(log: RunLogFile) -> list[int]:
 
 
 def _expected_latency(log: RunLogFile, trace: TraceText, seqs: Sequence[int]) -> float | None:
-    """Return the mean time from a delta until the first summary that covers it is there.
+    """Return the mean time in ms from a delta to the first summary that covers it.
 
-    Decisions and summaries are made one after the other, each when its text is there and the one
-    before it is done.
+    Decisions and summaries are made sequentially: each starts when its text has arrived and the
+    previous one is done.
     """
     covered: set[int] = set()
     emitted = dict(trace.seqs())
@@ -264,16 +264,16 @@ def _expected_latency(log: RunLogFile, trace: TraceText, seqs: Sequence[int]) ->
     for event, at in zip(log.events, ready, strict=True):
         new = event.covered(seqs) - covered
         covered |= new
-        # Times of a log that were not taken from the trace can be before those of the text.
+        # If a log's times were not taken from the trace, they can precede those of the text.
         there = max([at, *(emitted[seq] for seq in new)])
         waits += [there - emitted[seq] for seq in sorted(new)]
     return mean(waits)
 
 
 def _ready_times(log: RunLogFile, emitted: Mapping[int, int]) -> list[float]:
-    """Return when each summary is there, in ms since 1970 UTC.
+    """Return when each summary is ready, in ms since the Unix epoch.
 
-    A decision to summarise is followed by its summary; summaries without one come last.
+    A decision to summarize is followed by its summary; summaries without a decision come last.
     """
     by_index = {
         chunk.flush_index: ms_of(chunk.timestamp) for chunk in log.chunks if chunk.timestamp
@@ -313,7 +313,7 @@ def _uncovered_tail(trace: TraceText, covered: frozenset[int]) -> float:
 
 
 def _suppression_rate(log: RunLogFile, trace: TraceText, covered: frozenset[int]) -> float | None:
-    """Return the share of critical segments that no summary covers whole.
+    """Return the share of critical segments that the summaries do not fully cover.
 
     Segments are the chunks of the log, or the turns if it has no chunks.
     """

@@ -26,91 +26,92 @@ class ThresholdRates(Record):
     model_config = ConfigDict(serialize_by_alias=True)
 
     tau_085: Share | None = Field(alias="tau_0.85")
-    """tau = 0.85; null without a pair."""
+    """Share of pairs at tau = 0.85; null without a pair."""
     tau_090: Share | None = Field(alias="tau_0.90")
-    """tau = 0.90; null without a pair."""
+    """Share of pairs at tau = 0.90; null without a pair."""
     tau_095: Share | None = Field(alias="tau_0.95")
-    """tau = 0.95; null without a pair."""
+    """Share of pairs at tau = 0.95; null without a pair."""
 
 
 class CoverageByBudget(Record):
     """Coverage of the longest prefix of summaries that fits a budget."""
 
     ctu_250: Share
-    """Within 250 CTU."""
+    """Coverage within 250 CTU of summary text."""
     ctu_500: Share
-    """Within 500 CTU."""
+    """Coverage within 500 CTU of summary text."""
     ctu_1000: Share
-    """Within 1,000 CTU."""
+    """Coverage within 1,000 CTU of summary text."""
     ctu_2000: Share
-    """Within 2,000 CTU."""
+    """Coverage within 2,000 CTU of summary text."""
 
 
 class Distribution(Record):
-    """How values are spread; percentiles are interpolated linearly between values."""
+    """Summary statistics of a set of values; percentiles are interpolated linearly."""
 
     count: Count
-    """Values."""
+    """Number of values."""
     mean: NotNegative
-    """Their mean."""
+    """Mean of the values."""
     min: NotNegative
-    """The smallest."""
+    """Smallest value."""
     p50: NotNegative
-    """The median."""
+    """Median (50th percentile)."""
     p90: NotNegative
-    """90th percentile."""
+    """90th percentile of the values."""
     p95: NotNegative
-    """95th percentile."""
+    """95th percentile of the values."""
     p99: NotNegative
-    """99th percentile."""
+    """99th percentile of the values."""
     max: NotNegative
-    """The largest."""
+    """Largest value."""
 
 
 class _Header(Record):
     schema_name: Literal["exaid.metrics"]
     """Name of the schema."""
     schema_version: Literal["2.2.0"]
-    """Version of exaid.metrics."""
+    """Version of the exaid.metrics schema."""
 
 
 class PerCaseMetrics(_Header):
     """The metrics of one case under one variant."""
 
     metrics_type: Literal["per_case"]
-    """Tells the two kinds of records apart."""
+    """Discriminator between per-case and aggregate records."""
     case_id: CaseId
-    """The case."""
+    """Id of the case."""
     variant_id: VariantId
-    """The variant."""
+    """Id of the variant."""
     m1_update_count: Count
-    """Summary events, failed ones included."""
+    """Number of summary events, including failed ones."""
     m2_output_ctu: Count
-    """Sum of `summary_ctu`."""
+    """Sum of `summary_ctu` over all summaries."""
     m3_redundancy_jaccard_mean: Share | None
     """Mean Jaccard index of the concepts of consecutive summaries; null for fewer than two."""
     m3_redundancy_threshold_rates: ThresholdRates
-    """How often that index is high."""
+    """Share of consecutive summaries whose Jaccard index reaches each threshold."""
     m4_trace_coverage: Share
     """Share of the trace's concepts that a summary names; 0 for a trace without concepts."""
     m4_trace_cui_count: Count
-    """Concepts of the trace."""
+    """Number of concepts in the trace."""
     m4_summary_cui_count: Count
-    """Concepts of all summaries."""
+    """Number of concepts in all summaries."""
     m5_unsupported_global_rate: Share
     """Share of the summaries' concepts that the trace does not name; 0 if they name no concept."""
     m5_unsupported_per_summary_mean: Share | None
-    """The same, mean over valid summaries with concepts; null without one."""
+    """Mean over valid summaries with concepts of the share that the trace does not name; null
+    without such a summary."""
     m6a_mean: Share | None
     """Mean share of a valid summary's concepts that its window does not name: lower is better."""
     m6b_mean: Share | None
-    """The same with the latest summary as further support."""
+    """M6a with the latest summary as additional support."""
     m6_empty_count: Count
-    """Valid summaries without a concept; each counts as 1.0 in m6a and m6b."""
+    """Number of valid summaries without a concept; each counts as 1.0 in m6a and m6b."""
     faithfulness_valid_event_count: Count
-    """Summaries of which m6a and m6b are means."""
+    """Number of valid summaries over which m6a and m6b are averaged."""
     excluded_from_faithfulness_count: Count
-    """Failed summaries, which m6a and m6b leave out."""
+    """Number of failed summaries, which m6a and m6b exclude."""
     m7b_coverage_by_budget: CoverageByBudget
     """Coverage within a budget of summary text."""
     m8_summary_latency_ms_mean: NotNegative | None
@@ -122,31 +123,31 @@ class PerCaseMetrics(_Header):
     m8_buffer_decision_latency_distribution_ms: Distribution | None
     """Latencies of buffer decisions; null if unknown."""
     content_plane_latency_ms: NotNegative
-    """What summaries took, all together: the part of EXAID that makes content."""
+    """Total latency of summaries, the content plane of EXAID."""
     content_plane_latency_pct: Share | None
-    """The same as a share of `total_plane_latency_ms`; null if that is 0."""
+    """Content-plane share of `total_plane_latency_ms`; null if the total is 0."""
     control_plane_latency_ms: NotNegative
-    """What buffer decisions took, all together: the part that says when to summarise."""
+    """Total latency of buffer decisions, the control plane, which decides when to summarize."""
     control_plane_latency_pct: Share | None
-    """The same as a share of `total_plane_latency_ms`; null if that is 0."""
+    """Control-plane share of `total_plane_latency_ms`; null if the total is 0."""
     total_plane_latency_ms: NotNegative
-    """Both."""
+    """Total latency of summaries and buffer decisions."""
     m9_prompt_ctu_total: Count
-    """CTU of all prompts, decisions and summaries."""
+    """CTU of all prompts, for decisions and summaries."""
     m9_completion_ctu_total: Count
     """CTU of all replies."""
     m9_total_llm_ctu: Count
     """CTU of all prompts and replies."""
     m9_buffer_decision_count: Count
-    """Buffer decisions."""
+    """Number of buffer decisions."""
     m9_buffer_decision_ctu: Count
-    """CTU of the text under judgement, all decisions together."""
+    """Total CTU of the text judged by buffer decisions."""
     m10_schema_failure_count: Count
-    """Summary events whose reply was not a summary."""
+    """Number of summary events whose reply was not a valid summary."""
     m10_schema_failure_rate: Share
-    """The same as a share of all summary events; 0 without events."""
+    """Share of summary events that failed the schema; 0 without events."""
     m10_compliance_rate: Share
-    """1 - that share."""
+    """1 - `m10_schema_failure_rate`."""
     compression_ratio: Annotated[float, Field(le=1)] | None
     """1 - CTU of the summaries / CTU of the trace; null for an empty trace."""
     grounding_a: Share | None
@@ -156,49 +157,49 @@ class PerCaseMetrics(_Header):
     expected_latency_ms: NotNegative | None
     """Mean time from a delta to the first summary that covers it; null if no delta is covered."""
     tail_loss: Share
-    """Share of the trace's text, white space aside, that no summary covers, wherever it is."""
+    """Share of the trace's text, ignoring whitespace, that no summary covers, wherever it is."""
     uncovered_tail: Share
     """Share of the trace's characters after the last one that a summary covers."""
     suppression_rate: Share | None
-    """Share of critical segments that no summary covers; null without such a segment."""
+    """Share of critical segments that summaries do not fully cover; null without such a segment."""
     flush_count: Count
-    """Chunks that were let through (`tokengate_flush` records)."""
+    """Number of chunks that were flushed (`tokengate_flush` records)."""
     flush_reason_counts: dict[str, Count]
-    """Why, with how many chunks each; `unstated` where the log does not say (V3: by size)."""
+    """Number of chunks by flush reason; `unstated` if the log gives none (V3: by size)."""
     flush_accumulated_ctu_distribution: Distribution | None
-    """Their CTU; null without chunks."""
+    """CTU of the flushed chunks; null without chunks."""
     flush_interval_ms_distribution: Distribution | None
-    """Time from one to the next, in the order of the log; one that is logged late, with a time
-    before that of an earlier one, is left out. Null for fewer than two."""
+    """Time between consecutive flushes, in log order, excluding flushes logged late with a time
+    before that of an earlier one. Null for fewer than two."""
     trace_ctu: Count
-    """CTU of the trace: the sum of those of its turns with content."""
+    """CTU of the trace, summed over its turns with content."""
     virtual_time_duration_ms: Count
-    """From the first to the last delta of the trace."""
+    """Virtual time from the first to the last delta of the trace."""
     trace_ctu_per_s: NotNegative | None
-    """`trace_ctu` per second of that time; null if it is 0."""
+    """`trace_ctu` per second of virtual time; null if the duration is 0."""
     summary_ctu_per_s: NotNegative | None
-    """`m2_output_ctu` per second of that time; null if it is 0."""
+    """`m2_output_ctu` per second of virtual time; null if the duration is 0."""
     dataset_manifest_hash_valid: bool | None
-    """Whether the run log names the set of traces of the manifest; null without a manifest."""
+    """Whether the run log's trace dataset hash matches the manifest; null without a manifest."""
     tokengate_config_hash_match: bool | None
-    """Whether all run logs of the variant name the same TokenGate settings; null if unknown."""
+    """Whether all run logs of the variant have the same TokenGate settings; null if unknown."""
     stub_trace_detected: bool
     """Whether canned replies stood in for a model when the trace was made."""
     outlier_flags: tuple[str, ...]
-    """Names of the outlier fields that are true, without `outlier_`."""
+    """Names of the outlier fields that are true, without the `outlier_` prefix."""
     outlier_latency_spike: bool
-    """Slowest summary beyond Tukey's upper fence of the variant's cases."""
+    """Whether the slowest summary is beyond the upper Tukey fence of the variant's cases."""
     outlier_excessive_flushes: bool
-    """Number of chunks beyond that fence."""
+    """Whether the number of chunks is beyond the upper Tukey fence of the variant's cases."""
     outlier_low_coverage: bool
-    """Coverage below the lower fence."""
+    """Whether coverage is below the lower Tukey fence of the variant's cases."""
 
 
 class Interval(Record):
-    """A mean over cases and its 95 % bootstrap interval; null where no case has a value."""
+    """A mean over cases and its 95% bootstrap interval; null where no case has a value."""
 
     mean: float | None
-    """The mean."""
+    """Mean over cases."""
     ci_low: float | None
     """2.5th percentile of the resampled means."""
     ci_high: float | None
@@ -206,196 +207,196 @@ class Interval(Record):
 
 
 class Redundancy(Record):
-    """M3, pooled over the pairs of all cases."""
+    """Redundancy of summaries (M3), pooled over the pairs of all cases."""
 
     jaccard_mean: Share | None
-    """Mean Jaccard index."""
+    """Mean Jaccard index of consecutive summaries."""
     threshold_rates: ThresholdRates
-    """How often it is high."""
+    """Share of pairs whose Jaccard index reaches each threshold."""
 
 
 class Unsupported(Record):
-    """M5."""
+    """M5, averaged over cases."""
 
     global_rate_mean: Share
-    """Mean of the cases' global rates."""
+    """Mean of the per-case global rates."""
     per_summary_mean: Share | None
-    """Mean of the cases' means."""
+    """Mean of the per-case means."""
 
 
 class LatencyMeans(Record):
-    """M8, pooled over the events of all cases."""
+    """Mean latencies (M8), pooled over the events of all cases."""
 
     summary: NotNegative | None
-    """Of summaries."""
+    """Mean latency of summaries."""
     buffer_decision: NotNegative | None
-    """Of buffer decisions."""
+    """Mean latency of buffer decisions."""
 
 
 class LatencyDistributions(Record):
-    """M8, pooled over the events of all cases."""
+    """Latency distributions (M8), pooled over the events of all cases."""
 
     summary: Distribution | None
-    """Of summaries."""
+    """Latencies of summaries."""
     buffer_decision: Distribution | None
-    """Of buffer decisions."""
+    """Latencies of buffer decisions."""
 
 
 class FlushMeans(Record):
-    """Chunks that were let through."""
+    """Flushed chunks over all cases."""
 
     count_mean: NotNegative
-    """Mean over cases."""
+    """Mean number of flushed chunks per case."""
     reason_counts: dict[str, Count]
-    """Why, with how many chunks each, all cases together."""
+    """Total number of chunks by flush reason."""
 
 
 class PlaneMeans(Record):
-    """What EXAID's time goes into, means over cases."""
+    """Latency of EXAID by plane, averaged over cases."""
 
     content_plane_latency_ms: NotNegative
-    """Summaries."""
+    """Mean latency of summaries per case."""
     control_plane_latency_ms: NotNegative
-    """Buffer decisions."""
+    """Mean latency of buffer decisions per case."""
     control_plane_latency_pct: Share | None
-    """Mean share of buffer decisions, over cases with a known latency."""
+    """Mean share of latency spent on buffer decisions, over cases with a known latency."""
 
 
 class ThroughputMeans(Record):
-    """Means over cases."""
+    """Text volume and throughput, averaged over cases."""
 
     trace_ctu: NotNegative
-    """CTU of a trace."""
+    """Mean CTU of a trace."""
     trace_ctu_per_s: NotNegative | None
-    """Per second, over cases that take time."""
+    """Mean trace CTU per second, over cases whose duration is not 0."""
     summary_ctu_per_s: NotNegative | None
-    """Per second, over cases that take time."""
+    """Mean summary CTU per second, over cases whose duration is not 0."""
 
 
 class UsageMeans(Record):
-    """M9, means over cases."""
+    """Model usage in CTU (M9), averaged over cases."""
 
     prompt: NotNegative
-    """CTU of prompts."""
+    """Mean CTU of prompts."""
     completion: NotNegative
-    """CTU of replies."""
+    """Mean CTU of replies."""
     total: NotNegative
-    """Both."""
+    """Mean CTU of prompts and replies."""
     buffer_decision_count: NotNegative
-    """Buffer decisions."""
+    """Mean number of buffer decisions."""
     buffer_decision_ctu: NotNegative
-    """CTU under judgement."""
+    """Mean CTU of the text judged by buffer decisions."""
 
 
 class Compliance(Record):
-    """M10, pooled over the events of all cases."""
+    """Schema compliance (M10), pooled over the events of all cases."""
 
     schema_failure_rate_mean: Share
-    """Failed summary events / summary events."""
+    """Number of failed summary events divided by all summary events."""
     compliance_rate_mean: Share
-    """1 - that share."""
+    """1 - `schema_failure_rate_mean`."""
     schema_failure_count: Count
-    """Failed summary events."""
+    """Number of failed summary events."""
     summary_event_count: Count
-    """Summary events."""
+    """Number of summary events."""
 
 
 class VariantMetrics(Record):
     """The metrics of one variant over all cases."""
 
     n_cases: Count
-    """Cases."""
+    """Number of cases."""
     m1_update_count_mean: NotNegative
-    """M1, mean."""
+    """Mean number of summary events per case (M1)."""
     m2_output_ctu_mean: NotNegative
-    """M2, mean."""
+    """Mean CTU of summary text per case (M2)."""
     m3_redundancy: Redundancy
-    """M3."""
+    """Redundancy of consecutive summaries (M3)."""
     m4_trace_coverage: Interval
-    """M4."""
+    """Coverage of the trace's concepts (M4)."""
     m5_unsupported: Unsupported
-    """M5."""
+    """Share of unsupported concepts (M5)."""
     m6a: Interval
-    """M6a."""
+    """Share of concepts not supported by the summary's window (M6a)."""
     m6b: Interval
-    """M6b."""
+    """Share of concepts not supported by the window or the latest summary (M6b)."""
     m6_empty_count: Count
-    """Valid summaries without a concept."""
+    """Number of valid summaries without a concept."""
     m7b_coverage_by_budget_mean: CoverageByBudget
-    """M7b, mean."""
+    """Mean coverage within each budget (M7b)."""
     m8_latency_ms_mean: LatencyMeans
-    """M8."""
+    """Mean latencies (M8)."""
     m8_latency_distribution_ms: LatencyDistributions
-    """M8."""
+    """Latency distributions (M8)."""
     m9_usage_ctu_mean: UsageMeans
-    """M9."""
+    """Mean model usage in CTU (M9)."""
     m10_compliance: Compliance
-    """M10."""
+    """Schema compliance of summaries (M10)."""
     faithfulness_valid_event_count: Count
-    """Summaries of which M6 is a mean."""
+    """Number of valid summaries over which M6 is averaged."""
     excluded_from_faithfulness_count: Count
-    """Failed summaries, which M6 leaves out."""
+    """Number of failed summaries, which M6 excludes."""
     schema_failures: Count
-    """The same as `m10_compliance.schema_failure_count`, at its place in published files."""
+    """Copy of `m10_compliance.schema_failure_count`, where published files have it."""
     compression_ratio: Interval
-    """Mean over cases."""
+    """Mean compression ratio over cases."""
     grounding_a: Interval
-    """Mean over cases."""
+    """Mean of `grounding_a` over cases."""
     grounding_b: Interval
-    """Mean over cases."""
+    """Mean of `grounding_b` over cases."""
     expected_latency_ms: Interval
-    """Mean over cases."""
+    """Mean expected latency over cases."""
     tail_loss: Interval
-    """Mean over cases."""
+    """Mean tail loss over cases."""
     uncovered_tail: Interval
-    """Mean over cases."""
+    """Mean uncovered tail over cases."""
     flushes: FlushMeans
-    """Chunks that were let through."""
+    """Flushed chunks."""
     plane_latency_mean: PlaneMeans
-    """What EXAID's time goes into."""
+    """Mean latency by plane."""
     throughput_mean: ThroughputMeans
-    """Text per second."""
+    """Mean text volume and throughput."""
     suppression_rate: Interval
-    """Mean over cases that have a critical segment."""
+    """Mean suppression rate over cases that have a critical segment."""
 
 
 class PairedDifference(Record):
-    """How one variant differs from another in the same cases."""
+    """Difference between two variants on the same cases."""
 
     variant: VariantId
-    """The variant."""
+    """Id of the variant."""
     baseline: VariantId
-    """The variant it is compared with."""
+    """Id of the variant it is compared with."""
     metric: str
-    """Field of the per-case record."""
+    """Name of the compared field of the per-case record."""
     n_cases: Count
-    """Cases in which both have a value."""
+    """Number of cases in which both variants have a value."""
     difference: Interval
-    """Variant minus baseline."""
+    """Mean of variant minus baseline, with its interval."""
 
 
 class AggregateMetrics(_Header):
-    """The metrics of all variants, and how they differ."""
+    """The metrics of all variants and the differences between them."""
 
     metrics_type: Literal["aggregate"]
-    """Tells the two kinds of records apart."""
+    """Discriminator between per-case and aggregate records."""
     computed_at: Timestamp
-    """When the newest of the run logs was made, by its own `created_at`: not the wall clock, so
-    that equal run logs give equal bytes."""
+    """`created_at` of the newest run log rather than the wall clock, so that equal run logs give
+    equal bytes."""
     bootstrap_samples: Count
-    """Resamples of each interval."""
+    """Number of bootstrap resamples per interval."""
     seed: int
     """Random seed of the resampling."""
     trace_dataset_hash: Hash | None
-    """Of the traces; null if the run logs do not agree on it."""
+    """Hash of the trace set; null if the run logs disagree on it."""
     concept_extractor: ConceptExtractorInfo
-    """How concepts were found."""
+    """Identity of the concept extractor."""
     stoplists_provenance: StoplistsProvenance
-    """Which concepts do not count."""
+    """Provenance of the stoplists, whose concepts are ignored."""
     variants: dict[VariantId, VariantMetrics]
-    """By variant."""
+    """Metrics by variant id."""
     paired_differences: tuple[PairedDifference, ...]
-    """Each variant against each one before it."""
+    """Differences between each variant and every variant before it."""
 
 
 MetricsRecord: TypeAlias = Annotated[

@@ -1,6 +1,6 @@
-"""The form in which terms and texts are compared: words without case, plural, national spelling.
+"""The normal form in which terms and texts are compared: no case, plural or national spelling.
 
-A text becomes pieces, each a word or a break. A term never extends over a break.
+A text is split into pieces, each a word or a break. A term never spans a break.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 BREAK = "|"
-"""Stands for punctuation that no term extends over."""
+"""Normal form of punctuation that no term spans."""
 
-# Hyphens, Markdown emphasis and white space only separate words; other punctuation is a break.
+# Hyphens, Markdown emphasis and whitespace only separate words; other punctuation is a break.
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑-]|\n")
 
 _DIGRAPH = re.compile("ae|oe|æ|œ")
@@ -34,15 +34,15 @@ class Piece(NamedTuple):
     form: str
     """Normal form of the word, or `BREAK`."""
     raw: str
-    """The piece as it is in the text."""
+    """Original text of the piece."""
     start: int
-    """Where it begins."""
+    """Start offset in the text."""
     end: int
-    """Where it ends."""
+    """End offset in the text, exclusive."""
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """Yield the words of a text, and breaks between them, in order."""
+    """Yield the words of a text and the breaks between them, in order."""
     for match in _PIECE.finditer(text):
         raw = match[0]
         form = normal_word(raw) if raw[0].isalnum() else BREAK
@@ -50,24 +50,24 @@ def pieces(text: str) -> Iterator[Piece]:
 
 
 def normal_term(term: str) -> tuple[str, ...]:
-    """Return the normal forms of the words of a term; breaks in it are kept."""
+    """Return the normal forms of the words of a term, including breaks."""
     return tuple(piece.form for piece in pieces(term))
 
 
 def wrapped(forms: Iterable[str]) -> str:
-    """Return words joined so that a search for characters finds whole words only.
+    """Return words joined so that a substring search matches whole words only.
 
-    Each word has spaces of its own on both sides, so that no match begins or ends within a word,
-    and two adjacent terms are both found.
+    Each word has its own spaces on both sides, so that no match starts or ends inside a word, and
+    two adjacent terms are both found.
     """
     return "".join(BREAK if form == BREAK else f" {form} " for form in forms)
 
 
 @lru_cache(maxsize=200_000)
 def normal_word(word: str) -> str:
-    """Return `word` in lower case and American spelling, singular, without a possessive ending.
+    """Return `word` in lowercase and American spelling, singular, without a possessive ending.
 
-    The result need not be a word: only terms and texts must have the same form.
+    The result need not be a real word; terms and texts only have to get the same form.
     """
     form = word.lower().replace("’", "'")
     form = form.removesuffix("'s").replace("'", "")

@@ -1,8 +1,7 @@
-"""Feeds frozen traces through EXAID in virtual time, and writes the run logs.
+"""Replay frozen traces through EXAID in virtual time and write the run logs.
 
-Deltas arrive at the times of the trace and timers fire at theirs, but nothing sleeps. Latencies are
-those recorded with each reply, so that a replay from recorded replies gives the same bytes each
-time.
+Deltas arrive and timers fire at their virtual times, but nothing sleeps. Latencies are the ones
+recorded with each reply, so that a replay from recorded replies gives the same bytes each time.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ from mdagents_llm.errors import (
 from mdagents_llm.layers.cache import cache_key
 
 _FAULT_OF_THE_REQUEST = frozenset({ErrorKind.CONTEXT_LENGTH, ErrorKind.BAD_REQUEST})
-"""Errors that would occur again: failures of EXAID, which are part of the measurement."""
+"""Errors that would recur on retry and so count as failures of EXAID in the measurement."""
 
 
 _CALLS = {"V0": 1.2, "V1": 0.1, "V2": 1.7, "V3": 0.9, "V4": 1.3}
-"""Calls of a replay under each variant beside each other, about."""
+"""Approximate relative number of model calls in a replay, by variant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of EXAID, and their names."""
+    """The models of EXAID and their names."""
 
     buffer_agent: ChatModel
     summarizer: ChatModel
@@ -58,14 +57,14 @@ class Models:
 
 
 class OneAtATime:
-    """A model that does not get the same request twice at once.
+    """A model wrapper that never sends two identical requests concurrently.
 
-    Variants share prompts. With a model whose replies vary, each of two replays would go on with a
-    reply of its own, but only one reply is recorded, so that the other could not be replayed.
+    Variants share prompts. If a model's replies vary, two concurrent replays would continue with
+    different replies, but only one is recorded, so the other replay could not be reproduced.
 
     Args:
-        inner: The model, with its recorded replies.
-        name: Identifies the model.
+        inner: Model with its recorded replies.
+        name: Identifier of the model.
     """
 
     def __init__(self, inner: ChatModel, name: str) -> None:
@@ -74,7 +73,7 @@ class OneAtATime:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request with what was recorded."""
+        """Answer one request, after any identical request in progress."""
         lock = self._locks.setdefault(cache_key(self._name, request), asyncio.Lock())
         async with lock:
             return await self._inner.generate(request, on_text)
@@ -82,17 +81,17 @@ class OneAtATime:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The common settings of the replays of a set of traces."""
+    """The settings shared by the replays of a set of traces."""
 
     models: Models
     folder: Path
-    """Run logs go to `{folder}/{variant}/{case}.jsonl.gz`."""
+    """Folder of the run logs, which are `{folder}/{variant}/{case}.jsonl.gz`."""
     trace_dataset_hash: str | None
     extractor: ConceptExtractorInfo
     stoplists: StoplistsProvenance
 
     def eval_run_id(self, variant: Variant) -> str:
-        """Return an id of the variant's settings, models and prompts, and the set of traces."""
+        """Return an id derived from the variant's settings, models, prompts and trace set."""
         identity = json_hash([variant.identity(), self.models.names, PROMPTS.hashes]).removeprefix(
             "sha256:"
         )
@@ -100,7 +99,7 @@ class Setting:
         return f"eval-{variant.variant_id}-{identity[:8]}-{dataset[:8]}"
 
     def path(self, variant: Variant, case_id: str) -> Path:
-        """Return the path of the run log of a case."""
+        """Return the path of the run log of a case under a variant."""
         return self.folder / variant.variant_id / f"{case_id}.jsonl.gz"
 
 
@@ -109,28 +108,28 @@ class Replayed:
     """The outcome of one trace under one variant."""
 
     path: Path
-    """Of the run log."""
+    """Path of the run log, or of the trace if it could not be read."""
     was_there: bool = False
     error: str = ""
-    """Why there is no run log, on one line; empty if there is one."""
+    """Reason why the run log is missing, on one line; empty if it exists."""
 
 
 async def replay_all(
     setting: Setting, variants: Sequence[Variant], files: Sequence[Path], *, jobs: int, fresh: bool
 ) -> AsyncIterator[Replayed]:
-    """Replay each trace under each variant, several at a time; yield the outcome of each.
+    """Replay each trace under each variant concurrently and yield the outcomes.
 
-    A run log that is there already is kept.
+    Existing run logs are kept unless `fresh` is set.
 
     Args:
-        setting: Their common settings.
-        variants: The variants.
+        setting: Settings shared by all replays.
+        variants: Variants to replay.
         files: Trace files.
-        jobs: Replays under way at once.
-        fresh: Whether run logs that are there are made again.
+        jobs: Maximum number of concurrent replays.
+        fresh: Whether to overwrite existing run logs.
 
     Raises:
-        ConfigError: An existing run log has other settings.
+        ConfigError: An existing run log was made with different settings.
     """
     free = asyncio.Semaphore(jobs)
 
@@ -138,7 +137,7 @@ async def replay_all(
         async with free:
             try:
                 trace = await asyncio.to_thread(read_trace, path)
-            except RecordError as error:  # it has changed since it was checked
+            except RecordError as error:  # the file changed after it was checked
                 return Replayed(path, error=str(error))
             target = setting.path(variant, trace.meta.case_id)
             if not fresh and target.exists():
@@ -154,7 +153,8 @@ async def replay_all(
             await asyncio.to_thread(write_gz, target, lines)
             return Replayed(target)
 
-    # The calls of one replay follow each other: a long one that begins last is waited for alone.
+    # Calls within a replay are sequential, so start long replays first: one that starts last
+    # would run alone at the end.
     pairs = [(variant, path) for variant in variants for path in files]
     pairs.sort(key=lambda pair: _CALLS[pair[0].variant_id] * _size(pair[1]), reverse=True)
     tasks = [asyncio.create_task(one(path, variant)) for variant, path in pairs]
@@ -173,10 +173,10 @@ async def replay(
     """Replay one trace and return the lines of its run log.
 
     Args:
-        trace: The trace.
-        variant: The settings.
+        trace: Trace to replay.
+        variant: Settings of EXAID.
         setting: Models and provenance.
-        trace_file_hash: Of the trace file.
+        trace_file_hash: Hash of the trace file.
     """
     now_ms = trace.meta.t0_emitted_ms
     spent = _Spent()
@@ -219,23 +219,23 @@ async def replay(
 
 
 class _UnmeasurableError(Exception):
-    """A model could not be reached, which says nothing about EXAID."""
+    """Raised when a model could not be reached, which says nothing about EXAID."""
 
 
 @dataclass(slots=True)
 class _Spent:
-    """The time that the models of one replay took, and an error that ends the replay."""
+    """Total model latency of one replay, and the error that ends it, if any."""
 
     seconds: float = 0.0
     error: BenchError | None = None
 
 
 class _Timed:
-    """A model whose recorded latencies and errors are collected.
+    """A model wrapper that collects recorded latencies and errors.
 
     Args:
-        inner: The model.
-        spent: Collects them.
+        inner: Wrapped model.
+        spent: Collector of latencies and errors.
     """
 
     def __init__(self, inner: ChatModel, spent: _Spent) -> None:
@@ -243,9 +243,9 @@ class _Timed:
         self._spent = spent
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request with what was recorded."""
+        """Answer one request and add its latency; reraise an earlier error."""
         if self._spent.error is not None:
-            raise self._spent.error  # nothing after it can be used
+            raise self._spent.error  # later replies cannot be used
         try:
             reply = await self._inner.generate(request, on_text)
         except StructuredOutputError:

@@ -1,4 +1,4 @@
-"""Computes the metrics of a folder of run logs, writes them, and shows them as a table."""
+"""Compute the metrics of a folder of run logs, write them and format them as a table."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from mdagents_llm.processes import cores, in_processes
 
 PER_CASE_FILE = "per_case.metrics.jsonl"
 AGGREGATE_FILE = "aggregate.metrics.jsonl"
-_WORTH_PROCESSES = 60  # run logs from which it pays to start processes: about 3 s of work
+_WORTH_PROCESSES = 60  # run logs, about 3 s of work, from which starting processes pays off
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The computed metrics."""
+    """Computed per-case and aggregate metrics, and the problems found."""
 
     per_case: tuple[PerCaseMetrics, ...]
-    """By variant, then case."""
+    """Per-case records, ordered by variant, then case."""
     aggregate: AggregateMetrics
     problems: tuple[str, ...] = ()
-    """A line for each run log or trace that is left out: file, line, field."""
+    """One line for each run log or trace that is skipped: file, line, field."""
 
 
 def run_log_files(folder: Path) -> list[Path]:
-    """Return the run logs in the folders of the variants below `folder`.
+    """Return the run logs in the variant folders below `folder`.
 
     Raises:
         ConfigError: The folder has no run logs.
@@ -63,14 +63,14 @@ def compute(
     *,
     manifest_hash: str | None = None,
 ) -> Metrics:
-    """Compute the metrics of run logs. One that cannot be measured is told and left out.
+    """Compute the metrics of run logs; report and skip those that cannot be measured.
 
-    With many run logs, as many processes work on them as there are cores.
+    Many run logs are measured in parallel, with one process per core.
 
     Args:
-        logs: Files of run logs.
-        traces: Case id -> trace file.
-        extractor: Finds the concepts.
+        logs: Run log files.
+        traces: Trace file by case id.
+        extractor: Concept extractor.
         manifest_hash: `trace_dataset_hash` of the manifest; None without a manifest.
 
     Raises:
@@ -120,7 +120,7 @@ def compute(
 def _measure_case(
     task: tuple[tuple[RunLogFile, ...], Path, Extractor],
 ) -> tuple[list[tuple[Meta, CaseMeasures]], list[str]]:
-    """Measure the run logs of one case; return what was measured, and the problems."""
+    """Measure the run logs of one case; return the measures and the problems."""
     logs, path, extractor = task
     try:
         trace, hash_ = read_trace(path), file_hash(path)
@@ -140,7 +140,7 @@ def _measure_case(
         elif variant in measured:
             problems.append(f"{log.path} is a second run log of {log.meta.case_id} under {variant}")
         else:
-            # A log of an earlier form may not say when it was made.
+            # A log of an earlier version may lack a creation time.
             made = log.meta.created_at or trace.meta.created_at
             meta = log.meta.model_copy(update={"created_at": made})
             measured[variant] = meta, measure(log, text, extractor.make(), of_trace)
@@ -150,7 +150,7 @@ def _measure_case(
 def _by_variant(
     measured: Mapping[tuple[str, str], tuple[Meta, CaseMeasures]], manifest_hash: str | None
 ) -> dict[str, list[CaseMeasures]]:
-    """Return the measures by variant, ordered by case, with what the other logs decide."""
+    """Return the measures by variant, ordered by case, with the fields that compare run logs."""
     gates: dict[str, set[str | None]] = {}
     for (variant, _), (meta, _) in measured.items():
         gates.setdefault(variant, set()).add(meta.tokengate_config_hash)
@@ -169,20 +169,20 @@ def _by_variant(
 
 
 def write_metrics(folder: Path, metrics: Metrics) -> None:
-    """Write both files; equal metrics give equal bytes."""
+    """Write the per-case and aggregate files; equal metrics give equal bytes."""
     write_whole(folder / PER_CASE_FILE, b"".join(map(dump_line, metrics.per_case)))
     write_whole(folder / AGGREGATE_FILE, dump_line(metrics.aggregate))
 
 
 def metrics_table(metrics: AggregateMetrics) -> str:
-    """Return a table of M1 to M10 and the other metrics, one column a variant."""
+    """Return a table of M1 to M10 and the other metrics, with one column per variant."""
     table = PrettyTable(["metric", *metrics.variants], align="r")
     table.align["metric"] = "l"
     rows: dict[str, list[str]] = {}
     for variant in metrics.variants.values():
         m3, m9 = variant.m3_redundancy, variant.m9_usage_ctu_mean
         budgets = variant.m7b_coverage_by_budget_mean
-        # Names are short, so that five variants fit a terminal of 80 columns.
+        # Short names, so that five variants fit in an 80-column terminal.
         cells = {
             "cases": str(variant.n_cases),
             "M1 updates": _number(variant.m1_update_count_mean, 1),

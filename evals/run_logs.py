@@ -1,4 +1,4 @@
-"""Reads run logs: exaid.run 1.3 to 1.5 with a record a line, and 1.2 with one record in all.
+"""Read run logs: exaid.run 1.3 to 1.5 with one record per line, and 1.2 with a single record.
 
 Files up to 1.2 are read as one JSON object with the fields of `run_meta` and a list for each kind
 of record, under any of the names in `LISTS`.
@@ -26,15 +26,15 @@ LISTS = {
     "summary_event": ("summary_events", "summaries"),
 }
 EARLIER_SUFFIX = ".trace"
-"""What follows the case id in published logs."""
+"""Suffix of case ids in published logs."""
 UNKNOWN_HASH = hash_of(b"null")
-"""In the place of a hash that the present form needs and an earlier one did not have."""
+"""Placeholder for a hash that the current format requires and earlier ones lacked."""
 _SINGLE_RECORD_BEFORE = (1, 3)
 _LAST = (1, 5)
 _VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}")
 
 _MOST = 2**53
-"""The largest whole number that a JSON reader keeps exactly; larger ones would break a mean."""
+"""Largest integer that any JSON reader keeps exactly; larger ones would distort a mean."""
 
 
 def _readable_time(text: str) -> str:
@@ -53,13 +53,13 @@ _Time = Annotated[str, AfterValidator(_readable_time)]
 
 
 class _Lenient(BaseModel):
-    """The part of a record of any version that metrics need."""
+    """The fields of a record of any version that metrics need."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Usage(_Lenient):
-    """Cost of a step."""
+    """Model usage of one step."""
 
     prompt_ctu: _Number = 0
     completion_ctu: _Number = 0
@@ -69,7 +69,7 @@ _Usage = Annotated[Usage, BeforeValidator(_nothing_for_null)]
 
 
 class Meta(_Lenient):
-    """The origin of a run log."""
+    """The header of a run log."""
 
     schema_version: str
     case_id: CaseId
@@ -82,7 +82,7 @@ class Meta(_Lenient):
 
 
 class Chunk(_Lenient):
-    """A chunk of text that was let through."""
+    """A chunk of text that the TokenGate flushed."""
 
     flush_index: _Number = 0
     timestamp: _Time = ""
@@ -93,7 +93,7 @@ class Chunk(_Lenient):
 
 
 class Decision(_Lenient):
-    """A buffer decision."""
+    """A decision of the buffer agent on one chunk or more."""
 
     start_seq: _Number | None = None
     end_seq: _Number | None = None
@@ -105,7 +105,7 @@ class Decision(_Lenient):
 
 
 class Event(_Lenient):
-    """A summary, or the attempt at one."""
+    """A summary event, successful or failed."""
 
     event_id: str = ""
     start_seq: _Number
@@ -120,11 +120,11 @@ class Event(_Lenient):
 
     @property
     def text(self) -> str:
-        """The text for clinicians; empty for a failed summary."""
+        """Summary text for clinicians; empty for a failed summary."""
         return (self.summary_semantics_text or "") if self.schema_ok else ""
 
     def covered(self, seqs: Sequence[int]) -> frozenset[int]:
-        """Return the deltas that it summarises.
+        """Return the deltas that the summary covers.
 
         Args:
             seqs: Sequence numbers of all deltas, ascending.
@@ -138,7 +138,7 @@ class Event(_Lenient):
 
 @dataclass(frozen=True, slots=True)
 class RunLogFile:
-    """A run log that has been read."""
+    """The parsed content of a run log file."""
 
     path: Path
     meta: Meta
@@ -153,17 +153,17 @@ _KINDS: Mapping[str, TypeAdapter[Any]] = {
     "buffer_decision": TypeAdapter(Decision),
     "summary_event": TypeAdapter(Event),
 }
-"""In the order of the fields of `RunLogFile`."""
+"""Type adapter by record kind, in the order of the fields of `RunLogFile`."""
 
 
 def parse_version(text: object) -> tuple[int, ...]:
-    """Return `1.2.0` as (1, 2, 0); empty if the text is not a version."""
+    """Parse a version such as `1.2.0` into (1, 2, 0); return () if it is not one."""
     told = str(text)
     return tuple(map(int, told.split("."))) if _VERSION.fullmatch(told) else ()
 
 
 def is_single_record(content: Mapping[str, Any]) -> bool:
-    """Return whether a record is a whole run log of exaid.run 1.2 or before."""
+    """Return whether a record is a whole run log of exaid.run 1.2 or earlier."""
     version = parse_version(content.get("schema_version", ""))
     return (
         () < version < _SINGLE_RECORD_BEFORE
@@ -203,7 +203,7 @@ def read_run_log(path: Path) -> RunLogFile:
 
 
 def _lists(path: Path, number: int, content: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the records in a single-record run log, by kind."""
+    """Return the records of a single-record run log, by kind."""
     found = {}
     for kind, names in LISTS.items():
         name = next((name for name in names if name in content), names[0])

@@ -1,4 +1,4 @@
-"""The JSON Schema of each file format, made from its pydantic models (Draft 2020-12)."""
+"""JSON Schemas of the file formats, generated from their pydantic models (Draft 2020-12)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from exaid_core.trace.run_records import RunRecord
 from mdagents_llm.errors import ConfigError
 
 _FOLDER = "schemas"
-"""Where the published form of the formats has its schemas: `schemas/exaid.run.schema.json`."""
+"""Folder of the schemas in the published formats, as in `schemas/exaid.run.schema.json`."""
 _SUFFIX = ".schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -29,14 +29,14 @@ SCHEMAS: Mapping[str, tuple[str, TypeAdapter[Any]]] = MappingProxyType(
         "exaid.metrics": ("2.2.0", TypeAdapter(MetricsRecord)),
     }
 )
-"""Name -> version, and the model of a record."""
+"""Version and record type adapter by format name."""
 
 
 def make_schema(name: str) -> dict[str, Any]:
     """Return the schema of one record (one line) of a format."""
     version, adapter = SCHEMAS[name]
     schema = adapter.json_schema(mode="serialization")
-    schema.pop("discriminator", None)  # of OpenAPI; oneOf means the same
+    schema.pop("discriminator", None)  # OpenAPI only; oneOf means the same
     return {
         "$schema": DIALECT,
         "$id": f"urn:mdagents-bench:{name}:{version}",
@@ -46,12 +46,12 @@ def make_schema(name: str) -> dict[str, Any]:
 
 
 def load_schema(name_or_path: str) -> dict[str, Any]:
-    """Return a schema by the name of its format or of its file, or read it from a path.
+    """Return the schema of a format by format or file name, or read it from a path.
 
-    Where there is no file `schemas/exaid.run.schema.json`, that path means the format as well.
+    If no file `schemas/exaid.run.schema.json` exists, that path also names the format.
 
     Raises:
-        ConfigError: There is no such schema, or it is not a JSON object.
+        ConfigError: The schema does not exist, cannot be read or is not a JSON object.
     """
     path = Path(name_or_path)
     name = path.name.removesuffix(_SUFFIX)

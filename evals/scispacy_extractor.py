@@ -1,9 +1,9 @@
-"""Concepts by scispaCy and its UMLS linker, with the settings of the published implementation.
+"""Concept extraction by scispaCy and its UMLS linker, configured as in the published evaluation.
 
-Needs `PACKAGES`, `MODEL` and the linker's files, about 1 GB, from scispaCy's own site:
-https://github.com/allenai/scispacy#installation. A missing part
-is an error at once; an extractor that finds nothing because its model is missing would make every
-metric look like a result.
+Requires `PACKAGES`, `MODEL` and the linker's files, about 1 GB, from scispaCy's site:
+https://github.com/allenai/scispacy#installation. A missing part raises an error immediately: an
+extractor that found nothing because its model is missing would make every metric look like a
+result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from exaid_core.trace.run_records import ConceptExtractorInfo
 from mdagents_llm.errors import ConfigError
 
 PACKAGES = ("scispacy==0.5.4", "spacy==3.7.4")
-"""Those of the published evaluation; with others its numbers would differ."""
+"""Package versions of the published evaluation; its numbers depend on them."""
 MODEL = "en_core_sci_sm"
 LINKER = "umls"
 KB_VERSION = "2023AB"
@@ -32,12 +32,12 @@ class ScispacyExtractor:
     """Finds UMLS concepts.
 
     Args:
-        negation: Not supported; raises.
-        stop_concepts: CUIs that do not count.
-        stop_terms: Surface forms that do not count.
+        negation: Unsupported; True raises ConfigError.
+        stop_concepts: CUIs to ignore.
+        stop_terms: Surface forms to ignore.
 
     Raises:
-        ConfigError: scispaCy, its model or the linker's files are missing.
+        ConfigError: scispaCy, its model or the linker's files are missing, or `negation` is True.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ScispacyExtractor:
 
     @property
     def info(self) -> ConceptExtractorInfo:
-        """See `ConceptExtractor.info`."""
+        """Identity of the extractor, for a run log."""
         spacy_version, scispacy_version = self._versions
         return ConceptExtractorInfo(
             name="scispacy",
@@ -105,7 +105,7 @@ class ScispacyExtractor:
         )
 
     def extract(self, text: str) -> frozenset[Concept]:
-        """See `ConceptExtractor.extract`; of each mention the best concept counts."""
+        """Return the best-ranked concept of each mention in `text`."""
         found = set()
         for entity in self._pipeline(text).ents:
             surface = entity.text.strip().lower()

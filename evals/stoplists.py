@@ -1,7 +1,7 @@
-"""Finds, writes and reads concepts and terms that nearly every trace has, and so mean nothing.
+"""Find, write and read stoplists: concepts and terms in nearly every trace, hence uninformative.
 
-Three files: `stop_entities.txt`, `stop_cuis.txt`, and `stoplist_df_report.json` with the document
-frequencies from which both were made.
+Stoplists are three files: `stop_entities.txt`, `stop_cuis.txt`, and `stoplist_df_report.json` with
+the document frequencies from which both were made.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from exaid_core.trace.run_records import StoplistsProvenance
 from mdagents_llm.errors import ConfigError
 
 THRESHOLD = 0.9
-"""Share of the documents from which a concept does not count."""
+"""Share of documents at or above which a concept is put on the stoplist."""
 
 _ENTITIES, _CUIS, _REPORT = "stop_entities.txt", "stop_cuis.txt", "stoplist_df_report.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Stoplists:
-    """The concepts and terms that do not count."""
+    """The concepts and terms that metrics ignore."""
 
     terms: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
@@ -44,11 +44,11 @@ def write_stoplists(
     """Find the concepts in at least `threshold` of the documents, and write the three files.
 
     Args:
-        folder: The folder of the files.
+        folder: Folder of the files.
         documents: Texts of traces.
-        extractor: Without stoplists.
-        generated_at: ISO 8601.
-        threshold: Share of the documents.
+        extractor: Extractor without stoplists.
+        generated_at: ISO 8601 time for the report.
+        threshold: Minimum share of the documents.
     """
     concepts: Counter[str] = Counter()
     terms: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The terms of the concept extractor; their sources are listed in `vocabulary/sources.tsv`."""
+"""The concept extractor's terminology; `vocabulary/sources.tsv` lists its sources."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ _ABBREVIATION_CHARS = 6
 
 @dataclass(frozen=True, slots=True)
 class Terminology:
-    """Terms and the concepts that they name."""
+    """Terms and abbreviations, each mapped to the concept that it names."""
 
     terms: Mapping[str, str]
-    """Normal forms of the words, with spaces between them -> concept."""
+    """Concept by the normal forms of a term's words, joined with spaces."""
     abbreviations: Mapping[str, str]
-    """Abbreviation, in its own case -> concept."""
+    """Concept by abbreviation, case-sensitive."""
     hash: str
-    """`sha256:` and the hash of the file."""
+    """SHA-256 of the file, prefixed with `sha256:`."""
 
 
 def is_abbreviation(name: str) -> bool:
-    """Return whether a name must match in case, such as `MRI`, `HbA1c` or `pCO2`.
+    """Return whether a name is matched case-sensitively, such as `MRI`, `HbA1c` or `pCO2`.
 
-    It must if it is one short word with a capital, of four letters or more not only the first.
+    Such a name is one short word with a capital letter; with four or more characters, a capital
+    other than the first is required.
     """
     inner = name[1:]
     return (
@@ -46,7 +47,7 @@ def load_terminology(path: Path = TERMS) -> Terminology:
     """Read a table of concept, term, source and normal form (see scripts/build_terminology.py).
 
     Raises:
-        ConfigError: The file cannot be read, or is not such a table.
+        ConfigError: The file cannot be read or is not a terminology table.
     """
     terms: dict[str, str] = {}
     abbreviations: dict[str, str] = {}

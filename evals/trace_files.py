@@ -1,4 +1,4 @@
-"""Finds the trace files of a command line, and leaves out those that cannot be used."""
+"""Find the trace files named on a command line, skipping those that cannot be used."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ TRACE_SUFFIX = ".trace.jsonl.gz"
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """The trace files that can be used, and what is said of the others."""
+    """The usable trace files, and messages about the others."""
 
     by_case: Mapping[str, Path]
-    """Case id -> its file, in order of the files' names."""
+    """Trace file by case id, ordered by file name."""
     refused: tuple[str, ...]
-    """A line for each file that is left out."""
+    """One line for each file that is skipped."""
     notes: tuple[str, ...]
-    """A line for each file that is used but odd."""
+    """One line for each file that is used despite an irregularity."""
 
 
 def trace_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the trace files among `paths` and in the folders among them, in order of their names.
+    """Return the trace files among `paths` and in folders among them, ordered by name.
 
-    For the folder of a run, its `traces` folder is used.
+    For a run folder, its `traces` folder is used.
 
     Raises:
-        ConfigError: A path does not exist, or the paths have no trace files.
+        ConfigError: A path does not exist, or the paths contain no trace files.
     """
     found: list[Path] = []
     for path in paths:
@@ -51,11 +51,11 @@ def trace_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def usable(files: Sequence[Path], *, of_one_run: bool) -> Usable:
-    """Read all traces and leave out those that cannot be read, or that are of a case again.
+    """Read all traces and skip those that are unreadable or repeat a case.
 
     Args:
-        files: See `trace_files`.
-        of_one_run: Whether traces of another run or model than most are left out too.
+        files: Trace files, from `trace_files`.
+        of_one_run: Whether to also skip traces of another run or model than most.
     """
     metas: dict[Path, TraceMeta] = {}
     refused: list[str] = []

@@ -1,7 +1,7 @@
-"""The text of a trace for metrics.
+"""The text of a trace that metrics measure.
 
-Deltas of a turn are concatenated, turns joined with a newline. Turns that only steer the team (the
-label of an agent, TERMINATE, or nothing) are not content.
+Deltas of a turn are concatenated and turns are joined with newlines. Turns that only steer the team
+(the label of an agent, TERMINATE, or nothing) are not content.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ def content_turns(trace: Trace) -> tuple[Turn, ...]:
 
 
 def content_events(trace: Trace) -> Iterator[TraceEvent]:
-    """Return the events of the turns that have content, in their order."""
+    """Return the events of the turns that have content, in order."""
     with_content = {turn.turn_id for turn in content_turns(trace)}
     return (event for event in trace.events if event.turn_id in with_content)
 
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """The content of a trace, by sequence number."""
+    """The content of a trace, addressable by sequence number."""
 
     turns: tuple[Turn, ...]
-    """See `content_turns`."""
+    """Turns with content, from `content_turns`."""
     duration_ms: int = 0
-    """From the first to the last delta of the trace, whether they are content or not."""
+    """Time in ms from the first to the last delta of the trace, content or not."""
     is_stub: bool = False
     """Whether canned replies stood in for a model."""
 
@@ -52,24 +52,24 @@ class TraceText:
 
     @property
     def text(self) -> str:
-        """All turns, joined."""
+        """Text of all turns, joined with newlines."""
         return "\n".join(turn.text for turn in self.turns)
 
     @property
     def ctu(self) -> int:
-        """The sum of the turns' CTU."""
+        """Total CTU of the turns."""
         return sum(ctu(turn.text) for turn in self.turns)
 
     def window(self, start_seq: int, end_seq: int) -> str:
-        """Return the text of all agents from one sequence number to another, both included."""
+        """Return the text of all agents between two sequence numbers, inclusive."""
         parts = (_between(turn, start_seq, end_seq) for turn in self.turns)
         return "\n".join(part for part in parts if part)
 
     def chunk(self, start_seq: int, end_seq: int) -> tuple[str, frozenset[int]]:
-        """Return a chunk of one agent: the text, up to `end_seq`, of the agent at `start_seq`.
+        """Return a chunk of the agent that speaks at `start_seq`, up to `end_seq`.
 
         Returns:
-            The text, and the sequence numbers of its deltas.
+            The text and the sequence numbers of its deltas.
         """
         speaker = next((t for t in self.turns if _between(t, start_seq, start_seq)), None)
         if speaker is None:
@@ -81,11 +81,11 @@ class TraceText:
         return "".join(_between(turn, start_seq, end_seq) for turn in own), seqs
 
     def chars_after(self, seq: int) -> int:
-        """Return the characters of the deltas after a sequence number; -1 for all."""
+        """Return the number of characters in deltas after a sequence number; -1 counts all."""
         return sum(len(d.text) for turn in self.turns for d in turn.deltas if d.seq > seq)
 
     def seqs(self) -> Iterable[tuple[int, int]]:
-        """Yield (sequence number, time in ms) of each delta."""
+        """Return (sequence number, time in ms) of each delta."""
         return ((delta.seq, delta.t_ms) for turn in self.turns for delta in turn.deltas)
 
 

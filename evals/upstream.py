@@ -1,8 +1,8 @@
-"""Brings published run logs and manifests of earlier forms into the present one.
+"""Convert published run logs and manifests of earlier versions to the current format.
 
-Each change has a name, and is counted under it; nothing is dropped without a word. A field that the
-earlier form does not have is derived from others where they decide it, is null where the present
-form allows that, and else has the value that its change names.
+Each change has a name and is counted under it; nothing is dropped silently. A field that the
+earlier version lacks is derived from other fields where they determine it, is null where the
+current format allows that, and otherwise gets the value that its change names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from exaid_core.trace.run_records import (
 )
 
 Line = tuple[int, Content]
-"""A record, and the number of its line in the file."""
+"""A record, preceded by its line number in the file."""
 
 _INDICES = {
     "tokengate_flush": "flush_index",
@@ -59,14 +59,14 @@ _REFERENCES = ("latest_summary_event_id", "summary_history_event_ids")
 
 
 def bare_case_id(case_id: str) -> str:
-    """Return a case id in the form that records have: `case-`, letters, digits and hyphens."""
+    """Return a case id in the current format: `case-`, then letters, digits and hyphens."""
     bare = case_id.removesuffix(EARLIER_SUFFIX)
     bare = re.sub("[^A-Za-z0-9-]+", "-", bare)
     return bare if re.fullmatch("case-[A-Za-z0-9-]+", bare) else f"case-{bare}"
 
 
 class _Published(BaseModel):
-    """The fields that are changed, in any form; a value of another type is not what they mean."""
+    """The fields that the import changes, with the types required in any version."""
 
     model_config = ConfigDict(strict=True)
 
@@ -89,11 +89,11 @@ _PUBLISHED = TypeAdapter(_Published)
 
 
 def import_manifest(records: Iterable[Line], changes: Changes) -> list[Line]:
-    """Return the records of a manifest in the present form.
+    """Return the records of a manifest in the current format.
 
     Args:
-        records: As they are in the file.
-        changes: Counts what was changed.
+        records: Records as read from the file.
+        changes: Counter of the changes made.
     """
     imported = []
     for number, content in records:
@@ -112,16 +112,16 @@ def import_run_log(
     changes: Changes,
     trace_of: Callable[[str], SeqsOf | None],
 ) -> list[Line]:
-    """Return the records of a run log in the present form, in their order.
+    """Return the records of a run log in the current format and order.
 
     Args:
-        path: The file, for what is said of it.
-        records: As they are in the file: one for each line, or one in all.
-        changes: Counts what was changed.
-        trace_of: Gives the deltas of a case; None: its trace is not there.
+        path: Path of the file, for error messages.
+        records: Records as read from the file: one per line, or a single one.
+        changes: Counter of the changes made.
+        trace_of: Function that returns the deltas of a case, or None without its trace.
 
     Raises:
-        RecordError: A record is not one of a run log, or a field is not what it means.
+        RecordError: A record is not of a run log, or a field has the wrong type.
     """
     (first, meta), by_kind = _apart(path, records, changes)
     for number, content in ((first, meta), *(line for of in by_kind.values() for line in of)):
@@ -153,7 +153,7 @@ def import_run_log(
 def _apart(
     path: Path, records: Sequence[Line], changes: Changes
 ) -> tuple[Line, dict[str, list[Line]]]:
-    """Return the meta record, and the others by their kind."""
+    """Return the meta record, and the other records by kind."""
     by_kind: dict[str, list[Line]] = {kind: [] for kind in _INDICES}
     number, first = records[0]
     if is_single_record(first):
@@ -295,7 +295,7 @@ def _time(record: Content, trace: SeqsOf | None, meta: Content, changes: Changes
 
 
 def format_of(record: Mapping[str, Any]) -> str:
-    """Return the format that a first record belongs to: `exaid.run` …; empty if unknown."""
+    """Return the format of a file's first record, such as `exaid.run`; empty if unknown."""
     lists = {name for names in LISTS.values() for name in names}
     if is_single_record(record) and record.keys() & lists:
         return "exaid.run"

@@ -1,6 +1,6 @@
-"""Checks files of records: each record against its schema, and the records against each other.
+"""Check files of records: each record against its schema, and records against each other.
 
-Memory does not grow with the file: of a trace, only one hash for each open turn is kept.
+Memory does not grow with the file: for a trace, only one hash per open turn is kept.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Problem:
 
     path: Path
     line: int
-    """From 1."""
+    """Line number, starting at 1."""
     field: str
     """Path of the field, such as `llm_usage.model_id`; empty for the record as a whole."""
     what: str
     is_note: bool = False
-    """Whether readers accept it, so that the file counts as valid."""
+    """Whether readers accept the problem, so that the file still counts as valid."""
 
     def __str__(self) -> str:
         place = f"{self.path}: note: " if self.is_note else f"{self.path} line {self.line}: "
@@ -44,14 +44,14 @@ class Problem:
 
 
 def validate_file(path: Path, schema: str = "") -> Iterator[Problem]:
-    """Yield the problems of a file, in the order in which they turn out.
+    """Yield the problems of a file in the order in which they are found.
 
     Args:
-        path: `.jsonl`, `.jsonl.gz`, or `.json` for a file that is one record.
-        schema: Name or path of the schema of a record; empty: the one that the first record names.
+        path: `.jsonl` or `.jsonl.gz` file, or a `.json` file with a single record.
+        schema: Name or path of the record schema; if empty, the one that the first record names.
 
     Raises:
-        ConfigError: There is no such schema.
+        ConfigError: The schema does not exist or is invalid.
     """
     validator = _validator(schema) if schema else None
     try:
@@ -90,7 +90,7 @@ def _checked(checks: Checks, content: Content) -> list[tuple[str, str]]:
     try:
         return list(checks.record(content))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        # Only without a schema to refuse it: an older run log, or a schema of the user's own.
+        # Only reached if no schema rejected the record: an older run log, or a user's own schema.
         return [("", f"a field is missing or of another type ({type(error).__name__}: {error})")]
 
 
@@ -103,7 +103,7 @@ def _validator(schema: str) -> jsonschema_rs.Validator:
 
 
 def _format(content: Content) -> tuple[str, tuple[str, str] | None]:
-    """Return the format that a first record names, and the problem with that name, if any."""
+    """Return the format that a first record names, and any problem with the format or version."""
     kind = content.get("record_type")
     name = _FORMAT_OF_KIND.get(kind) if isinstance(kind, str) else None
     if name is None and content.get("schema_name") == "exaid.metrics":
@@ -118,7 +118,7 @@ def _format(content: Content) -> tuple[str, tuple[str, str] | None]:
 
 
 def _is_older(name: str, content: Content) -> bool:
-    """Return whether it is a run log of 1.3 or 1.4, which has order and ids but not all fields."""
+    """Return whether a record is from exaid.run 1.3 or 1.4, which lacks some current fields."""
     version = parse_version(content.get("schema_version", ""))
     return name == "exaid.run" and (1, 3) <= version < (1, 5)
 
@@ -133,7 +133,7 @@ def _schema_problems(
 
 
 def _told(error: jsonschema_rs.ValidationError) -> Iterator[tuple[str, str]]:
-    """Yield the errors of the record's own branch, instead of those of the whole union."""
+    """Yield the errors of the record's own branch rather than of the whole union."""
     branches = getattr(error.kind, "context", None)
     if branches:
         meant = [branch for branch in branches if not any(map(_is_of_another_kind, branch))]
@@ -152,7 +152,7 @@ def _told(error: jsonschema_rs.ValidationError) -> Iterator[tuple[str, str]]:
 
 
 def _is_of_another_kind(error: jsonschema_rs.ValidationError) -> bool:
-    """Return whether it only means that the record is of another kind, or a value is not null."""
+    """Return whether an error only says that the record kind differs or a value is not null."""
     place, keyword = list(error.instance_path), list(error.schema_path)[-1]
     if keyword == "const":
         return place in (["record_type"], ["metrics_type"])

@@ -1,4 +1,4 @@
-"""The five variants of EXAID under evaluation, as files in `configs/variants`."""
+"""The five EXAID variants under evaluation, defined in `configs/variants`."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ class _Gate(BaseModel):
 
 
 class Variant(BaseModel):
-    """A variant's settings.
+    """The settings of a variant.
 
-    In all variants each segment is judged alone, without waiting for others.
+    In all variants, each segment is judged on its own, without waiting for others.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     variant_id: Annotated[str, Field(pattern=r"^V[0-4]$")]
-    """V0 to V4."""
+    """Id of the variant, V0 to V4."""
     description: str
-    """The variant in a few words."""
+    """Short description of the variant."""
     trigger_policy: TriggerPolicy
-    """What makes EXAID summarise."""
+    """Policy that triggers a summary."""
     token_gate: _Gate
-    """When the TokenGate lets text through; for the policies that have one."""
+    """TokenGate thresholds and timers, for policies that use a TokenGate."""
     chunk_ctu: Annotated[int, Field(ge=1)] = 125
-    """CTU of a chunk, for `no_tokengate`; `run_all` replaces it by what it calibrates."""
+    """CTU of a chunk, for `no_tokengate`; `run_all` replaces it with its calibrated value."""
     history_k: Annotated[int, Field(ge=0)] = 3
-    """Summaries in a prompt, apart from the latest."""
+    """Number of earlier summaries in a prompt, besides the latest."""
 
     def exaid_config(self) -> ExaidConfig:
-        """Return the settings of EXAID."""
+        """Return the EXAID configuration of the variant."""
         return ExaidConfig(
             policy=self.trigger_policy,
             gate=GateProfile(**self.token_gate.model_dump()),
@@ -64,7 +64,7 @@ class Variant(BaseModel):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return all settings that can change a result."""
+        """Return all settings that can affect a result."""
         settings = asdict(self.exaid_config())
         for live_only in ("first_after", "behind_after", "attempt_timeout", "call_timeout"):
             del settings[live_only]
@@ -75,7 +75,7 @@ def load_variant(variant_id: str, folder: Path = FOLDER) -> Variant:
     """Read a variant's file.
 
     Raises:
-        ConfigError: The file is missing, or a setting in it is not valid.
+        ConfigError: The file is missing or unreadable, or a setting is invalid.
     """
     path = folder / f"{variant_id}.yaml"
     try:
@@ -101,10 +101,10 @@ def load_variant(variant_id: str, folder: Path = FOLDER) -> Variant:
 
 
 def write_variant(folder: Path, variant: Variant) -> None:
-    """Write a variant's file, for `load_variant`.
+    """Write a variant's file in the form that `load_variant` reads.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The file cannot be written.
     """
     text = yaml.safe_dump(variant.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     write_whole(folder / f"{variant.variant_id}.yaml", text.encode())

@@ -1,4 +1,4 @@
-"""EXAID: short clinician-facing summaries of what agents say, written while they say it."""
+"""EXAID: short clinician-facing summaries of agent discussions, written as the agents speak."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -59,12 +59,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: a program that uses one part loads no other."""
+    """Import a public name on first use, so that a program loads only the parts it uses."""
     if name not in _MODULES:
         raise AttributeError(f"module 'exaid_core' has no attribute {name!r}")
     return getattr(import_module(f"exaid_core.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """Return the public names, for completion."""
+    """Return the public names, for tab completion."""
     return sorted({*globals(), *__all__})

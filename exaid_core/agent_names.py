@@ -1,4 +1,4 @@
-"""The names by which readers know agents."""
+"""Display names of agents."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from exaid_core.channel import shown_id, valid_agent_id
 
 
 class AgentNames:
-    """A registry of agents and their names for readers. Prompts and records keep the ids.
+    """A registry of display names of agents. Prompts and records keep the ids.
 
     Args:
-        names: Agent id -> name, of agents that are known already.
+        names: Initial display names by agent id.
 
     Raises:
-        ValueError: As `register` does.
+        ValueError: An id or a name cannot be displayed: see `valid_agent_id`.
     """
 
     def __init__(self, names: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -24,14 +24,14 @@ class AgentNames:
             self.register(agent_id, name)
 
     def register(self, agent_id: str, name: str) -> None:
-        """Give an agent a name, instead of the one that it has.
+        """Set the display name of an agent, replacing any earlier one.
 
         Raises:
-            ValueError: The id or the name cannot be shown: see `valid_agent_id`.
+            ValueError: The id or the name cannot be displayed: see `valid_agent_id`.
         """
         self._names[valid_agent_id(agent_id)] = valid_agent_id(name)
 
     def name_of(self, agent_id: str) -> str:
-        """Return the name of an agent; its id if it has none."""
+        """Return the display name of an agent, or its id if it has no name."""
         shown = shown_id(agent_id)
         return self._names.get(shown, shown)

@@ -1,7 +1,7 @@
-"""The channel by which trace text enters a prompt: as data, never as instructions.
+"""Quotes trace text in prompts: as data, never as instructions.
 
 The author of a trace may try to end the data early or to hide text from the reader. So each text
-becomes one JSON string inside a delimiter that it cannot contain, without invisible characters.
+becomes one JSON string, without invisible characters, inside a delimiter that it cannot contain.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "
 def clean(text: str) -> str:
     """Return `text` without characters that a reader cannot see.
 
-    Control characters but newline and tab, bidirectional controls, zero-width and other invisible
-    characters, lone surrogates, and tag characters (U+E0000 and on) are left out. Every kind of
+    This removes control characters except newline and tab, bidirectional controls, zero-width and
+    other invisible characters, lone surrogates, and tag characters (U+E0000 and up). Every kind of
     line break becomes a newline, so that words stay apart.
     """
     return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
 
 
 def shown_id(agent_id: str) -> str:
-    """Return `agent_id` as it is stored and displayed: cleaned, without white space around it."""
+    """Return `agent_id` as it is stored and displayed: cleaned and stripped of white space."""
     return clean(agent_id).strip()
 
 
 def one_line(text: str) -> str:
-    """Return `text` cleaned, on one line, with single spaces between its words."""
+    """Return `text` cleaned and on one line, with single spaces between its words."""
     return " ".join(clean(text).split())
 
 
 def valid_agent_id(agent_id: str) -> str:
-    """Return `shown_id` of an agent's id that can be stored and displayed.
+    """Validate an agent id and return it as `shown_id` does.
 
     Raises:
-        TypeError: The id is no string.
+        TypeError: The id is not a string.
         ValueError: The id is empty, longer than `MAX_AGENT_ID_CHARS` characters, or has a line
             break or another control character.
     """
@@ -75,14 +75,14 @@ def valid_agent_id(agent_id: str) -> str:
 
 
 def as_data(segments: Sequence[tuple[str, str]]) -> str:
-    """Return a block for a prompt that holds `segments` as data.
+    """Return a prompt block that holds `segments` as data.
 
     Args:
-        segments: Pairs of agent id and text, in the order in which they are to be read.
+        segments: Pairs of agent id and text, in reading order.
 
     Returns:
-        An opening delimiter, one line of JSON `{"agent": …, "text": …}` per segment, and the
-        closing delimiter; all of them on lines of their own. Equal segments give equal blocks.
+        An opening delimiter, one line of JSON `{"agent": …, "text": …}` per segment, and a closing
+        delimiter, each on a line of its own. Equal segments give equal blocks.
     """
     lines = [_json_line(agent_id, text) for agent_id, text in segments]
     nonce = _nonce("\n".join(lines))
@@ -93,12 +93,12 @@ def _json_line(agent_id: str, text: str) -> str:
     line = json.dumps(
         {"agent": clean(agent_id), "text": clean(text)}, ensure_ascii=False, separators=(",", ":")
     )
-    # Brackets occur inside JSON strings only, where their escapes mean the same.
+    # Angle brackets occur only inside JSON strings, where their escapes mean the same.
     return line.translate(_ESCAPES)
 
 
 def _nonce(content: str) -> str:
-    # With a random nonce every prompt would be new, and no recorded reply could be replayed. The
-    # hash of the content is as good: to forge the delimiter a text would have to contain a hash of
-    # itself, while the same segments always give the same prompt.
+    # With a random nonce, every prompt would be new and no recorded reply could be replayed. A hash
+    # of the content is as safe: to forge the delimiter, a text would have to contain a hash of
+    # itself. The same segments always give the same prompt.
     return hashlib.sha256(content.encode()).hexdigest()[:_NONCE_CHARS]

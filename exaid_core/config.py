@@ -18,7 +18,7 @@ VARIANTS = {
     TriggerPolicy.NO_TOKENGATE: "V3",
     TriggerPolicy.NO_NOVELTY: "V4",
 }
-"""Policy -> variant of docs/evals.md."""
+"""Variant id in docs/evals.md of each policy."""
 
 JUDGED = frozenset({TriggerPolicy.FULL_EXAID, TriggerPolicy.NO_TOKENGATE, TriggerPolicy.NO_NOVELTY})
 """Policies under which the buffer agent decides."""
@@ -35,52 +35,53 @@ _NUMBERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ExaidConfig:
-    """When EXAID summarises, and how much of the past its prompts hold.
+    """Settings for when EXAID summarizes and how much of the past its prompts hold.
 
     Raises:
-        TypeError: A setting is of another type.
-        ValueError: There is no such policy, or a number is below 0, or a time limit is 0.
+        TypeError: A setting has the wrong type.
+        ValueError: The policy is unknown, a number is negative, or a time limit is 0.
     """
 
     policy: TriggerPolicy = TriggerPolicy.FULL_EXAID
     gate: GateProfile = RUNTIME
-    """For the policies with a TokenGate."""
+    """Chunking profile for the policies with a TokenGate."""
     chunk_ctu: int = 125
-    """CTU of a chunk, for `no_tokengate`."""
+    """Size of a chunk in CTU, for `no_tokengate`."""
     history_k: int = 3
-    """Summaries in a prompt, apart from the latest."""
+    """Number of summaries in a prompt besides the latest."""
     history_ctu: int = 240
-    """Most CTU of those; the oldest are left out first."""
+    """Maximum CTU of the `history_k` summaries; the oldest are dropped first."""
     context_ctu: int = 150
-    """CTU of text waiting for its summary that is shown when new text is judged."""
+    """Maximum CTU of unsummarized earlier text that is shown when new text is judged."""
     max_buffer_ctu: int = 1200
-    """CTU beyond which a summary is forced."""
+    """Buffer size in CTU beyond which a summary is forced."""
     max_buffer_age: float = 60.0
-    """Seconds between the oldest and the newest waiting text beyond which one is forced."""
+    """Seconds between the oldest and newest buffered text beyond which a summary is forced."""
     coalesce: bool = True
     """Whether text that arrives during a decision is judged together in the next one."""
     linger: float = 0.5
-    """Seconds that published text waits to be judged with text that follows; as long as the last
-    decision took, if that is longer. A critical alert does not wait, nor does text that was handed
-    over by `received_trace`."""
+    """Seconds that published text waits to be judged together with the text that follows; if the
+    last decision took longer, as long as that. Critical alerts and text from `received_trace` do
+    not wait."""
     longest_linger: float = 5.0
-    """Most seconds of that wait."""
+    """Upper bound in seconds on the `linger` wait that follows a slow decision."""
     first_after: float | None = 4.0
-    """Seconds after the first published word within which the first summary is begun, without a
-    judgement, since all text is new then; sooner when there are enough words for a chunk of the
-    gate. None: the first text is judged like any other. Only with `coalesce`, like the next."""
+    """Seconds after the first published word within which the first summary starts, without a
+    judgment because all text is new; sooner once there are enough words for a chunk of the gate.
+    None judges the first text like any other. Used only with `coalesce`."""
     attempt_timeout: float | None = 10.0
-    """Seconds for one attempt at an endpoint, of the models that EXAID makes itself; None: those of
-    `mdagents_llm`. A local model always has as long as a call has."""
+    """Timeout in seconds of one attempt at an endpoint, for the models that EXAID creates itself;
+    None uses the one of `mdagents_llm`. An attempt at a local model is limited only by its call."""
     call_timeout: float | None = 30.0
-    """Seconds for a call to a model, all its attempts included, so that no caller waits longer;
-    None: as long as the model takes. A local model always has as long as it takes."""
+    """Timeout in seconds of a model call, all attempts included, so that no caller waits longer;
+    None waits as long as the model takes. Calls to a local model have no timeout."""
     behind_after: float | None = 6.0
-    """Seconds after which published text that still waits is summarised without a judgement: EXAID
-    has fallen behind, and one call for all the text catches up. None: never."""
+    """Seconds after which published text that is still waiting is summarized without a judgment:
+    EXAID has fallen behind, and one call for all the text catches up. None never skips the
+    judgment. Used only with `coalesce`."""
     validators: tuple[Validator, ...] = ()
-    """Checks of your own, asked in this order after each summary: what they find is in its
-    `remarks`. They run in the event loop, between the summary and those who wait for it."""
+    """Custom checks, called in this order after each summary; their findings become its `remarks`.
+    They run in the event loop, before the summary is delivered."""
 
     def __post_init__(self) -> None:
         if self.policy not in set(TriggerPolicy):

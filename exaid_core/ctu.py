@@ -1,4 +1,4 @@
-"""The unit of text length in EXAID, which needs no tokenizer."""
+"""CTU, the unit of text length in EXAID, which needs no tokenizer."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ def ctu(text: str) -> int:
 
 
 def fitting(texts: Iterable[str], budget: int) -> int:
-    """Return how many of the texts, from the first on, together have at most `budget` CTU."""
+    """Return how many of the texts, counted from the first, fit into `budget` CTU together."""
     return sum(total <= budget for total in accumulate(map(ctu, texts)))
 
 
 def letters(text: str) -> int:
-    """Return how many characters of a text are not white space."""
+    """Return the number of characters in a text that are not white space."""
     return sum(map(len, text.split()))
 
 
 def tail_loss(left: Iterable[str], total: int) -> float:
     """Return the share of a trace's text that no summary covers; 0 for a trace without text.
 
-    Letters are counted, not CTU, whose rounding would depend on where the text is cut.
+    Text is measured by `letters` because the rounding of CTU depends on where the text is cut.
 
     Args:
-        left: The texts that no summary covers, wherever in the trace they are.
-        total: See `letters`; of the trace.
+        left: Texts that no summary covers, anywhere in the trace.
+        total: Number of `letters` in the whole trace.
     """
     return sum(map(letters, left)) / total if total else 0.0

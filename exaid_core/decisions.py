@@ -1,4 +1,4 @@
-"""Decides on segments, and summarises them when that is due."""
+"""Decides on segments, and summarizes them when a summary is due."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from exaid_core.trace.run_records import SummaryEvent
 from mdagents_llm.config import LLMRole
 
 _MOST_DOUBLINGS = 20
-_SMALLEST_WINDOW = 50  # CTU; a model into which this does not fit can summarise nothing
+_SMALLEST_WINDOW = 50  # CTU; a model whose context is smaller cannot summarize anything
 
 
 class Backoff:
-    """How long a model that keeps failing is not asked, in text: so its cost is linear in that.
+    """Exponential backoff for a model that keeps failing, measured in text instead of time.
 
-    The first failure may be a bad moment. From the second in a row on, the next call waits for as
-    much new text as the failed one was about, and after each further one for twice as much.
+    This keeps the cost of failed calls linear in the text. The first failure may be a bad moment.
+    From the second consecutive failure on, the next call waits for as much new text as the failed
+    call was about; each further failure doubles the wait.
     """
 
     def __init__(self) -> None:
@@ -34,15 +35,15 @@ class Backoff:
         self._until = 0
 
     def may_ask(self, said: int) -> bool:
-        """Return whether to ask, when the agents have said so many CTU."""
+        """Return whether to call the model, given the CTU that the agents have said so far."""
         return said >= self._until
 
     def succeeded(self) -> None:
-        """Ask as usual from now on."""
+        """Reset the backoff after a successful call."""
         self._failures = self._until = 0
 
     def failed(self, said: int, asked: int) -> None:
-        """Note a failed call about `asked` CTU, when the agents had said `said` CTU."""
+        """Record a failed call about `asked` CTU, made when the agents had said `said` CTU."""
         self._failures += 1
         if self._failures > 1:
             self._until = said + asked * 2 ** min(self._failures - 2, _MOST_DOUBLINGS)
@@ -50,39 +51,40 @@ class Backoff:
 
 @dataclass(slots=True)
 class Decisions:
-    """The decisions on the text of a case, of which only one may be under way at a time.
+    """The decisions on the text of a case; only one may be in progress at a time.
 
-    A decision that is cancelled leaves each of its segments in the buffer.
+    A canceled decision leaves each of its segments in the buffer.
     """
 
     config: ExaidConfig
     buffer_agent: BufferAgent
-    """Keeps the segments, and judges them under the policies that ask for it."""
+    """Buffers the segments, and judges them under the policies that require it."""
     summarizer_agent: SummarizerAgent
     log: RunLog
     history: History
     monitor: Monitor
     on_summary: Callable[[AgentSummary], None]
-    """Called with each summary as soon as it is there; never raises."""
+    """Callback for each summary as soon as it is written; never raises."""
     pace: float = 0.0
-    """Seconds that the last judgement took."""
+    """Duration of the last judgment in seconds."""
     _judging: Backoff = field(default_factory=Backoff)
     _writing: Backoff = field(default_factory=Backoff)
     _failed_alerts: set[str] = field(default_factory=set)
-    """Alerts that the summarizer has been asked about without success."""
+    """Alerts in the text of failed summaries since the last success."""
     _refuses: bool = False
-    """Whether the last summary has failed because of its text."""
+    """Whether the last summary failed because of its text."""
     _fits: int | None = None
-    """CTU that a prompt may hold, when the model has refused more."""
+    """Maximum CTU of text in a prompt; None until the model has refused a prompt as too long."""
 
     async def consider(
         self, segments: list[Segment], unasked: TriggerReason | None
     ) -> AgentSummary | None:
-        """Decide on segments, and summarise if that is due and the summarizer is not backed off.
+        """Decide on segments, and summarize if that is due and the summarizer is not in backoff.
 
         Args:
-            segments: The new segments.
-            unasked: Why the buffer agent is not asked, under a policy that has one.
+            segments: New segments.
+            unasked: Why the buffer agent is not called; None if it is. Ignored under policies
+                without a buffer agent.
         """
         if self.config.policy not in JUDGED:
             self.buffer_agent.hold(segments)
@@ -96,14 +98,14 @@ class Decisions:
         return await self.summarise() if judgement.triggers else None
 
     def restore(self, segments: Sequence[Segment], progress: Progress) -> list[Segment]:
-        """Take over decisions and summaries that were made and paid for earlier.
+        """Restore decisions and summaries that an earlier EXAID made and paid for.
 
         Args:
-            segments: The text of `progress`, as it has just been logged.
-            progress: How far an earlier EXAID had come with it.
+            segments: Text of `progress`, as it has just been logged.
+            progress: Progress of the earlier EXAID on this text.
 
         Returns:
-            The segments on which nothing has been decided.
+            The segments that no decision covers.
         """
         covered = set[int]()
         due: list[Segment] = []
@@ -124,7 +126,7 @@ class Decisions:
         return [one for one in left if one.flush_index not in decided]
 
     async def repeat(self, segments: list[Segment], step: Step) -> None:
-        """Repeat a recorded decision on segments, with recorded replies of the models."""
+        """Replay a recorded decision on segments, with recorded replies of the models."""
         if self.config.policy in JUDGED:
             judgement = await self._judged(segments, step.unasked)
             if step.is_backed_off:
@@ -135,16 +137,16 @@ class Decisions:
         await self.summarise(step.calls)
 
     async def summarise(self, most: int | None = None) -> AgentSummary | None:
-        """Summarise what is in the buffer, and return the last summary; what fails stays there.
+        """Summarize the buffered text and return the last summary; failed text stays buffered.
 
-        Text that the model refuses as too long is summarised in parts. After a failure that is not
-        for lack of an endpoint, both halves of the text are tried.
+        Text that the model refuses as too long is summarized in parts. If the previous summary
+        failed because of its text, both halves of the buffer are tried separately.
 
         Args:
-            most: Calls after which to stop, as the recorded run did; None: when all is done.
+            most: Number of calls after which to stop, as in the recorded run; None summarizes all.
         """
         taken = self.buffer_agent.take()
-        # Maybe a single text that the model refuses keeps all others from a summary.
+        # A single text that the model refuses may keep all others from being summarized.
         in_halves = self._refuses
         left = self._windows(taken, size(taken) // 2 if in_halves else None)
         failed = list[Segment]()
@@ -195,7 +197,7 @@ class Decisions:
         return judgement
 
     def _may_summarise(self, new: list[Segment]) -> bool:
-        """Return whether the summarizer is asked; about an alert that is new it always is."""
+        """Return whether to call the summarizer; new alerts bypass the backoff."""
         is_new = not self._failed_alerts.issuperset(alerts_in(new))
         return is_new or self._writing.may_ask(self.buffer_agent.said)
 
@@ -224,7 +226,7 @@ class Decisions:
     def _windows(
         self, segments: Iterable[Segment], budget: int | None = None
     ) -> deque[list[Segment]]:
-        """Return the segments in groups, each for one prompt, of what fits or of the budget."""
+        """Return the segments in groups, one per prompt, within the model's limit and `budget`."""
         if self._fits is not None:
             fits = self._fits
             segments = [part for segment in segments for part in in_parts(segment, fits)]
@@ -234,9 +236,9 @@ class Decisions:
 
 
 def _due_with(event: SummaryEvent, segments: Sequence[Segment]) -> list[Segment]:
-    """Return the text that one or more calls are about, of which this is the first.
+    """Return the text that was due when `event`, the first of one or more calls, was made.
 
-    A text that is too long for one call is summarized in parts, by several.
+    Text that is too long for one call is summarized in parts, by several calls.
     """
     if event.covered is not None:
         return [one for one in segments if one.flush_index in event.covered]

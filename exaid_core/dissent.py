@@ -1,4 +1,4 @@
-"""Tells whether agents disagree, and whether a summary says so."""
+"""Detects whether agents disagree, and whether a summary reports it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STANCE = (
     r"|maintain|pick|oppos|conclud|answer)(?:e|es|s|ed|red|en|ing)?\b"
 )
 _COUNT = r"(?:\d|one|two|three|four|five|six)"
-# A contrast means disagreement only if an agent's stance follows.
+# A contrast signals disagreement only if an agent's stance follows.
 _CONTRAST = re.compile(
     r"\b(?:while|whereas|in contrast(?!-)|by contrast|on the other hand|however|but"
     r"|although|though)\b([^.;\n]{0,100})",
@@ -38,23 +38,23 @@ _TAKES_STANCE = re.compile(_STANCE, re.IGNORECASE)
 
 
 def stated_answer(text: str) -> str | None:
-    """Return the letter A to J of the last line `Answer: X` in a segment, None without one.
+    """Return the letter A to J of the last line `Answer: X` in a segment; None without such a line.
 
-    The word for "answer" may be that of any language of `exaid_core/cues`.
+    The word for "answer" may be in any language of `exaid_core/cues`.
     """
     letters = [line["letter"] for line in _stated_answers().finditer(normal(text))]
     return letters[-1] if letters else None
 
 
 def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) -> bool:
-    """Return whether agents hold different answers and the summary does not say so.
+    """Return whether agents hold different answers and the summary does not report it.
 
-    A summary says so if it names two of the answers, or has a word of disagreement that it does
-    not deny ("no dissent"), or contrasts what one agent holds with what another does.
+    A summary reports it if it names two of the answers, uses a word of disagreement that it does
+    not negate ("no dissent"), or contrasts the views of two agents.
 
     Args:
-        summary_texts: The fields of the summary.
-        answers: Agent id -> latest letter that the agent stated.
+        summary_texts: Fields of the summary.
+        answers: Latest answer letter of each agent, by agent id.
     """
     different = set(answers.values())
     if len(different) <= 1:
@@ -68,7 +68,7 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
 
 
 def named_options(text: str) -> set[str]:
-    """Return the letters A to J by which a `normal` text names options."""
+    """Return the letters A to J that name answer options in a text normalized by `normal`."""
     return {
         letter[0]
         for letter in _letters().finditer(text)
@@ -102,7 +102,7 @@ def _contrasts_agents(text: str, agent_ids: Collection[str]) -> bool:
 
 @cache
 def _letters() -> re.Pattern[str]:
-    # An option's letter; not the one of "B-cell", "E. coli" or "38 °C".
+    # A letter that names an option, but not the one in "B-cell", "E. coli" or "38 °C".
     cues = read_cues("dissent")
     return re.compile(
         rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]"
@@ -127,7 +127,7 @@ def _stated_answers() -> re.Pattern[str]:
     cues = read_cues("dissent")
     return re.compile(
         rf"^[ \t>*_#(\[【-]{{0,20}}{any_of(cues, 'answer')}[ \t*_)\]】]{{0,4}}:[ \t*_(\[【]{{0,6}}"
-        # "Answer: A biopsy …" and "Answer: I think …" name no option.
+        # "Answer: A biopsy …" and "Answer: I think …" do not name an option.
         rf"(?P<letter>(?-i:[B-HJ]|[AI](?![ \t]+[a-z])))"
         rf"(?!{LETTER}|['’]|{any_of(cues, 'name after')})",
         re.IGNORECASE | re.MULTILINE,

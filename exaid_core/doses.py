@@ -1,4 +1,4 @@
-"""Which dose a text gives with which drug."""
+"""Pairs the doses in a text with their drugs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from exaid_core.quantities import Quantity
 from exaid_core.term_list import phrases
 
 _DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
-_PER = phrases("kg, m2, s, min, h, d, wk, dose")  # not of a volume: mg/dL is a laboratory unit
+_PER = phrases("kg, m2, s, min, h, d, wk, dose")  # no volumes: mg/dL is a laboratory unit
 
 _KIND_OF = {"glargine": "insulin", "lispro": "insulin"}
 
@@ -30,11 +30,11 @@ _CONJUNCTION = (
     r"(?:\b(?:and|or|but|plus|with|then|while|than|instead|versus|vs|not|no|without|y|o|et|ou|und"
     r"|oder|và|hoặc|و)\b|[和与與及或、と]|และ|หรือ)"
 )
-# Between a drug and its dose: "metoprolol (25 mg)", "metoprolol was raised to 25 mg".
+# Text between a drug and its dose: "metoprolol (25 mg)", "metoprolol was raised to 25 mg".
 _DIRECT = re.compile(r"[^\w,;+]{0,4}")
 _CLOSE = re.compile(rf"(?:(?!{_CONJUNCTION})[^,;|]){{0,40}}|\s?,\s?", re.IGNORECASE)
-# Between a dose and its drug: "25 mg metoprolol", "25 mg IV metoprolol", "25 mg of metoprolol",
-# "25 mg daily of metoprolol"
+# Text between a dose and its drug: "25 mg metoprolol", "25 mg IV metoprolol",
+# "25 mg of metoprolol", "25 mg daily of metoprolol"
 _DIRECT_OR_ROUTE = re.compile(
     r"[^\w,;+]{0,4}(?:(?:iv|im|io|po|sc|sq|oral|intravenous|intramuscular|subcutaneous|inhaled"
     r"|nebuli[sz]ed|bolus|tablets?|capsules?) )?",
@@ -45,38 +45,38 @@ _OF = re.compile(
     r"|\bd'|の)(?:the )?",
     re.IGNORECASE,
 )
-# Between two doses of a drug: "from 25 mg to 50 mg"
+# Text between two doses of a drug: "from 25 mg to 50 mg"
 _ONWARD = re.compile(r"\W*(?:\b(?:then|or|up to|to|bis|à|a|đến)\b)?\W*", re.IGNORECASE)
-# Between two drugs of a dose: "metoprolol and lisinopril"
+# Text between two drugs of one dose: "metoprolol and lisinopril"
 _COORDINATES = re.compile(rf"[\s,/+-]*{_CONJUNCTION}?[\s,/+-]*", re.IGNORECASE)
 
 
 class DrugMention(NamedTuple):
-    """A drug that a text names."""
+    """A mention of a drug in a text."""
 
     start: int
-    """Where its name begins."""
+    """Start index of the drug's name."""
     end: int
-    """Where its name ends."""
+    """End index of the drug's name."""
     name: str
-    """Its international name."""
+    """International nonproprietary name of the drug."""
 
     @property
     def names(self) -> frozenset[str]:
-        """What a dose of it is a dose of: glargine is insulin."""
+        """Names that a dose of the drug counts for: a dose of glargine is also one of insulin."""
         return frozenset({self.name, _KIND_OF.get(self.name, self.name)})
 
 
 @dataclass(frozen=True, slots=True)
 class DrugDose:
-    """A dose in a text, and what it is a dose of."""
+    """A dose in a text, with the drug that it belongs to."""
 
     dose: Quantity
-    """The dose: a mass, volume or number of units, also per kilogram or time."""
+    """Quantity of the dose: a mass, volume or number of units, possibly per kilogram or time."""
     drug: DrugMention | None
-    """The drug that the dose stands next to, None where that is not clear."""
+    """Drug next to the dose; None if that is not clear."""
     candidates: frozenset[str] | None
-    """Names of the drugs that the dose may be of, None where it may be of any."""
+    """Names of the drugs that the dose may belong to; None if it may be any drug."""
 
 
 _Items = Sequence[DrugMention | Quantity]
@@ -85,14 +85,14 @@ _Items = Sequence[DrugMention | Quantity]
 def drug_doses(text: str, measured: Iterable[Quantity]) -> Iterator[DrugDose]:
     """Yield the doses in a text with their drugs.
 
-    A dose is of the drug next to it in the same sentence, or of the same drug as the dose before it
-    (`25 mg, then 50 mg`). Next to several drugs (`metoprolol and lisinopril 10 mg`) it may be of
-    each; next to none, or with other words between, it may be of any: the drug may be one that is
-    not on the list.
+    A dose belongs to the drug next to it in the same sentence, or to the drug of the preceding dose
+    (`25 mg, then 50 mg`). Next to several drugs (`metoprolol and lisinopril 10 mg`), it may belong
+    to any of them. Without an adjacent drug, or with other words in between, it may belong to any
+    drug, including one that is not on the list.
 
     Args:
-        text: A text that `plain` returned.
-        measured: Its quantities, as `quantities` yields them.
+        text: Text normalized by `plain`.
+        measured: Quantities in the text, as `quantities` yields them.
     """
     bounds = [end.end() for end in _ENDS_SENTENCE.finditer(text)]
     doses = filter(_is_dose, measured)
@@ -118,7 +118,7 @@ class _Sentence:
         self._items = items
         self._end = end
         self._given: set[int] = set()
-        """Indices of the drugs whose dose stands before them."""
+        """Indices of the drugs whose dose precedes them."""
 
     def doses(self) -> Iterator[DrugDose]:
         mentions = [item for item in self._items if isinstance(item, DrugMention)]
@@ -157,7 +157,7 @@ class _Sentence:
         return DrugDose(dose, None, None)
 
     def _run(self, index: int, step: int) -> frozenset[str]:
-        """Return the drug at `index` and those that are coordinated with it."""
+        """Return the names of the drug at `index` and of the drugs coordinated with it."""
         names: set[str] = set()
         drug = self._drug(index)
         while drug and index not in self._given - {index}:

@@ -1,4 +1,4 @@
-"""Names of drugs in clinical text: a list, and the suffixes by which new names are formed."""
+"""Finds drug names in clinical text by a list and by the suffixes of nonproprietary names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exaid_core.term_list import phrases, read_terms
 _DRUGS_FILE = Path(__file__).with_name("drugs.txt")
 _FOREIGN_FILE = Path(__file__).with_name("foreign_drugs.txt")
 
-# Stems of international nonproprietary names that end few other words
+# Stems of international nonproprietary names that few other words end with
 # (https://www.who.int/teams/health-product-and-policy-standards/inn). A stem alone, as in
 # "a statin", is a class, not a drug.
 _SUFFIX = re.compile(
@@ -34,10 +34,10 @@ _ACCENTED = re.compile("[À-ɏḀ-ỿ]")
 
 
 class NamedDrugs:
-    """The drugs that a text names: `drug in NamedDrugs(text)` for any name of the drug.
+    """Drugs named in a text: test `drug in NamedDrugs(text)` with any name of the drug.
 
     Args:
-        text: The text to search.
+        text: Text to search.
     """
 
     def __init__(self, text: str) -> None:
@@ -51,10 +51,10 @@ class NamedDrugs:
 
 
 def drugs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and name (lower case, as `NamedDrugs` takes it) of each drug in a text.
+    """Yield the start, end and name of each drug in a text.
 
-    A name of two words (`folic acid`) is found as a whole. Names that are not in Latin script come
-    last.
+    Names are in lower case, as `NamedDrugs` expects them. A name of two words (`folic acid`) is
+    found as a whole. Names in non-Latin scripts come last.
     """
     known = _synonyms()
     words = list(_WORD.finditer(_without_accents(text.lower())))
@@ -77,7 +77,7 @@ def drugs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def international_name(drug: str) -> str:
-    """Return the first name of a drug in the list, for any name that `drugs` yields."""
+    """Return the first listed name of a drug, given any name that `drugs` yields."""
     return _synonyms().get(drug, (drug,))[0]
 
 
@@ -86,7 +86,7 @@ def _joined(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    """Return `text` with the letter alone for each accented Latin letter: `métoprolol`."""
+    """Return `text` without the accents of Latin letters: `métoprolol` becomes `metoprolol`."""
     if text.isascii():
         return text
     return _ACCENTED.sub(lambda letter: unicodedata.normalize("NFD", letter[0])[0], text)
@@ -94,7 +94,7 @@ def _without_accents(text: str) -> str:
 
 @cache
 def _synonyms() -> dict[str, tuple[str, ...]]:
-    """Return each name of a drug -> all its names, the Latin ones as `_joined` writes them."""
+    """Return all names of a drug by each of its names; Latin names are normalized by `_joined`."""
     synonyms = {}
     for line in read_terms(_DRUGS_FILE):
         names = tuple(_joined(name) for name in line.split(","))

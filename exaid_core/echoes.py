@@ -1,7 +1,7 @@
-"""Fields of a summary that report nothing: they repeat the prompt, other fields, or no agent.
+"""Finds summary fields without content: they repeat the prompt or other fields, or are made up.
 
-To empty a field that is true does more harm than to leave one that is not: so each rule leaves the
-field as it is where words cannot tell, as after a few words of shorthand ("MI, BP 80/50").
+Emptying a true field does more harm than keeping a false one. So each rule keeps the field when its
+words are not enough evidence, as with a few words of shorthand ("MI, BP 80/50").
 """
 
 from __future__ import annotations
@@ -13,38 +13,43 @@ from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.wording import Wording, is_unspaced, runs_of, size_of
 
 _FEWEST = 6
-"""Words about the patient that a field needs to be judged by them."""
+"""Minimum number of words about the patient for a field to be judged by them."""
 _ENOUGH = 0.2
-"""Share of a field's words about the patient that agents say in a discussion. Of 1,123 fields of
-this length that gemini-2.5-flash-lite wrote about English ones, none has less than half; of true
-ones that were written in other languages to be hard, hardly any has less than this.
+"""Minimum share of a field's words about the patient that the agents must have said.
+
+Of 1,123 fields of this length that gemini-2.5-flash-lite wrote about English discussions, none has
+less than half; of true fields written as hard cases in other languages, hardly any has less than
+this.
 """
 _DISCUSSION = 5
-"""Words about the patient that a discussion has for each of a field. In a shorter text, true words
-may be those of nobody, so a field is left if it has a part of a single one that was said."""
+"""Minimum ratio of words about the patient in a discussion to those in a field.
+
+In a shorter text, nobody may have said the words of a true field, so a field is kept if it contains
+a single stem of the text.
+"""
 _SAID_IN_EXAMPLE = 2 / 3
-"""Share of the words of the prompt's example that agents have said if it is their case, too."""
+"""Minimum share of copied example words that agents have said if the example fits their case."""
 _SAME_LANGUAGE = 0.5
-"""Share of its short words that two texts of one language have in common."""
+"""Minimum share of a summary's short words that a discussion in the same language contains."""
 _FEWEST_SHORT = 3
-"""Different short words that a language is told by."""
+"""Minimum number of different short words for recognizing a language."""
 _COPIED = 0.5
-"""Share of a field that is copied from the prompt from which on it is looked at."""
+"""Minimum share of a field copied from the prompt for the field to count as copied."""
 _REPEATED = 6
-"""Words from which on a field repeats those that it is a part of."""
+"""Minimum number of words for a field to count as a repetition of a longer field."""
 
 
 def empty_fields(fields: Mapping[str, str], said: str, prompt: str) -> tuple[str, ...]:
-    """Return the names of the fields that report nothing of what was said.
+    """Return the names of the fields that report nothing that was said.
 
-    Such a field repeats the prompt where no agent said so, repeats two fields before it, or has
-    hardly a word about the patient that an agent said. The last is left open when the summary is in
-    another language than the discussion, and where a field has few words.
+    Such a field repeats the prompt in words that no agent said, repeats two earlier fields, or has
+    hardly any words about the patient that an agent said. The last rule is skipped if the summary
+    and the discussion are in different languages, and for fields of few words.
 
     Args:
-        fields: Name -> text, in order.
-        said: All that the summary may report: text and ids of agents, earlier summaries.
-        prompt: The instructions to the model; from the last `{` on, their example.
+        fields: Text of each field by name, in order.
+        said: Everything that the summary may report: text and ids of agents, earlier summaries.
+        prompt: Instructions to the model; their example starts at the last `{`.
     """
     instructions, _, example = prompt.rpartition("{")
     hints = {" ".join(Wording(part).words) for part in re.split("[:\n]", instructions)}
@@ -94,5 +99,5 @@ def _is_made_up(field: Wording, said: Wording, told: float) -> bool:
 
 
 def _repeats(line: str, words: int, before: Sequence[str]) -> int:
-    """Return how many lines a line repeats."""
+    """Return how many of the earlier lines a line repeats."""
     return sum(line == earlier or (words >= _REPEATED and line in earlier) for earlier in before)

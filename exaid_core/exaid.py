@@ -1,9 +1,9 @@
-"""EXAID: summarises the text of agents while they write it.
+"""EXAID: summarizes the text of agents while they write it.
 
 Text comes in through `on_event`, which returns at once, or through `received_trace` and
-`on_new_token`, which wait for the decision on their segment. Either way one worker at a time
-decides and summarises, in the order in which the segments came. Segments that arrive meanwhile are
-judged together in the next decision.
+`on_new_token`, which wait for the decision on their segment. In both cases, a single worker decides
+and summarizes in the order in which the segments arrived. Segments that arrive during a decision
+are judged together in the next one.
 """
 
 from __future__ import annotations
@@ -49,28 +49,29 @@ _shown_id = lru_cache(maxsize=1024)(shown_id)
 
 
 class EXAID:
-    """The summaries of one case.
+    """Writes the summaries of one case.
 
-    With `async with` the end of the block finalizes and closes; after an error it stops at once.
-    All calls are made from one event loop, but `on_event`; for threads there is `SyncExaid`.
+    Leaving an `async with` block finalizes and closes; after an error, it stops at once. All
+    methods except `on_event` must be called from one event loop; for threads, use `SyncExaid`.
 
     Args:
-        buffer_llm: The model that decides; None: that of the role registry.
-        summarizer_llm: The model that writes; None: that of the role registry.
-        config: When to summarise, and how much of the past a prompt holds.
-        case_id: Books the calls under this case, and names it in the run log.
-        now_ms: Time in ms since 1970 UTC.
+        buffer_llm: Model that decides; None uses the one from the role registry.
+        summarizer_llm: Model that writes; None uses the one from the role registry.
+        config: When to summarize, and how much of the past a prompt holds.
+        case_id: Case to which the calls are booked, and its id in the run log.
+        now_ms: Clock in ms since 1970 UTC.
         monotonic: Clock in seconds, for latencies.
-        on_summary: The first subscriber: see `subscribe`.
-        on_error: Called with each failure of a model or a subscriber; see also `health`.
-        room: Entered before text is taken for a call to the model of a role, and left after it, so
-            that the call has all text up to the moment when it can be sent.
+        on_summary: First subscriber: see `subscribe`.
+        on_error: Callback for each failure of a model, subscriber or validator; see also `health`.
+        room: Makes a context that is entered before text is taken for a call to the model of a
+            role, and left after the call, so that the call has all text up to the moment when it
+            can be sent.
 
     Raises:
-        ConfigError: There is no key for a model that the environment asks for.
-        TypeError: A model is no object with the method `generate`, or another argument is of
-            another type.
-        ValueError: `case_id` is not `case-` and letters, digits or hyphens.
+        ConfigError: A model that the environment selects has no API key.
+        TypeError: A model is not an object with the method `generate`, or another argument has the
+            wrong type.
+        ValueError: `case_id` is not `case-` followed by letters, digits or hyphens.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class EXAID:
         self._now_ms = now_ms
         self._next_seq = 0
         self._elsewhere: deque[TraceEvent] = deque()
-        """Events from where the event loop is not, until that takes them."""
+        """Events from outside the event loop, until the event loop takes them."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -144,17 +145,17 @@ class EXAID:
     ) -> None:
         await (self.close() if error is None else self.stop())
 
-    # Text of agents
+    # Input
 
     def on_event(self, event: TraceEvent) -> None:
-        """Take an event of a `TraceBus` and return at once; from any thread.
+        """Accept an event of a `TraceBus` from any thread and return at once.
 
-        From where the event loop of this object does not run, the event waits for it; at the latest
-        `finalize`, `close` and `stop` take it. Its sequence number is kept, unless text of another
-        bus or of another method has one as high: then it is the next.
+        Outside the event loop of this object, the event is queued for it; `finalize`, `close` and
+        `stop` take it at the latest. The event keeps its sequence number unless text from another
+        bus or method already has one as high; then it gets the next free number.
 
         Raises:
-            RuntimeError: That event loop has ended.
+            RuntimeError: The event loop of this object is closed.
         """
         if self._closed:
             return
@@ -171,7 +172,7 @@ class EXAID:
         self._worker.submit(self._segmenter.event(event))
 
     def _number(self, wanted: int = 0) -> int:
-        """Return a sequence number above all before."""
+        """Return a sequence number that is higher than all earlier ones."""
         seq = max(wanted, self._next_seq)
         self._next_seq = seq + 1
         return seq
@@ -187,19 +188,19 @@ class EXAID:
     async def received_trace(
         self, agent_id: str | None = None, text: str = "", *, id: str | None = None
     ) -> AgentSummary | None:
-        """Take a trace as one segment and wait for the decision on it.
+        """Accept a trace as one segment and wait for the decision on it.
 
         Args:
-            agent_id: The agent.
-            text: Its text.
-            id: The old name of `agent_id`.
+            agent_id: Agent that wrote the text.
+            text: Text of the trace.
+            id: Deprecated name of `agent_id`.
 
         Returns:
-            The summary that the segment is part of, or None if no summary was due.
+            The summary that covers the segment, or None if no summary was due.
 
         Raises:
-            TypeError: The text or the agent id is no string.
-            ValueError: The agent id cannot be shown.
+            TypeError: The text or the agent id is not a string.
+            ValueError: The agent id cannot be displayed.
         """
         if id is not None:
             warnings.warn("id= is now agent_id=", DeprecationWarning, stacklevel=2)
@@ -212,14 +213,14 @@ class EXAID:
         return await self._worker.decision_on(segments)
 
     async def on_new_token(self, agent_id: str, token: str) -> AgentSummary | None:
-        """Take one token and, if it completes a chunk, wait for the decision on the chunk.
+        """Accept one token and, if it completes a chunk, wait for the decision on the chunk.
 
         Returns:
-            The summary that the chunk is part of, or None.
+            The summary that covers the chunk, or None if there is no new summary.
 
         Raises:
-            TypeError: The token or the agent id is no string.
-            ValueError: The agent id cannot be shown.
+            TypeError: The token or the agent id is not a string.
+            ValueError: The agent id cannot be displayed.
         """
         agent_id = valid_agent_id(agent_id)
         _check_text(token)
@@ -230,17 +231,17 @@ class EXAID:
         return await self._worker.decision_on(segments)
 
     async def flush_agent(self, agent_id: str) -> None:
-        """Move the streamed text of an agent into the buffer, without a decision on it."""
+        """Move the streamed text of an agent into the buffer without deciding on it."""
         self._worker.check_loop()
         if not self._closed:
             segments = self._segmenter.flush(valid_agent_id(agent_id), self._now_ms())
             await self._worker.decision_on(segments, is_parked=True)
 
     async def finalize(self) -> AgentSummary | None:
-        """Flush all gates, finish work under way, and summarise the rest of the text.
+        """Flush all gates, finish work in progress, and summarize the rest of the text.
 
         Returns:
-            The last summary made by this call, or None.
+            The last summary that this call wrote, or None if it wrote none.
         """
         self._worker.check_loop()
         self._take_from_elsewhere()
@@ -251,12 +252,12 @@ class EXAID:
     async def take_trace(
         self, events: Iterable[TraceEvent], progress: Progress | None = None
     ) -> None:
-        """Summarise the text of a finished case, in as few summaries as possible.
+        """Summarize the text of a finished case in as few summaries as possible.
 
         Args:
-            events: Of the case, in order.
-            progress: How far an earlier EXAID had come with it; what that has summarised is taken
-                over. None: nobody had begun.
+            events: Events of the case, in order.
+            progress: Progress of an earlier EXAID on the case, to resume it; its decisions and
+                summaries are kept. None starts from the beginning.
         """
         progress = progress or Progress()
         logged = [
@@ -275,15 +276,15 @@ class EXAID:
         await self._worker.finish()
 
     async def close(self, seconds: float | None = None) -> None:
-        """Finalize within a time, then stop; later text is not taken any more.
+        """Finalize within a time limit, then stop; later text is ignored.
 
         Args:
-            seconds: After that the call under way is cancelled, the rest of the text has no
-                summary, and async subscribers are cancelled; `on_error` is told of what they have
-                left. None: as long as it takes.
+            seconds: Timeout in seconds, after which the call in progress and async subscribers are
+                canceled and the rest of the text stays without a summary; `on_error` is called
+                with the number of summaries that a subscriber missed. None waits forever.
 
         Raises:
-            Exception: EXAID itself, not a model or subscriber, failed in a decision that nobody
+            Exception: EXAID itself, not a model or subscriber, failed in a decision that no caller
                 waited for.
         """
         self._worker.check_loop()
@@ -301,12 +302,12 @@ class EXAID:
             raise self._worker.failure
 
     async def stop(self, *, after_decision: bool = False) -> None:
-        """Stop: no further call is begun, and a call in progress is cancelled.
+        """Stop: start no further call, and cancel a call in progress.
 
-        The log and the text of the case are enough for another object to go on: see `take_trace`.
+        Another object can resume from the log and the text of the case: see `take_trace`.
 
         Args:
-            after_decision: Whether a decision in progress is completed first, with its summary.
+            after_decision: Whether to complete a decision in progress first, with its summary.
         """
         self._worker.check_loop()
         self._take_from_elsewhere()
@@ -318,7 +319,7 @@ class EXAID:
             await self._own_models.aclose()
 
     async def replay(self, recording: Recording) -> None:
-        """Repeat a recorded run step by step, with recorded replies of the models."""
+        """Replay a recorded run step by step, with recorded replies of the models."""
         segments = [one for chunk in recording.chunks for one in self._segmenter.chunk(chunk)]
         left = dict(enumerate(segments))
         try:
@@ -330,37 +331,38 @@ class EXAID:
         await self._decisions.summarise(recording.last_calls)
 
     def advance(self, t_ms: int) -> None:
-        """Let the gate's timers fire at their times up to `t_ms`, in ms since 1970 UTC.
+        """Fire each of the gate's timers that is due by `t_ms`, in ms since 1970 UTC, at its time.
 
-        For a replay in virtual time, which calls it before each event; needs a running event loop.
+        A replay in virtual time calls this before each event. It needs a running event loop.
         """
         self._worker.submit(self._segmenter.advance(t_ms))
 
     # Results
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call a function with each summary from now on, as soon as it is there.
+        """Call a function with each summary from now on, as soon as it is written.
 
-        A function must not block. What an async function does is awaited apart, one summary after
-        the other, and at the end by `close`. One that raises harms nobody: see `on_error`.
+        A plain function must not block. An async function is awaited in the background, one summary
+        at a time, and `close` waits for it. A subscriber that raises affects nothing else: its
+        error goes to `on_error`.
         """
         self._subscribers.add(subscriber)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Call a subscriber no longer.
+        """Stop calling a subscriber.
 
         Raises:
-            ValueError: It is none.
+            ValueError: `subscriber` is not subscribed.
         """
         self._subscribers.remove(subscriber)
 
     @property
     def health(self) -> Health:
-        """Whether its models give what they are asked for."""
+        """Health of the model calls so far."""
         return self._monitor.health
 
     def latest_summary(self) -> AgentSummary | str:
-        """Return the latest summary, or `NO_SUMMARY`."""
+        """Return the latest summary, or `NO_SUMMARY` if there is none yet."""
         return self.summaries[-1] if self.summaries else NO_SUMMARY
 
     def get_all_summaries(self) -> list[AgentSummary]:
@@ -368,7 +370,7 @@ class EXAID:
         return list(self.summaries)
 
     def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
-        """Return the summaries of segments of exactly this agent."""
+        """Return the summaries that cover segments of the agent with exactly this id."""
         agent_id = shown_id(agent_id)
         return [summary for summary in self.summaries if agent_id in summary.agents]
 
@@ -378,11 +380,11 @@ class EXAID:
 
     @property
     def alerts(self) -> int:
-        """Segments with a critical alert so far."""
+        """Number of segments with a critical alert so far."""
         return self._segmenter.alerts
 
     def tail_loss(self) -> float:
-        """Return the share of the text that no summary covers; 0 without text."""
+        """Return the share of the text that no summary covers, 0 to 1; 0 without text."""
         left = (segment.text for segment in self._worker.left())
         return tail_loss(left, self._segmenter.letters)
 

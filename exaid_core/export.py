@@ -1,4 +1,4 @@
-"""Summaries as JSON, CSV, Markdown or XML, for other programs and for people."""
+"""Exports summaries as JSON, CSV, Markdown or XML."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _SUMMARIES = TypeAdapter(list[AgentSummary])
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]()<>&|~$#^=!]")
 
-_NOT_IN_XML = re.compile("[\ufffe\uffff]")  # beyond what `clean` leaves out
+_NOT_IN_XML = re.compile("[\ufffe\uffff]")  # besides the characters that `clean` removes
 
 
 class ExportFormat(StrEnum):
-    """A form in which summaries can be written."""
+    """A file format for summaries."""
 
     JSON = "json"
-    """All of each summary: `read_json` reads it back."""
+    """Complete summaries, which `read_json` reads back."""
     CSV = "csv"
-    """One row for each summary, for a spreadsheet."""
+    """One row per summary, for a spreadsheet."""
     MARKDOWN = "markdown"
-    """A section for each summary."""
+    """One section per summary."""
     XML = "xml"
-    """All of each summary, with the names of the agents."""
+    """Complete summaries, with the display names of the agents."""
 
 
 def export_summaries(
@@ -44,15 +44,15 @@ def export_summaries(
     format: ExportFormat | str,
     names: AgentNames | None = None,
 ) -> str:
-    """Return summaries in one of the formats.
+    """Return summaries as text in one of the formats.
 
     Args:
-        summaries: In the order in which they are written.
+        summaries: Summaries, in output order.
         format: `json`, `csv`, `markdown` or `xml`.
-        names: The names of agents; None: their ids. JSON holds ids in any case.
+        names: Display names of agents; None uses their ids. JSON always contains ids.
 
     Raises:
-        ValueError: There is no such format.
+        ValueError: The format is unknown.
     """
     if format not in set(ExportFormat):
         raise ValueError(f"there is no format {format!r}; there are {', '.join(ExportFormat)}")
@@ -69,10 +69,10 @@ def export_summaries(
 
 
 def read_json(text: str) -> list[AgentSummary]:
-    """Return the summaries of a text that `export_summaries` wrote as JSON.
+    """Parse summaries that `export_summaries` wrote as JSON.
 
     Raises:
-        pydantic.ValidationError: It is no such text.
+        pydantic.ValidationError: The text is not such JSON.
     """
     return _SUMMARIES.validate_json(text)
 
@@ -100,7 +100,7 @@ def _markdown(summaries: Sequence[AgentSummary], names: AgentNames | None) -> st
 
 
 def _escaped(text: str) -> str:
-    """Return one line of text that Markdown shows as it is."""
+    """Return one line of text escaped so that Markdown shows it literally."""
     return _MARKUP.sub(r"\\\g<0>", text)
 
 

@@ -1,4 +1,4 @@
-"""Checks the numbers, doses and drugs of a summary against its support."""
+"""Checks the numbers, doses and drugs in a summary against the text that it was made from."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from exaid_core.doses import drug_doses
 from exaid_core.drugs import NamedDrugs, drugs
 from exaid_core.quantities import Quantity, numbers, plain, quantities
 
-# Vital signs and ages are often given without a unit.
+# Units of vital signs and ages, which are often omitted.
 _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})
 
-# The summary counts how many agents hold a view; the agents themselves do not say it.
+# Counts of agents who hold a view are the summary's own; the agents do not state them.
 _COUNTED_AGENTS = re.compile(
     r"\s(?:(?:out )?of (?:the )?\w+ )?(?:experts?|agents?|doctors?|specialists?|clinicians?"
     r"|physicians?|teams?|members?|opinions?|views?|answers?|votes?)\b",
@@ -26,19 +26,20 @@ _COUNTED_AGENTS = re.compile(
 
 
 def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, ...]:
-    """Return the numbers, doses and drugs of a summary that do not occur in its support.
+    """Return the numbers, doses and drugs in a summary that its support does not contain.
 
-    Numbers are compared by value and unit: `5mg` is `5 mg`, `0.50` is `0.5`, `two` is `2`, and
-    5 mg/kg supports neither 5 mg nor 5 g. A number without a unit is supported by any number of
-    that value, a drug by any of its names. A dose next to a drug (`metoprolol 10 mg`) is swapped
-    when the support gives that drug with other doses only and that dose with other drugs only.
+    Numbers are compared by value and unit: `5mg` equals `5 mg`, `0.50` equals `0.5`, `two` equals
+    `2`, and 5 mg/kg supports neither 5 mg nor 5 g. A number without a unit is supported by any
+    number of that value, a drug by any of its names. A dose next to a drug (`metoprolol 10 mg`)
+    counts as swapped, and is returned, if the support gives that drug only with other doses and
+    that dose only with other drugs.
 
     Args:
-        summary_texts: The fields of the summary.
+        summary_texts: Fields of the summary.
         support: All text that the summary was made from.
 
     Returns:
-        The terms as the summary writes them, in order and each once.
+        The unsupported terms as written in the summary, in order and without duplicates.
     """
     evidence = _Evidence(plain(support))
     terms: dict[_Meaning, str] = {}
@@ -49,14 +50,14 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
 
 
 def without_support(terms: Iterable[str], support: str) -> list[str]:
-    """Return those of the terms that by themselves have no support."""
+    """Return the terms that have no support when each is checked alone."""
     evidence = _Evidence(plain(support))
     return [term for term in terms if evidence.missing(plain(term))]
 
 
 _Meaning: TypeAlias = str | tuple[str | None, tuple[str, ...], str | None]
-"""Name of a drug; or drug, if it is a dose of one, values and unit of a quantity: what makes two
-terms the same."""
+"""Identity of a term: the name of a drug, or the values and unit of a quantity preceded by the drug
+of a dose (None for other quantities)."""
 
 
 class _Evidence:
@@ -71,7 +72,7 @@ class _Evidence:
         self._drugs = NamedDrugs(support)
 
     def missing(self, text: str) -> list[tuple[_Meaning, str]]:
-        """Return meaning and wording of the terms of `text` without support, in order."""
+        """Return the meaning and wording of each term of `text` without support, in order."""
         measured = tuple(quantities(text))
         found: list[tuple[int, _Meaning, str]] = [
             (claim.start, (None, claim.values, claim.unit), claim.text)
@@ -95,7 +96,7 @@ class _Evidence:
             return value in self._numbers
         if (value, unit) in self._measured:
             return True
-        # A single digit that stands alone is more often a label ("Expert 2", "2.").
+        # A single digit without a unit is more often a label ("Expert 2", "2.").
         is_measurement = len(value.partition(".")[0]) > 1
         return is_measurement and unit in _OFTEN_UNWRITTEN and (value, None) in self._measured
 
@@ -113,7 +114,7 @@ class _Evidence:
 
     @cached_property
     def _dosed(self) -> Mapping[tuple[str, str | None], Sequence[frozenset[str] | None]]:
-        """Value and unit of each dose in the support -> what each time it may be a dose of."""
+        """Candidate drugs of each occurrence of a dose in the support, by value and unit."""
         dosed = defaultdict(list)
         for given in drug_doses(self._support, self._quantities):
             for value in given.dose.values:

@@ -1,4 +1,4 @@
-"""Whether EXAID works: what its calls came to, and who is told when one gives nothing."""
+"""Health of EXAID: counts the outcomes of its calls and reports failures."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from mdagents_llm.layers.retry import FATAL
 _LOG = logging.getLogger("exaid_core")
 
 _FAILING_FROM = 3
-"""Failures in a row that are no bad moment any more."""
+"""Number of consecutive failures from which on a role counts as failing."""
 
 
 class HealthState(StrEnum):
-    """Whether summaries can be relied on to come."""
+    """Whether EXAID can be relied on to deliver summaries."""
 
     OK = "ok"
     DEGRADED = "degraded"
-    """The last call of a role gave nothing."""
+    """The last call of a role failed."""
     FAILING = "failing"
-    """Three calls of a role in a row gave nothing, or every further one will: a wrong key, an
-    unknown model, an endpoint that cannot be reached."""
+    """Three consecutive calls of a role failed, or every further call will fail: a wrong key, an
+    unknown model, an unreachable endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that EXAID asked for and did not get."""
+    """A failed model call, subscriber or validator."""
 
     source: str
-    """`summarizer` or `buffer_agent`, whose model failed; `subscriber` or `validator`, of yours."""
+    """Role of a failed model, `summarizer` or `buffer_agent`; else `subscriber` or `validator`."""
     message: str
-    """Why, on one line."""
+    """Reason for the failure, on one line."""
     in_a_row: int = 1
-    """How many calls of a role have failed one after the other, this one included."""
+    """Number of consecutive failed calls of the role, including this one."""
     alerts: tuple[str, ...] = ()
-    """Critical alerts in the text that has no summary because of it, in their own words."""
+    """Critical alerts, verbatim, in the text that the failure leaves without a summary."""
     error: Exception | None = None
-    """The exception, if there was one."""
+    """Exception behind the failure; None without one."""
 
     @property
     def is_lasting(self) -> bool:
-        """Whether every further call would fail the same way."""
+        """Whether every further call would fail in the same way."""
         if isinstance(self.error, ProviderError):
             return self.error.kind in FATAL
         return isinstance(self.error, ConfigError | EndpointDown | AttributeError | TypeError)
@@ -54,28 +54,28 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How EXAID is at a moment."""
+    """Health of EXAID at one moment."""
 
     state: HealthState
     calls: int
-    """Judgements and summaries asked for so far."""
+    """Number of judgments and summaries requested so far."""
     failed: int
-    """Those that gave nothing."""
+    """Number of failed `calls`."""
     last_failure: Failure | None
-    """The latest failure of any source."""
+    """Latest failure from any source; None if nothing has failed."""
 
 
 class Monitor:
-    """Counts what calls came to, and tells of failures.
+    """Counts the outcomes of calls and reports failures.
 
-    A change of the state is a record of the logger `exaid_core`. Records never hold text of agents
-    or models: of an exception that is not ours they name the type only.
+    Changes of the state are logged to the logger `exaid_core`. Log messages never contain text of
+    agents or models: they name foreign exceptions by type only.
 
     Args:
-        on_error: Told of each failure.
+        on_error: Callback for each failure.
 
     Raises:
-        TypeError: It is no function, or an async one, which nobody would await.
+        TypeError: `on_error` is not callable, or is async, which nobody would await.
     """
 
     def __init__(self, on_error: Callable[[Failure], object]) -> None:
@@ -92,11 +92,11 @@ class Monitor:
 
     @property
     def health(self) -> Health:
-        """How it is now."""
+        """Health at this moment."""
         return Health(self._state, self._calls, self._failed, self._last)
 
     def call_succeeded(self, role: str) -> None:
-        """Count a call that gave what was asked for."""
+        """Count a successful call."""
         self._calls += 1
         del self._in_a_row[role]
         self._failing.pop(role, None)
@@ -105,7 +105,7 @@ class Monitor:
     def call_failed(
         self, role: str, message: str, error: Exception | None, alerts: tuple[str, ...] = ()
     ) -> None:
-        """Count a call that gave nothing, and tell of it."""
+        """Count a failed call, and report it."""
         self._calls += 1
         self._failed += 1
         self._in_a_row[role] += 1
@@ -115,7 +115,7 @@ class Monitor:
         self._review()
 
     def broke(self, source: str, error: Exception) -> None:
-        """Tell of an exception in a function of the caller's, which changes no state."""
+        """Report an exception in a function of the caller's; the state does not change."""
         message = f"{type(error).__name__}: {' '.join(str(error).split())}"
         _LOG.warning("a %s of EXAID raised %s", source, type(error).__name__)
         self._tell(Failure(source, message, error=error))
@@ -148,7 +148,7 @@ class Monitor:
 
 def _loggable(failure: Failure) -> str:
     error = failure.error
-    if isinstance(error, ProviderError):  # its words are the endpoint's, which may quote a prompt
+    if isinstance(error, ProviderError):  # the endpoint wrote its message, which may quote a prompt
         return f"{error.kind.value}, status {error.status}" if error.status else error.kind.value
     is_ours = error is None or isinstance(error, BenchError)
     return failure.message if is_ours else type(error).__name__

@@ -1,4 +1,4 @@
-"""The summaries of a case: what each was made from, and what later prompts tell of them."""
+"""The summaries of a case: their provenance and checks, and their form in later prompts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class History:
     """The summaries of a case so far.
 
     Args:
-        config: How much of the past a prompt holds, and validators of the caller's own.
-        on_error: Told when a validator raises.
+        config: How much of the past a prompt holds, and the caller's validators.
+        on_error: Callback for an exception of a validator.
     """
 
     def __init__(self, config: ExaidConfig, on_error: Callable[[Exception], None]) -> None:
@@ -27,22 +27,22 @@ class History:
         self._on_error = on_error
         self._event_ids: list[str] = []
         self.summaries: list[AgentSummary] = []
-        """Oldest first."""
+        """All summaries so far, oldest first."""
 
     def add(self, summary: AgentSummary, event_id: str) -> None:
-        """Take a summary and its id in the run log."""
+        """Add a summary with its event id in the run log."""
         self.summaries.append(summary)
         self._event_ids.append(event_id)
 
     def past(self) -> dict[str, str]:
-        """Return what a prompt holds: event id -> summary on one line, the latest last."""
+        """Return the summaries for a prompt: one line each, by event id, the latest last."""
         shown = slice(-self._config.history_k - 1, None)
         lines = [_line(summary) for summary in self.summaries[shown]]
         kept = fitting(lines[-2::-1], self._config.history_ctu) + 1
         return dict(zip(self._event_ids[-kept:], lines[-kept:], strict=True))
 
     def checked(self, summary: AgentSummary, segments: Sequence[Segment]) -> AgentSummary:
-        """Return a summary of the segments with its provenance and the results of its checks."""
+        """Return a summary of the segments with its provenance and check results."""
         answers = {
             segment.agent_id: answer
             for segment in segments
@@ -54,11 +54,11 @@ class History:
         if self.summaries:
             latest = self.summaries[-1]
             with_latest = unsupported_terms(texts, f"{said}\n{latest.semantics_text()}")
-            # A swapped dose is one term only beside the text that has both the dose and the drug.
+            # A swapped dose is a term only against text that has both the dose and the drug.
             flagged = latest.unsupported_terms
             repeated = _repeated(flagged, "\n".join(texts), said) if flagged else []
             terms = tuple(dict.fromkeys((*terms, *with_latest, *repeated)))
-            # A term without support in the latest summary gains no support by being repeated.
+            # A term that was unsupported in the latest summary gains no support by repetition.
             kept = {*with_latest, *latest.unsupported_terms}
             terms = tuple(term for term in terms if term in kept)
         alerts = alerts_in(segments)
@@ -79,12 +79,12 @@ class History:
 
 
 def _repeated(terms: Sequence[str], text: str, said: str) -> list[str]:
-    """Return those of the terms that `text` states and what was said does not."""
+    """Return the terms that occur in `text` but not in `said`."""
     not_stated = without_support(terms, text)
     return without_support((term for term in terms if term not in not_stated), said)
 
 
 def _line(summary: AgentSummary) -> str:
-    """Return a summary on one line, without fields that say nothing."""
+    """Return a summary on one line, without empty fields."""
     fields = (getattr(summary, name) for name in LIMITS if name != "agent_contributions")
     return "- " + " | ".join(field for field in fields if field != PLACEHOLDER)

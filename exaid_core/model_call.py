@@ -1,4 +1,4 @@
-"""One call of EXAID to a model: any failure becomes a result, never an error."""
+"""Calls a model for EXAID; any failure becomes a result, never an exception."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[T]):
-    """The outcome of a call."""
+    """The outcome of a model call."""
 
     reply: T | None
-    """The validated reply; None if the call failed."""
+    """Validated reply; None if the call failed."""
     error: str
-    """Why the call failed, on one line."""
+    """Reason for the failure, on one line; empty if the call succeeded."""
     is_malformed: bool
-    """Whether the model's reply does not validate."""
+    """Whether the model's reply failed validation."""
     is_too_long: bool
     """Whether the prompt did not fit into the model's context."""
     usage: LlmUsage
     latency_ms: int
     cause: Exception | None = None
-    """The exception with which it failed, if there was one."""
+    """Exception with which the call failed; None without one."""
 
 
 class Caller:
-    """Asks the model of one role.
+    """Calls the model of one role.
 
     Args:
-        model: That model.
-        role: Books the calls under this role, as background calls.
-        case_id: Books them under this case.
+        model: Model of the role.
+        role: Role to which the calls are booked, as background calls.
+        case_id: Case to which the calls are booked.
         monotonic: Clock in seconds.
-        timeout: Seconds for a call, unless the model is a local one; None: as long as it takes.
+        timeout: Timeout of a call in seconds, ignored for a local model; None waits forever.
 
     Raises:
-        TypeError: The model is none.
+        TypeError: `model` is not an object with the method `generate`.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class Caller:
         self._failed: Counter[tuple[ChatMessage, ...]] = Counter()
 
     async def ask(self, messages: tuple[ChatMessage, ...], schema: type[T]) -> Asked[T]:
-        """Ask once, and once more if the reply does not validate.
+        """Call the model, which retries once if the reply does not validate.
 
-        The same messages after a failed call are another request, by its `repeat`: both have an
-        outcome of their own among the recorded replies, so that a replay fails where the run did.
+        After a failed call, the same messages make a new request with a higher `repeat`, so that
+        each has its own outcome among the recorded replies and a replay fails where the run did.
         """
         request = ChatRequest(
             messages=messages,
@@ -128,7 +128,7 @@ class Caller:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            error = "the model was cancelled"  # by itself
+            error = "the model was cancelled"  # the model canceled itself
         except Exception as caught:  # noqa: BLE001 - a model is foreign code
             if in_time.expired():
                 error = f"no reply within {self._timeout:g} seconds"
@@ -147,7 +147,7 @@ class Caller:
 
 
 def added(first: LlmUsage, second: LlmUsage) -> LlmUsage:
-    """Return the cost of two calls together."""
+    """Return the total usage of two calls."""
     return LlmUsage(
         prompt_ctu=first.prompt_ctu + second.prompt_ctu,
         completion_ctu=first.completion_ctu + second.completion_ctu,

@@ -1,4 +1,4 @@
-"""Numbers in words: `twenty-five`, `veinticinco`, `fünfundzwanzig`, `hai mươi lăm`, `二十五`."""
+"""Parses number words: `twenty-five`, `veinticinco`, `fünfundzwanzig`, `hai mươi lăm`, `二十五`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from exaid_core.term_list import read_terms
 
 _WORDS_FILE = Path(__file__).with_name("number_words.txt")
 
-# The words of a text are looked up in a set, as bytes: five times as fast as with a pattern.
+# Words are looked up in a set of bytes, which is five times as fast as a regular expression.
 _NO_LETTERS = bytes(byte if bytes([byte]).isalpha() or byte > 127 else 32 for byte in range(256))
-# thứ năm: Thursday, the fifth; phần trăm: per cent
+# thứ năm: Thursday or fifth; phần trăm: percent
 _PART_OF_NAME = re.compile(r"\b(?:thứ|tháng|phần) \Z")
 _AFTER_DIGITS = re.compile(r"\d[ -]\Z")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,32 +25,32 @@ _NEXT_WORD = re.compile(r"(?<=[ -])[^\W\d_]+")
 _LONGEST_NUMBER = 12  # words
 _LONGEST_HAN = 30  # characters
 
-# 第 makes an ordinal. 分 is a minute and a part: 十分 is "very". 千克 is a kilogram.
+# 第 marks an ordinal. 分 is a minute or a part, and 十分 means "very". 千克 is a kilogram.
 _HAN_DIGIT = "(?:[〇零一二两兩三四五六七八九十百万萬]|千(?![克米卡瓦]))"
 _HAN = re.compile(rf"{_HAN_DIGIT}(?<![\d.第].){_HAN_DIGIT}*+(?!\d|分(?![钟鐘間间]))")
 
 
 class NumberWords(NamedTuple):
-    """A number that a text says in words."""
+    """A number written in words in a text."""
 
     start: int
-    """Where its words begin in the text."""
+    """Start index of the words in the text."""
     end: int
-    """Where they end."""
+    """End index of the words in the text."""
     value: int
-    """The number."""
+    """Value of the number."""
     kinds: frozenset[str]
-    """What number_words.txt says of all its words: `counted`, `vague`, `article`."""
+    """Kinds in number_words.txt that all the words share: `counted`, `vague`, `article`."""
 
 
 def number_words(text: str) -> Iterator[NumberWords]:
-    """Yield the numbers that a text in lower case says in words.
+    """Yield the numbers written in words in a lower-case text.
 
-    Those in Chinese characters come last. A word that multiplies digits (`2 million`) is not read.
+    Numbers in Chinese characters come last. A word that multiplies digits (`2 million`) is skipped.
     """
     covered = -2
     for start in _starts(text):
-        # The next word but one is at `covered + 2` or later.
+        # Any later word that is not part of the previous number starts at `covered + 2` or later.
         if start > covered + 1:
             for number in _numbers(_phrase(text, start)):
                 covered = number.end
@@ -67,7 +67,7 @@ class _Word(NamedTuple):
 
     @property
     def goes_with_digits(self) -> bool:
-        """Whether after digits it is no number of its own: `2 million`, `5 năm`."""
+        """Whether the word is not a separate number after digits: `2 million`, `5 năm`."""
         return self.multiplies or "first" in self.kinds
 
 
@@ -76,7 +76,7 @@ class _Part(NamedTuple):
     start: int
     end: int
     link: int
-    """What the part before must leave room for, if a word like `and` stands between."""
+    """Room that the previous part must leave if a word like `and` comes between; else 0."""
 
 
 class _Language(NamedTuple):
@@ -85,7 +85,7 @@ class _Language(NamedTuple):
 
 
 def _starts(text: str) -> list[int]:
-    """Return where whole words begin that may begin a number."""
+    """Return the start of each whole word that may begin a number, in order."""
     starts = []
     written = text.encode(errors="replace").translate(_NO_LETTERS).split()
     for word in map(bytes.decode, _first_words().intersection(written)):
@@ -107,7 +107,7 @@ def _phrase(text: str, start: int) -> list[_Part]:
         words.append(match[0])
         spans.append(match.span())
         match = _NEXT_WORD.match(text, match.end() + 1)
-    if not words:  # part of a longer word
+    if not words:  # only part of a longer word
         return []
     parts = max((_parts(words, spans, language) for language in _languages_of(words[0])), key=len)
     before = text[max(start - 12, 0) : start]
@@ -127,7 +127,7 @@ def _parts(
         last = index
         word = language.words.get(words[index])
         pair = language.words.get("-".join(words[index : index + 2]))
-        if pair and pair is not word:  # quatre-vingt
+        if pair and pair is not word:  # such as quatre-vingt
             word, last = pair, index + 1
         if word and not (parts and not link and "first" in word.kinds):
             parts.append(_Part(word, spans[index][0], spans[last][1], link))
@@ -151,7 +151,7 @@ def _numbers(parts: list[_Part]) -> Iterator[NumberWords]:
 
 
 def _leading_number(parts: Sequence[_Part]) -> tuple[int, int]:
-    """Return the number that the first parts make, and how many parts."""
+    """Return the number that the first parts form, and how many parts it uses."""
     total = added = 0  # `added` since the last multiplier, which left `room`
     room = left = inf
     before = (0, 0)
@@ -163,7 +163,7 @@ def _leading_number(parts: Sequence[_Part]) -> tuple[int, int]:
                 return total + added, used
             before = (total + added, used)
             added += word.value
-            # 60 and 80 are followed by up to 19 in French.
+            # In French, up to 19 may follow 60 and 80.
             left = 0 if added < 20 else 20 if added in (60, 80) else _lowest_place(word.value)
         elif total + added < word.value:
             total, added = (total + added or 1) * word.value, 0
@@ -171,7 +171,7 @@ def _leading_number(parts: Sequence[_Part]) -> tuple[int, int]:
         elif (added or 1) * word.value < room:
             total, added = total + (added or 1) * word.value, 0
             room = left = word.value
-        else:  # "one hundred and two hundred": the two belongs to the second number
+        else:  # "one hundred and two hundred": "two" belongs to the second number
             return before if added else (total, used)
     return total + added, len(parts)
 
@@ -258,7 +258,7 @@ def _language(code: str, lines: list[tuple[list[str], list[str]]]) -> _Language:
 
 
 def _german(values: Mapping[str, int]) -> dict[str, int]:
-    """Return the numbers up to 999 that German writes as one word."""
+    """Return the German number words up to 999, which are written as one word."""
     units = {name: value for name, value in values.items() if 0 < value < 10}
     tens = {name: value for name, value in values.items() if value >= 20}
     small = {name: value for name, value in values.items() if value} | {

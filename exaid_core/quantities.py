@@ -1,4 +1,4 @@
-"""Numbers in clinical text with their units, in a form that can be compared."""
+"""Parses the numbers and units in clinical text into a comparable form."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ _UNITS_FILES = [Path(__file__).with_name(f"{name}.txt") for name in ("units", "f
 _SUPERSCRIPTS = frozenset("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _THIN_SPACES = frozenset("\u00a0\u2009\u202f")
 _THREE_DIGITS = re.compile(r"[0-9]{3}(?![0-9])")
-# İ is the one letter that grows when it is put in lower case.
+# İ is the only letter whose lower-case form is longer.
 _LOOKALIKES = str.maketrans("−‐‑‒–—⁄×·’µİ٫٬،٪“”", '------/x.\'μI.,,%""')
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _OTHER_DIGIT = re.compile(r"\d")
 
-# The patterns below run over the whole support of every summary. Each begins with the character
-# that it looks for, and looks behind after that: the engine can skip to it, ten times faster.
+# The patterns below run over the whole support of every summary. Each starts with the character
+# that it searches for and looks behind afterwards, so that the engine can skip to it: ten times
+# faster.
 _THOUSANDS = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9,])")
 _SEPARATORS = re.compile("[^0-9]")
 _OVER = re.compile(r" over (?<=[0-9] over )(?=[0-9])")
 _EVERY_HOURS = re.compile(r"[qQ](?<!\w.) ?([0-9]+) ?[hH]\b")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
-# Characters that letters of a next word may follow without a space, and those that they may not.
+# Characters that the next word may follow without a space, and those that it may not follow.
 _RUNS_ON = re.compile("[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff]")
 _END_OF_WORD = "(?![a-z0-9μß-ɏ\u0300-\u036f\u0600-\u065fḀ-ỿ])"
 
@@ -41,10 +42,10 @@ _MEASURES = phrases(
     "kg, g, mg, ug, ng, pg, mol, mmol, umol, nmol, pmol, eq, meq, l, dl, ml, ul, m2, cm, mm, mmhg,"
     "kpa, °c, %"
 )
-"""Units of numbers that are seldom listed without a space after a comma: `1,5 mg`."""
+"""Units before which a comma is decimal (`1,5 mg`), since it rarely separates a list there."""
 
 _UNITY = "1"
-"""The unit of counts (https://ucum.org/ucum)."""
+"""Unit of counts (https://ucum.org/ucum)."""
 
 _VALUE = r"(?:\d++(?:\.\d++)?+|\.\d++)"
 _DIVIDES = r"(?: ?/ ?| ?\bper | (?:por|par|pro|mỗi|لكل) | ?(?:ต่อ|每) ?)"
@@ -56,25 +57,25 @@ class Quantity:
     """A number, a range or a fraction in a text, with its unit if it has one."""
 
     text: str
-    """The quantity as written."""
+    """Quantity as written in the text."""
     start: int
-    """Where it begins in the text."""
+    """Start index of the quantity in the text."""
     end: int
-    """Where it ends."""
+    """End index of the quantity in the text."""
     values: tuple[str, ...]
-    """The number, or both ends of a range, without superfluous zeros: `0.5`, `120/80`."""
+    """Number, or both ends of a range, without superfluous zeros: `0.5`, `120/80`."""
     unit: str | None
-    """Canonical name of the unit, such as `mg/kg`; the `/day` of a daily dose is left out."""
+    """Canonical unit, such as `mg/kg`, without the `/day` of a daily dose; None without a unit."""
     certain: bool
-    """Whether it is a number without doubt; `ein` and, without a unit, `one` mostly are not."""
+    """Whether this is certainly a number; `ein` and, without a unit, `one` mostly are not."""
 
 
 def plain(text: str) -> str:
-    """Return `text` with one spelling for each number and sign.
+    """Return `text` with a normalized spelling of numbers and signs.
 
-    Characters are normalised (NFKC), except that exponents keep a `^`; dashes, fraction and
-    multiplication signs and the digits of any script become ASCII; thousands lose their separators;
-    a decimal comma is a point.
+    Characters are normalized (NFKC), except that exponents keep a `^`; dashes, fraction and
+    multiplication signs and the digits of any script become ASCII; thousands separators are
+    removed; a decimal comma becomes a point.
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
@@ -84,11 +85,11 @@ def plain(text: str) -> str:
 
 
 def quantities(text: str) -> Iterator[Quantity]:
-    """Yield the quantities of a text that `plain` returned, in order.
+    """Yield the quantities in a text normalized by `plain`, in order.
 
-    Numbers are read in digits and in words. Digits that belong to a name (`SCA3`, `B12`,
-    `COVID-19`, `2nd`) are not quantities. The sign of a number is not read: in clinical prose a
-    dash before a number is seldom a minus.
+    Numbers may be written in digits or in words. Digits that belong to a name (`SCA3`, `B12`,
+    `COVID-19`, `2nd`) are not quantities. The sign of a number is ignored, because in clinical
+    prose a dash before a number is rarely a minus.
     """
     written = _Written(text)
     for match in _pattern().finditer(written.digits):
@@ -107,13 +108,13 @@ def quantities(text: str) -> Iterator[Quantity]:
 
 
 def numbers(text: str) -> set[str]:
-    """Return the value of every run of digits, even in a name: `SCA3` has a 3, `5e9` a 5."""
+    """Return the value of every run of digits, even within names: 3 in `SCA3`, 5 and 9 in `5e9`."""
     return set(map(_canonical_number, _DIGITS.findall(text)))
 
 
 def _compatible(match: re.Match[str]) -> str:
-    # Characters that NFKC would merge with the digits beside them: 10⁹ would become 109, 1½ would
-    # become 11/2, and the thin space in 1 000 an ordinary space.
+    # NFKC would merge these characters with the adjacent digits: 10⁹ would become 109, 1½ would
+    # become 11/2, and the thin space in 1 000 would become an ordinary space.
     separator = ""
     if match.string[match.start() - 1 : match.start()].isdigit():
         if match[0][0] in _SUPERSCRIPTS:
@@ -164,7 +165,7 @@ def _canonical_unit(text: str) -> str:
 
 @cache
 def _unit_names() -> dict[str, str]:
-    """Return spelling in lower case -> canonical name."""
+    """Return the canonical unit name of each lower-case spelling."""
     names = {}
     for line in chain.from_iterable(map(read_terms, _UNITS_FILES)):
         canonical, _, spellings = unicodedata.normalize("NFKC", line).lower().partition(":")
@@ -178,10 +179,10 @@ def _any_unit_name() -> str:
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Return a pattern of whole names: whole words, where a script sets words apart."""
+    """Return a pattern for any of the names; whole words only, in scripts that separate words."""
     longest_first = sorted(names, key=len, reverse=True)
     alternatives = []
-    # By their first letter: most are out of the question at once.
+    # Grouped by first letter, so that most alternatives are ruled out at once.
     for letter, group in groupby(sorted(longest_first, key=itemgetter(0)), key=itemgetter(0)):
         rests = [re.escape(name[1:]) for name in group]
         end = "" if _RUNS_ON.match(letter) else _END_OF_WORD
@@ -218,7 +219,7 @@ def _pattern() -> re.Pattern[str]:
         rf"|(?:(?<=\d)\d*+(?:\.\d++)?+|(?<=\.)\d++)(?:(?: ?/ ?{_VALUE}|:{_VALUE})++|{_POWER}))"
     )
     return re.compile(
-        # Not within a name: after a letter, a digit and a point, or a letter and a hyphen.
+        # Not within a name: not after a letter, a digit and a point, or a letter and a hyphen.
         rf"(?P<first>[\d.](?<![^\W_].)(?<!\d\..)(?<![a-z]-.){number})"
         rf"(?: ?%? ?(?:-|\bto\b) ?(?P<last>{_VALUE}{_POWER}))?+"
         rf"(?:(?: {{0,2}}|-)(?P<unit>{unit})|(?![a-z]))",
@@ -235,16 +236,16 @@ _NO_WORDS: frozenset[str] = frozenset()
 
 
 class _Written:
-    """A text in lower case whose numbers in words are written in digits.
+    """A text in lower case with its number words replaced by digits.
 
     Args:
-        text: The text as it is.
+        text: Original text.
     """
 
     def __init__(self, text: str) -> None:
         text = text.lower()
         self.words: dict[int, frozenset[str]] = {}
-        """Where a number in words begins in `digits` -> what kinds of words it has."""
+        """Kinds of each number written in words, by its start index in `digits`."""
         self._starts, self._shifts = [0], [0]
         pieces = []
         end = length = 0
@@ -262,7 +263,7 @@ class _Written:
         self.digits = "".join([*pieces, text[end:]])
 
     def span(self, match: re.Match[str]) -> tuple[int, int]:
-        """Return where what was found in `digits` is in the text."""
+        """Return the span in the original text of a match in `digits`."""
         start, end = match.span()
         return self._origin(start), self._origin(end)
 

@@ -1,7 +1,7 @@
-"""The steps of an earlier run of EXAID with a case, to be repeated or to be resumed.
+"""The steps of an earlier run of EXAID on a case, to replay or to resume it.
 
-Neither can go by a clock: which text was judged together depended on the speed of the models. So
-the steps come from the run log and the words from the trace.
+Neither can be driven by a clock, because the speed of the models decided which text was judged
+together. So the steps are read from the run log and the text from the trace.
 """
 
 from __future__ import annotations
@@ -43,44 +43,44 @@ class Step:
     """A decision of EXAID about one or more chunks."""
 
     chunks: tuple[int, ...]
-    """Their indices."""
+    """Indices of the chunks, in the order of the log."""
     unasked: TriggerReason | None = None
-    """Why they were summarised without asking the buffer agent, under a policy that has one."""
+    """Why the buffer agent was not called; None if it was, or under a policy without one."""
     is_backed_off: bool = False
-    """Whether no summary was begun, since the summarizer kept failing."""
+    """Whether a due summary was skipped because the summarizer kept failing."""
     calls: int = 0
-    """Summaries, and failed attempts, that followed at once; 0 also if EXAID was stopped before."""
+    """Number of summaries and failed attempts that followed; 0 if EXAID was stopped before them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The steps of EXAID with one case."""
+    """The recorded steps of EXAID on one case."""
 
     trace: Trace
     chunks: tuple[Chunk, ...]
     steps: tuple[Step, ...]
-    """In order."""
+    """Steps in the order in which they were taken."""
     last_calls: int
-    """Summaries, and failed attempts, of the text that was left at the end."""
+    """Number of summaries and failed attempts for the text that was left at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far EXAID had come with a case whose text is complete."""
+    """Progress of an interrupted EXAID on a case whose text is complete."""
 
     chunks: tuple[Chunk, ...] = ()
-    """The text that the gate had let through, in order."""
+    """Chunks that the gate had released, in order."""
     decisions: tuple[BufferDecision, ...] = ()
-    """Decisions on it, each followed by its summary if one was due."""
+    """Decisions on the chunks; each due summary had at least been attempted."""
     summaries: tuple[SummaryEvent, ...] = ()
-    """Summaries, and failed attempts that were paid for."""
+    """Summaries and paid-for failed attempts."""
 
 
 def read_recording(trace_path: Path, log_path: Path) -> Recording:
     """Read the trace and the run log of a case.
 
     Raises:
-        RecordError: A file cannot be read, or does not have its format.
+        RecordError: A file cannot be read or has the wrong format.
     """
     trace = read_trace(trace_path)
     meta, flushes, decisions, events = _read_log(log_path)
@@ -93,15 +93,15 @@ def read_recording(trace_path: Path, log_path: Path) -> Recording:
 
 
 def read_progress(trace: Trace, log_path: Path, packed: bytes | None = None) -> Progress:
-    """Read how far EXAID had come with a case.
+    """Read the progress of an interrupted EXAID on a case.
 
     Args:
-        trace: All text of the case.
-        log_path: The run log that an unfinished EXAID has left.
-        packed: Content of that file, which need not be there then.
+        trace: Trace with all text of the case.
+        log_path: Run log of the interrupted EXAID.
+        packed: Content of the log file, which then need not exist; None reads the file.
 
     Raises:
-        RecordError: The log cannot be read, does not have its format, or is of another text.
+        RecordError: The log cannot be read, has the wrong format, or belongs to another text.
     """
     meta, flushes, decisions, summaries = _read_log(log_path, packed)
     chunks = _chunks(trace, flushes)
@@ -111,7 +111,7 @@ def read_progress(trace: Trace, log_path: Path, packed: bytes | None = None) -> 
         summaries.pop()
     if meta.trigger_policy in JUDGED:
         due = sum(decision.decision is BufferAction.SUMMARIZE for decision in decisions)
-        for _ in range(due - len(_together(summaries))):  # EXAID ended before it wrote for them
+        for _ in range(due - len(_together(summaries))):  # EXAID ended before their summaries
             while decisions.pop().decision is not BufferAction.SUMMARIZE:
                 pass
     return Progress(chunks, tuple(decisions), tuple(summaries))
@@ -127,7 +127,7 @@ def _read_log(
     """Return the records of a run log, by type.
 
     Raises:
-        RecordError: The file cannot be read, or does not have its format.
+        RecordError: The file cannot be read or has the wrong format.
     """
     records = list(read_as(_RUN_RECORD, path, packed))
     if not (records and isinstance(records[0], RunMeta)):
@@ -141,7 +141,7 @@ def _read_log(
 
 
 def _chunks(trace: Trace, flushes: Iterable[TokengateFlush]) -> tuple[Chunk, ...]:
-    """Return the text of the flushes of a log, from the trace."""
+    """Return the chunks of a log's flushes, with their text from the trace."""
     agents: dict[int, str] = {}
     deltas: defaultdict[str, list[TraceEvent]] = defaultdict(list)
     for event in trace.events:
@@ -153,7 +153,7 @@ def _chunks(trace: Trace, flushes: Iterable[TokengateFlush]) -> tuple[Chunk, ...
 
 
 def _together(summaries: Iterable[SummaryEvent]) -> list[list[SummaryEvent]]:
-    """Return the summaries in groups that were due at once."""
+    """Return the summaries grouped by the decision that made them due."""
     groups: list[list[SummaryEvent]] = []
     for summary in summaries:
         if summary.part and groups:
@@ -164,7 +164,7 @@ def _together(summaries: Iterable[SummaryEvent]) -> list[list[SummaryEvent]]:
 
 
 def _step(decision: BufferDecision, summaries: Iterator[list[SummaryEvent]]) -> Step:
-    """Return the step of a decision, which takes its summaries if it was to summarise."""
+    """Return the step of a decision, consuming its summaries if one was due."""
     is_due = decision.decision is BufferAction.SUMMARIZE
     reason = TriggerReason(decision.trigger or TriggerReason.NONE)
     return Step(
@@ -176,12 +176,12 @@ def _step(decision: BufferDecision, summaries: Iterator[list[SummaryEvent]]) -> 
 
 
 def _chunk(record: TokengateFlush, agent_id: str, deltas: Sequence[TraceEvent]) -> Chunk:
-    """Return the text of a flush.
+    """Return the chunk of a flush.
 
     Args:
-        record: The flush.
-        agent_id: Whose text it is.
-        deltas: All text of that agent, in order.
+        record: Record of the flush.
+        agent_id: Agent that wrote the text.
+        deltas: All deltas of the agent, in order.
     """
     first = bisect_left(deltas, record.start_seq, key=_seq_of)
     own = deltas[first : bisect_right(deltas, record.end_seq, key=_seq_of)]
@@ -199,7 +199,7 @@ def _chunk(record: TokengateFlush, agent_id: str, deltas: Sequence[TraceEvent]) 
 def _steps_of(
     summaries: Sequence[Sequence[SummaryEvent]], chunks: Sequence[Chunk]
 ) -> tuple[Step, ...]:
-    """Return the steps of a log without decisions: each summary took all text since the last."""
+    """Return the steps of a log without decisions: each summary covers all text since the last."""
     steps, used = [], set[int]()
     for group in summaries:
         seqs = {seq for summary in group for seq in summary.source_seqs or ()}

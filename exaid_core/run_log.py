@@ -1,4 +1,4 @@
-"""The run log of a case: what EXAID did with it, as records of exaid.run."""
+"""The run log of a case: the work of EXAID on it, as records of exaid.run."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ _TRIGGERS = {
 R = TypeVar("R", BufferDecision, SummaryEvent)
 
 Watcher = Callable[[BufferDecision | SummaryEvent, tuple[str, ...]], None]
-"""Is told of a decision, or of a summary or the attempt at one, and of its text's agents."""
+"""Callback for a decision or a summary (or failed attempt at one) and the agents of its text."""
 
 _SELDOM = ("emptied_fields", "clipped", "alerts", "alert_missing", "remarks")
-"""Fields of a summary that a record has only if they say something."""
+"""Fields of a summary that a record includes only if they are not empty."""
 _TOLD = (*_SELDOM, "truncated_fields", "unsupported_terms", "dissent_missing")
-"""Fields of a summary that a record has beside its six texts."""
+"""Fields of a summary that a record includes besides its six texts."""
 
 
 def text_hash(text: str) -> str:
-    """Return `sha256:` and the hash of the UTF-8 text."""
+    """Return `sha256:` and the SHA-256 checksum of the text in UTF-8."""
     return hash_of(text.encode("utf-8", "surrogatepass"))
 
 
@@ -69,11 +69,11 @@ class RunLog:
     """Collects the records of one case.
 
     Args:
-        case_id: Of the case.
-        config: The settings of EXAID.
+        case_id: Id of the case.
+        config: Settings of EXAID.
 
     Raises:
-        ValueError: The id does not have the form that records need.
+        ValueError: `case_id` is not `case-` followed by letters, digits or hyphens.
     """
 
     def __init__(self, case_id: str, config: ExaidConfig) -> None:
@@ -89,12 +89,12 @@ class RunLog:
         self.decisions: list[BufferDecision] = []
         self.summaries: list[SummaryEvent] = []
         self._watchers: list[Watcher] = []
-        self._summarised_at = 0  # in ms since 1970 UTC; text that failed comes again later
+        self._summarised_at = 0  # in ms since 1970 UTC; failed text is summarized again later
 
     def watch(self, watcher: Watcher) -> None:
         """Call a function with each decision and summary from now on, when it is logged.
 
-        It must not block. One that raises harms nobody.
+        The function must not block. Its exceptions are logged and affect nothing else.
         """
         self._watchers.append(watcher)
 
@@ -102,10 +102,10 @@ class RunLog:
         """Log a chunk of text and return its index.
 
         Args:
-            text: The chunk.
+            text: Text of the chunk.
             seqs: Sequence numbers of its deltas, ascending.
-            reason: Why it was let through.
-            at_ms: When, in ms since 1970 UTC.
+            reason: Why the chunk was released.
+            at_ms: Time of its release, in ms since 1970 UTC.
         """
         index = len(self.flushes)
         of_size = self._config.policy is TriggerPolicy.NO_TOKENGATE
@@ -165,15 +165,16 @@ class RunLog:
         part: int,
         due: Sequence[Segment] | None = None,
     ) -> str:
-        """Log a summary, or the attempt at one, and return the id of the event.
+        """Log a summary, or a failed attempt at one, and return its event id.
 
         Args:
-            written: The model's summary.
-            summary: The same with provenance and checks; None when the attempt failed.
-            segments: The segments that it summarises.
-            history: Event ids of the summaries in the prompt, oldest first, the latest last.
-            part: Which call about the text that was due at once, from 0.
-            due: That text; None if all of it is in this summary, or it was told with another part.
+            written: Outcome of the model call.
+            summary: Written summary with provenance and checks; None if the attempt failed.
+            segments: Segments that the summary covers.
+            history: Event ids of the summaries in the prompt, oldest first.
+            part: Index, from 0, of the call among those for the text that was due.
+            due: Text that was due; None if this summary covers all of it, or if an earlier part
+                has logged it.
         """
         index, seqs = len(self.summaries), _seqs(segments)
         id_ = event_id(self.case_id, self.variant_id, index)
@@ -212,7 +213,7 @@ class RunLog:
     def restore(
         self, decisions: Sequence[BufferDecision], summaries: Sequence[SummaryEvent]
     ) -> None:
-        """Take over the records of an earlier log of the same text; watchers are not told."""
+        """Restore the records of an earlier log of the same text without notifying watchers."""
         self.decisions += decisions
         self.summaries += summaries
         self._summarised_at = max([0, *(ms_of(event.timestamp) for event in summaries)])
@@ -221,9 +222,9 @@ class RunLog:
         """Yield the lines of the log's file, the meta record first.
 
         Args:
-            created_at: When the run of EXAID began, ISO 8601.
-            mas_run_id: The run of the team, `mas_…`.
-            eval_run_id: The run of EXAID, `eval-…`.
+            created_at: Start of the EXAID run, in ISO 8601.
+            mas_run_id: Id of the team's run, `mas_…`.
+            eval_run_id: Id of the EXAID run, `eval-…`.
         """
         config = self._config
         of_size = config.policy is TriggerPolicy.NO_TOKENGATE
@@ -295,13 +296,14 @@ def _shown(summary: AgentSummary | None) -> dict[str, Any]:
 def summary_of(
     event: SummaryEvent, segments: Sequence[Segment], rest: Sequence[Segment]
 ) -> AgentSummary:
-    """Return the summary that a record tells of.
+    """Rebuild a summary from its record.
 
     Args:
-        event: The record of an attempt that succeeded.
-        segments: The text of the case, in the order of the log.
-        rest: Text that was due with it and is in no summary so far; of a clipped summary, whose
-            text has no sequence numbers yet, the first of them is a part.
+        event: Record of a successful attempt.
+        segments: Text of the case, in the order of the log.
+        rest: Text that was due with this summary and that no summary covers so far. A clipped
+            summary has no sequence numbers for a partial segment; it covers a part of the first of
+            these.
     """
     seqs = set(event.source_seqs or ())
     said = [one for one in segments if one.seqs and seqs.issuperset(one.seqs)]

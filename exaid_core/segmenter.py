@@ -1,4 +1,4 @@
-"""Cuts what the agents of a case say into segments, as the policy asks."""
+"""Cuts the text of a case's agents into segments, as the policy requires."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from exaid_core.trace.events import EventKind, TraceEvent
 
 _ENDS_A_TEXT = frozenset({FlushReason.TURN_END, FlushReason.END_OF_TRACE})
 _LONGEST_ALERT = 160
-"""Most characters of an alert and its negation."""
+"""Maximum characters of an alert together with its negation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of an agent's text that is let through; a segment, unless it is blank."""
+    """A released piece of an agent's text; it becomes a segment unless it is blank."""
 
     agent_id: str
     text: str
     seqs: tuple[int, ...]
-    """Sequence numbers of its deltas, ascending."""
+    """Sequence numbers of the deltas, ascending."""
     reason: FlushReason
     last_ms: int
-    """When its last delta came, in ms since 1970 UTC."""
+    """Arrival time of the last delta, in ms since 1970 UTC."""
     at_ms: int
-    """When it was let through, in ms since 1970 UTC."""
+    """Time of the release, in ms since 1970 UTC."""
 
 
 class Segmenter:
-    """The text of a case on its way into segments.
+    """Turns the text of a case into segments.
+
+    Times are in ms since 1970 UTC. Methods that process text or let time pass return the segments
+    that this completes.
 
     Args:
-        config: The policy, and the sizes of chunks.
-        log: Where the segments are logged.
+        config: Policy and chunk sizes.
+        log: Run log for the segments.
     """
 
     def __init__(self, config: ExaidConfig, log: RunLog) -> None:
         self._log = log
         self._gate = _gate(config)
-        self._seqs: defaultdict[str, list[int]] = defaultdict(list)  # in the gate, by agent
-        self._ends: dict[str, str] = {}  # of the text that a turn has let through so far, by agent
+        self._seqs: defaultdict[str, list[int]] = defaultdict(list)  # held by the gate, by agent
+        self._ends: dict[str, str] = {}  # of the released text of a turn in progress, by agent
         self.chunks: Counter[str] = Counter()
-        """Chunks so far, by agent."""
+        """Number of chunks so far, by agent."""
         self.letters = 0
-        """Characters of the segments so far that are not white space."""
+        """Number of characters in the segments so far that are not white space."""
         self.alerts = 0
-        """Segments with a critical alert so far."""
+        """Number of segments with a critical alert so far."""
 
     def event(self, event: TraceEvent) -> list[Segment]:
-        """Take an event of a trace and return the segments that it completes, as all of these do.
-
-        Times are in ms since 1970 UTC.
-        """
+        """Process an event of a trace and return the segments that it completes."""
         match event.kind:
             case EventKind.DELTA:
                 return self.token(event.agent_id, event.text, event.seq, event.t_ms)
@@ -70,45 +70,45 @@ class Segmenter:
                 return []
 
     def token(self, agent_id: str, text: str, seq: int, t_ms: int) -> list[Segment]:
-        """Take a piece of streamed text."""
+        """Process a piece of streamed text."""
         flushes = self._gate.add(agent_id, text, seq=seq, now=t_ms / 1000)
         if text:
             self._seqs[agent_id].append(seq)
         return self._let_through(flushes, t_ms)
 
     def whole(self, agent_id: str, text: str, seq: int, t_ms: int) -> list[Segment]:
-        """Take a text that is a chunk by itself; what the agent has streamed before goes first."""
+        """Process a text as one chunk, after flushing the agent's streamed text."""
         earlier = self.flush(agent_id, t_ms, FlushReason.TURN_END)
         return earlier + self.chunk(Chunk(agent_id, text, (seq,), FlushReason.TURN_END, t_ms, t_ms))
 
     def flush(
         self, agent_id: str, t_ms: int, reason: FlushReason = FlushReason.END_OF_TRACE
     ) -> list[Segment]:
-        """Let through what the gate holds of an agent."""
+        """Release the text that the gate holds for an agent."""
         flush = self._gate.flush(agent_id, reason)
         return self._let_through([flush] if flush else [], t_ms)
 
     def rest(self, t_ms: int) -> list[Segment]:
-        """Let through what the gate holds of all agents."""
+        """Release the text that the gate holds for all agents."""
         return [
             segment for agent_id in self._gate.agents() for segment in self.flush(agent_id, t_ms)
         ]
 
     def deadline(self) -> float | None:
-        """Return when the gate's next timer expires, in seconds since 1970 UTC; None without."""
+        """Return the expiry of the gate's next timer in s since 1970 UTC; None without a timer."""
         return self._gate.deadline()
 
     def expired(self, t_ms: int) -> list[Segment]:
-        """Let through what the timers have released by now."""
+        """Release the text whose timers have expired by now."""
         return self._let_through(self._gate.check(t_ms / 1000), t_ms)
 
     def advance(self, t_ms: int) -> list[Segment]:
-        """Let virtual time pass: the same as `expired`, but each timer fires at its own time."""
+        """Let virtual time pass: like `expired`, but each timer fires at its own time."""
         expired = self._gate.advance(t_ms / 1000)
         return [s for flush, at in expired for s in self._let_through([flush], round(1000 * at))]
 
     def chunk(self, chunk: Chunk) -> list[Segment]:
-        """Take a text that has been let through elsewhere."""
+        """Process a chunk that was released elsewhere."""
         alerts = self._alerts(chunk)
         self.chunks[chunk.agent_id] += 1
         if not chunk.text.strip():
@@ -131,7 +131,7 @@ class Segmenter:
         return segments
 
     def _alerts(self, chunk: Chunk) -> tuple[str, ...]:
-        """Return the critical alerts of a chunk, with those whose words the gate has cut."""
+        """Return the critical alerts of a chunk, including those split between chunks."""
         before = self._ends.pop(chunk.agent_id, "")
         if chunk.reason not in _ENDS_A_TEXT:
             self._ends[chunk.agent_id] = (before + chunk.text)[-_LONGEST_ALERT:]

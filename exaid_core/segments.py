@@ -1,4 +1,4 @@
-"""A piece of an agent's text on its way into a summary."""
+"""Segments: the pieces of agents' text that are buffered and summarized."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exaid_core.shorten import split_text
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an agent said."""
+    """A text with the agent that said it."""
 
     agent_id: str
     text: str
@@ -21,43 +21,43 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Segment(Said):
-    """A piece of one agent's text; never changed, moved as a whole."""
+    """An immutable piece of one agent's text, processed as a whole."""
 
     seqs: tuple[int, ...]
-    """Sequence numbers of its deltas, ascending."""
+    """Sequence numbers of the deltas, ascending."""
     at_ms: int
-    """When its last delta came, in ms since 1970 UTC."""
+    """Arrival time of the last delta, in ms since 1970 UTC."""
     flush_index: int
-    """Its number in the run log."""
+    """Index of the segment's flush in the run log."""
     alerts: tuple[str, ...] = ()
-    """The dangers to life that it reports, in its own words: see `find_alerts`."""
+    """Dangers to life that the segment reports, verbatim: see `find_alerts`."""
     is_part: bool = False
-    """Whether the rest of its text is another segment, which has the sequence numbers."""
+    """Whether the rest of the text is in another segment, which has the sequence numbers."""
 
     @property
     def is_alert(self) -> bool:
-        """Whether it reports a danger to life."""
+        """Whether the segment reports a danger to life."""
         return bool(self.alerts)
 
     @property
     def tagged(self) -> str:
-        """The segment as `| agent | text`."""
+        """Text of the segment as `| agent | text`."""
         return f"| {self.agent_id} | {self.text}"
 
 
 def block(pieces: Iterable[Said]) -> str:
-    """Return the pieces as data for a prompt; `(nothing)` without pieces."""
+    """Return the pieces as data for a prompt, or `(nothing)` without pieces."""
     pairs = [(piece.agent_id, piece.text) for piece in pieces]
     return as_data(pairs) if pairs else "(nothing)"
 
 
 def size(pieces: Iterable[Said]) -> int:
-    """Return the CTU of the texts."""
+    """Return the total CTU of the texts."""
     return sum(ctu(piece.text) for piece in pieces)
 
 
 def windows(segments: Iterable[Segment], budget: int) -> Iterator[list[Segment]]:
-    """Yield the segments in order, in groups of at most `budget` CTU, or of one that is larger."""
+    """Yield the segments in order, in groups of at most `budget` CTU or of one larger segment."""
     group: list[Segment] = []
     for segment in segments:
         if group and size(group) + ctu(segment.text) > budget:
@@ -69,15 +69,15 @@ def windows(segments: Iterable[Segment], budget: int) -> Iterator[list[Segment]]
 
 
 def alerts_in(segments: Iterable[Segment]) -> tuple[str, ...]:
-    """Return the alerts that the segments report, each once."""
+    """Return the alerts that the segments report, without duplicates."""
     return tuple(dict.fromkeys(alert for segment in segments for alert in segment.alerts))
 
 
 def in_parts(segment: Segment, budget: int) -> list[Segment]:
-    """Return a segment as segments of at most `budget` CTU each.
+    """Split a segment into segments of at most `budget` CTU each.
 
-    Only the last has the sequence numbers: they are covered when all of the text is. An alert is
-    that of the part that reports it; of the last if its words are apart.
+    Only the last part has the sequence numbers, since they are covered only when all of the text
+    is. An alert belongs to the part that reports it, or to the last part if its words are split.
     """
     *first, last = split_text(segment.text, budget * CHARS_PER_CTU)
     left, parts = segment.alerts, []

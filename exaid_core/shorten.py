@@ -1,4 +1,4 @@
-"""Cuts a text that is too long without changing the meaning of the rest."""
+"""Shortens long texts without changing the meaning of what is left."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from exaid_core.words import character_ends, is_spaced, sentence_ends, word_span
 
 ELLIPSIS = "…"
 
-# Characters that are read after the limit: enough for the words that decide about the last gap.
+# Characters that are read past the limit: enough for the words that decide about the last gap.
 _LOOKAHEAD = 200
 _LONGEST_PHRASE = 4
-"""Words on each side of a negation that belong to it."""
+"""Number of words on each side of a negation that belong to it."""
 _LONGEST_UNSPACED_PHRASE = 8
-"""The same where dictionaries make the words: they are shorter, and particles are words."""
+"""Counterpart of `_LONGEST_PHRASE` for dictionary words: shorter ones, particles included."""
 _LONGEST_WORD = 64
-"""Characters; what is longer between two spaces is no word, and can be cut anywhere."""
+"""Maximum characters of a word; a longer run between spaces can be cut anywhere."""
 
 _DANGLING = " \t\n,;:.…([{/–—，、。；：（「『【《〈،؛۔।¿¡"
 
 _BEFORE_A_NUMBER = "([<>≤≥=~≈±+−-.,（"
 _ENDS_CLAUSE = re.compile(r"[.,;:!?)\]，、。；：！？）」』】،؛؟۔।]$")
 _COMPARATOR = re.compile(r"[(\[]?(?:[<>≤≥=~≈±]+|[+−-])")
-# Latin and Cyrillic letters in lower case, letters of scripts without case, and German nouns.
+# Units: lower-case Latin and Cyrillic letters, letters of caseless scripts, and German nouns.
 _UNIT = re.compile(
     r"[a-zµμà-öø-ÿđơưạ-ỹ%°‰/×\u0430-\u045f]|[^\W\d_\u0000-\u0590]"
     r"|(?:IU|U|L|Hz|kPa|Fr|Gy|Bq|[kMG]Bq|MHz|Eq|M)\b"
@@ -45,10 +45,10 @@ _CONJUNCTIONS = phrases(
     "pero, aunque, porque, und, oder, aber, weil, mais, và, hoặc, nhưng, vì, أو, لكن, ثم, لأن,"
     "但, 但是, 和, 与, 與, 及, 或, 并, 並, 而, แต่, และ, หรือ, เพราะ"
 )
-# Words that follow a number without being its unit.
+# Words that may follow a number without being its unit.
 _NOT_UNITS = _CONJUNCTIONS | phrases("with, on, in, at, for, is, was, were, are, to, by, from, as")
 
-# Each is one or two words. They deny, or advise against, what follows.
+# Phrases of one or two words that negate, or advise against, what follows.
 _NEGATIONS = phrases(
     "no, not, non, never, none, nil, nor, neither, without, cannot, lacks, lacking, lack of,"
     "deny, denies, denied, denying, unlikely, less likely, absent, absence of, free of,"
@@ -56,18 +56,18 @@ _NEGATIONS = phrases(
     "evidence against, rather than, instead of, unless, except, hardly, fails to, failed to,"
     "refuses, refused, declines, declined, contraindicated, avoid, stop, withhold, discontinue"
 )
-# Those that may deny the words before them: "thrombolysis is not indicated".
+# Negations that may apply to the words before them: "thrombolysis is not indicated".
 _DENIES_BEFORE = phrases(
     "not, never, cannot, unlikely, less likely, absent, excluded, ruled out, contraindicated,"
     "unless, except"
 )
-# The same in other languages with spaces; in capitals they are English abbreviations.
+# Counterparts in other languages with spaces; in capitals they are English abbreviations.
 _OTHERS_DENY_BEFORE = phrases(
     "descartado, descartada, improbable, contraindicado, contraindicada, ausente, descartou,"
     "pas, exclu, exclue, nicht, ausgeschlossen, unwahrscheinlich, kontraindiziert, không, غير, нет,"
     "नहीं"
 )
-# Vietnamese is written by syllables, so that a phrase has twice as many words.
+# Vietnamese puts spaces between syllables, so a phrase has twice as many words.
 _VIETNAMESE_NEGATIONS = phrases(
     "không, chưa, chẳng, đừng, tránh, ngừng, ngưng, phủ nhận, loại trừ, chống chỉ, ít nghĩ"
 )
@@ -91,34 +91,35 @@ _OTHER_NEGATIONS = (
     )
 )
 _PAIRED = frozenset(name for name in _NEGATIONS | _OTHER_NEGATIONS if " " in name)
-# In scripts without spaces, wherever they stand.
+# Negations in scripts without spaces, at any position.
 _UNSPACED_NEGATIONS = re.compile(
     "[未否]|不(?![全整同])|非(?!常)|无效|無効|無し|禁|停用|停止|中止|除外|排除|阴性|陰性|避け|低い|乏し|にくい"
     "|な(?:い|く|かっ|けれ|し)|ません|ず(?!つ)|ぬ"
     "|(?P<before_what>[无無没沒勿毋莫别]|免(?=用|除)|避免|ไม่|มิได้|ปฏิเสธ|ห้าม|อย่า|งด"
     "|ไร้|ปราศจาก|หลีกเลี่ยง|ບໍ່|មិន|គ្មាន)"
 )
-# Korean, at the start of a word: "발열이 없다".
+# Korean negations at the start of a word: "발열이 없다".
 _KOREAN_NEGATION = re.compile("없|않|아니")
 
 # Vowels of Thai and Lao that are written before their consonant.
 _LEADING_VOWELS = "เแโใไເແໂໃໄ"
-# The numbers at the end, with what may be their units.
+# Numbers at the end, with their possible units.
 _NUMBER_AT_END = re.compile(r"(?:\d\D{0,11})+\Z")
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text` if it fits, else as much of its beginning as makes sense alone, and `…`.
+    """Return `text` if it fits, else as much of its beginning as makes sense alone plus `…`.
 
-    The cut falls between words, in scripts without spaces as well. A number stays with its unit,
-    a range or a fraction whole; a negation stays with what it denies (at most four words to each
-    side within its clause, eight where words are not separated by spaces), or both go. Only where
-    no word fits is one cut: a word of a script without spaces, or what is longer than any word,
-    between two characters as people see them (grapheme clusters) and not in or after a number.
+    The cut falls between words, even in scripts without spaces. A number stays with its unit, and a
+    range or fraction stays whole. A negation stays with the words that it negates (up to four on
+    each side within its clause, or eight in scripts without spaces), or both are dropped. Only if
+    no word fits, a word is cut, provided that it belongs to a script without spaces or is longer
+    than any word: between user-perceived characters (grapheme clusters), and not in or after a
+    number.
 
     Args:
         text: Any text.
-        limit: Most characters of the result, with the ellipsis.
+        limit: Maximum characters of the result, including the ellipsis.
 
     Raises:
         ValueError: `limit` is less than 1.
@@ -145,7 +146,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def _can_be_divided(text: str, start: int, end: int) -> bool:
-    """Return whether the first word can be cut: it is too long for one, or nothing is a word."""
+    """Return whether a first word can be cut, as `shorten` describes."""
     word = text[start:end]
     if not is_spaced(word):
         return not _UNSPACED_NEGATIONS.match(word)
@@ -153,14 +154,15 @@ def _can_be_divided(text: str, start: int, end: int) -> bool:
 
 
 def split_text(text: str, limit: int) -> list[str]:
-    """Return the text in pieces of at most `limit` characters; joined they are the text.
+    """Split a text into pieces of at most `limit` characters; joined, they equal the text.
 
-    Each piece is as long as it can be and ends with a sentence; where not even one fits, between
-    words, if possible where `shorten` would cut; and inside a word only where the word is too long.
+    Each piece is as long as possible and ends at the end of a sentence. If no sentence fits, it
+    ends between words, if possible where `shorten` would cut, and inside a word only if the word is
+    too long.
 
     Args:
         text: Any text.
-        limit: Most characters of a piece.
+        limit: Maximum characters of a piece.
 
     Raises:
         ValueError: `limit` is less than 1.
@@ -186,7 +188,7 @@ def _end_of_piece(text: str, limit: int) -> int:
     for places in (free, starts, characters):
         if ends := [end for end in places if end in characters]:
             return ends[-1]
-    return limit  # one character of many code points
+    return limit  # a single grapheme cluster longer than the limit
 
 
 def _bound_gaps(text: str, spans: list[tuple[int, int]]) -> set[int]:
@@ -199,7 +201,7 @@ def _bound_gaps(text: str, spans: list[tuple[int, int]]) -> set[int]:
         for word, (_, end) in zip(words, spans, strict=True)
     ]
     for index in range(len(words) - 1):
-        # No cut after a conjunction or a dash; a dash would be stripped and expose the word before.
+        # No cut after a conjunction or a dash: stripping a dash would expose the word before it.
         if plain[index] in _CONJUNCTIONS or not words[index].strip(_DANGLING):
             bound.add(index)
         bound.update(_amount(words, clause_ends, index))
@@ -220,7 +222,7 @@ def _plain(word: str) -> str:
 
 
 def _amount(words: list[str], clause_ends: list[bool], index: int) -> range:
-    """Return the gaps, at most three, from the word at `index` on that would split an amount."""
+    """Return the gaps from the word at `index` on, at most three, that would split an amount."""
     word, after = words[index : index + 2]
     beyond = words[index + 2] if index + 2 < len(words) else ""
     one, two = range(index, index + 1), range(index, index + 2)
@@ -237,7 +239,7 @@ def _amount(words: list[str], clause_ends: list[bool], index: int) -> range:
     if f"{after} {_plain(beyond)}" in _LONG_UNITS:
         return two
     if not is_spaced(after):
-        # Dictionaries divide long units: 毫米|汞|柱.
+        # Dictionaries split long units: 毫米|汞|柱.
         last = min(index + 3, len(words) - 1)
         return range(index, next((i for i in range(index + 1, last) if clause_ends[i]), last))
     is_unit = _UNIT.match(after) and _plain(after) not in _NOT_UNITS
@@ -254,7 +256,7 @@ def _starts_with_number(word: str) -> bool:
 
 
 def _negated(words: list[str], plain: list[str], clause_ends: list[bool], index: int) -> range:
-    """Return the gaps around a negation that starts at `index`, as far as its phrase reaches."""
+    """Return the gaps within the phrase of a negation that starts at `index`; empty without one."""
     name, end = " ".join(plain[index : index + 2]), index + 1
     if name not in _PAIRED:
         name, end = plain[index], index
@@ -268,7 +270,7 @@ def _negated(words: list[str], plain: list[str], clause_ends: list[bool], index:
         return range(0)
     longest = _LONGEST_PHRASE * (2 if name in _VIETNAMESE_NEGATIONS else 1)
     start = _start_of_phrase(words, plain, clause_ends, index, longest) if denies_before else index
-    # One word follows in any case: a negation must not be the last word.
+    # At least one word follows: a negation must not be the last word.
     last = _end_of_phrase(plain, clause_ends, end, longest)
     return range(start, min(max(last, end + 1), len(words) - 1))
 
@@ -280,7 +282,7 @@ def _negated_unspaced(
     plain: list[str],
     clause_ends: list[bool],
 ) -> Iterator[range]:
-    """Yield the gaps around each negation of a script without spaces."""
+    """Yield the gaps within the phrase of each negation in a script without spaces."""
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     for negation in _UNSPACED_NEGATIONS.finditer(text):
         first = bisect_right(starts, negation.start()) - 1
@@ -297,7 +299,7 @@ def _start_of_phrase(
     words: list[str], plain: list[str], clause_ends: list[bool], index: int, longest: int
 ) -> int:
     for before in range(index - 1, max(index - 1 - longest, -1), -1):
-        # Right before the negation a heading is what it denies: "Embolism: ruled out".
+        # A heading right before the negation is what it negates: "Embolism: ruled out".
         is_heading = before == index - 1 and words[before].endswith((":", "："))
         if (clause_ends[before] and not is_heading) or plain[before] in _CONJUNCTIONS:
             return before + 1

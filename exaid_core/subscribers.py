@@ -1,4 +1,4 @@
-"""Those who are told of summaries: none of them can harm or delay EXAID, or another."""
+"""Delivers summaries to subscribers, none of which can harm or delay EXAID or another one."""
 
 from __future__ import annotations
 
@@ -10,43 +10,44 @@ from inspect import isawaitable
 from exaid_core.health import Monitor
 from exaid_core.schema.agent_summary import AgentSummary
 
-_TIME_TO_STOP = 1.0  # seconds; one that does not stop is left alone
+_TIME_TO_STOP = 1.0  # seconds; subscribers that do not stop by then are abandoned
 
 Subscriber = Callable[[AgentSummary], Awaitable[object] | object]
-"""A function, which must not block, or an async function."""
+"""A function that must not block, or an async function."""
 
 
 class Subscribers:
-    """Tells subscribers of summaries, each in their order.
+    """Delivers summaries to subscribers, to each of them in order.
 
-    A function is called at once; an async function when what it did with the summary before is
-    done, and what it does is awaited apart.
+    A plain function is called at once. An async function is called when it has finished with the
+    previous summary, and is awaited in the background.
 
     Args:
-        monitor: Told when one raises; the others and later summaries are not affected.
+        monitor: Receives the exceptions of subscribers, which affect neither other subscribers nor
+            later summaries.
     """
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
         self._subscriptions: list[_Subscription] = []
         self._leaving: list[_Subscription] = []
-        """Those removed, until they are done."""
+        """Removed subscriptions that still have summaries to finish."""
 
     def add(self, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of each summary from now on.
+        """Deliver each summary from now on to `subscriber`.
 
         Raises:
-            TypeError: It cannot be called.
+            TypeError: `subscriber` is not callable.
         """
         if not callable(subscriber):
             raise TypeError(f"a subscriber must be a function, not {type(subscriber).__name__}")
         self._subscriptions.append(_Subscription(subscriber, self._monitor))
 
     def remove(self, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of the summaries that are there, and of no further one.
+        """Deliver the summaries so far to `subscriber`, but no further ones.
 
         Raises:
-            ValueError: It is no subscriber.
+            ValueError: `subscriber` is not subscribed.
         """
         subscribed = [each for each in self._subscriptions if each.subscriber == subscriber]
         if not subscribed:
@@ -55,17 +56,17 @@ class Subscribers:
         self._leaving = [each for each in (*self._leaving, subscribed[0]) if each.task is not None]
 
     def tell(self, summary: AgentSummary) -> None:
-        """Tell all; never raises."""
+        """Deliver a summary to all subscribers; never raises."""
         for subscription in tuple(self._subscriptions):
             subscription.tell(summary)
 
     async def finished(self) -> None:
-        """Wait until async subscribers are done with all summaries; one that calls this is not."""
+        """Wait until async subscribers have finished, except for one that calls this itself."""
         while tasks := [task for task in self._tasks() if task is not asyncio.current_task()]:
             await asyncio.wait(tasks)
 
     async def stop(self) -> None:
-        """Cancel what async subscribers do, and tell the monitor of what they did not do."""
+        """Cancel async subscribers and report their unfinished summaries to the monitor."""
         tasks = [task for task in self._tasks() if task is not asyncio.current_task()]
         for subscription in (*self._subscriptions, *self._leaving):
             subscription.stop()
@@ -81,7 +82,7 @@ class _Subscription:
     def __init__(self, subscriber: Subscriber, monitor: Monitor) -> None:
         self.subscriber = subscriber
         self.task: asyncio.Future[object] | None = None
-        """What an async subscriber is doing."""
+        """Running call of an async subscriber; None while it is idle."""
         self._monitor = monitor
         self._left: deque[AgentSummary] = deque()
         self._is_stopped = False

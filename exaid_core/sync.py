@@ -1,4 +1,4 @@
-"""EXAID for programs without an event loop, and for threads."""
+"""EXAID for threads and for programs without an event loop."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ T = TypeVar("T")
 
 
 class SyncExaid:
-    """An `EXAID` on an event loop of its own, in a thread; its methods wait and return.
+    """A blocking interface to an `EXAID` that runs on its own event loop in a thread.
 
-    Any number of threads may call them at the same time. Subscribers are called in its thread.
+    Any number of threads may call its methods concurrently. Subscribers are called in its thread.
 
         with SyncExaid() as exaid:
             summary = exaid.received_trace("Cardiology", "Troponin is raised.")
 
     Args:
-        settings: The arguments of `EXAID`.
+        settings: Arguments of `EXAID`.
 
     Raises:
-        ConfigError: As `EXAID` does, like its other errors.
+        ConfigError: A model that the environment selects has no API key. Other errors are those of
+            `EXAID`.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -54,73 +55,74 @@ class SyncExaid:
         self.close(None if error is None else 0)
 
     def on_event(self, event: TraceEvent) -> None:
-        """See `EXAID.on_event`."""
+        """Accept an event of a `TraceBus` and return at once: see `EXAID.on_event`."""
         with self._submitting:
             if not self._is_closed:
                 self._loop.call_soon_threadsafe(self._exaid.on_event, event)
 
     def received_trace(self, agent_id: str, text: str) -> AgentSummary | None:
-        """See `EXAID.received_trace`."""
+        """Accept a trace as one segment and return its summary: see `EXAID.received_trace`."""
         return self._wait_for(self._exaid.received_trace(agent_id, text))
 
     def on_new_token(self, agent_id: str, token: str) -> AgentSummary | None:
-        """See `EXAID.on_new_token`."""
+        """Accept a token and return the summary of its chunk, if any: see `EXAID.on_new_token`."""
         return self._wait_for(self._exaid.on_new_token(agent_id, token))
 
     def flush_agent(self, agent_id: str) -> None:
-        """See `EXAID.flush_agent`."""
+        """Move the streamed text of an agent into the buffer: see `EXAID.flush_agent`."""
         self._wait_for(self._exaid.flush_agent(agent_id))
 
     def finalize(self) -> AgentSummary | None:
-        """See `EXAID.finalize`."""
+        """Flush all gates and summarize the rest of the text: see `EXAID.finalize`."""
         return self._wait_for(self._exaid.finalize())
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """See `EXAID.subscribe`."""
+        """Call a function with each summary from now on: see `EXAID.subscribe`."""
         self._call(partial(self._exaid.subscribe, subscriber))
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """See `EXAID.unsubscribe`."""
+        """Stop calling a subscriber: see `EXAID.unsubscribe`."""
         self._call(partial(self._exaid.unsubscribe, subscriber))
 
     def latest_summary(self) -> AgentSummary | str:
-        """See `EXAID.latest_summary`."""
+        """Return the latest summary, or `NO_SUMMARY` if there is none yet."""
         return self._call(self._exaid.latest_summary)
 
     def get_all_summaries(self) -> list[AgentSummary]:
-        """See `EXAID.get_all_summaries`."""
+        """Return all summaries, oldest first."""
         return self._call(self._exaid.get_all_summaries)
 
     def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
-        """See `EXAID.get_summaries_by_agent`."""
+        """Return the summaries that cover segments of the agent with exactly this id."""
         return self._call(partial(self._exaid.get_summaries_by_agent, agent_id))
 
     def get_agent_trace_count(self, agent_id: str) -> int:
-        """See `EXAID.get_agent_trace_count`."""
+        """Count the traces of an agent: calls of `received_trace`, and chunks of its stream."""
         return self._call(partial(self._exaid.get_agent_trace_count, agent_id))
 
     def tail_loss(self) -> float:
-        """See `EXAID.tail_loss`."""
+        """Return the share of the text that no summary covers, 0 to 1; 0 without text."""
         return self._call(self._exaid.tail_loss)
 
     def missed_alerts(self) -> int:
-        """See `EXAID.missed_alerts`."""
+        """Count the segments with a critical alert that no summary covers."""
         return self._call(self._exaid.missed_alerts)
 
     @property
     def health(self) -> Health:
-        """See `EXAID.health`."""
+        """Health of the model calls so far."""
         return self._exaid.health
 
     @property
     def log(self) -> RunLog:
-        """See `EXAID.log`; to be read when this is closed, since its thread writes it."""
+        """Run log of the case; read it after `close`, because the EXAID thread writes it."""
         return self._exaid.log
 
     def close(self, seconds: float | None = None) -> None:
-        """See `EXAID.close`; ends the thread. What was summarised can be asked for afterwards.
+        """Finalize within a time limit in seconds and end the thread: see `EXAID.close`.
 
-        Calls of other threads that are under way return, or are cancelled after the time.
+        Summaries can still be read afterwards. Calls in progress in other threads return, or are
+        canceled after the time limit.
         """
         with self._ending:
             if self._is_closed:
@@ -139,7 +141,7 @@ class SyncExaid:
         async def call() -> T:
             return function()
 
-        # After the end nothing changes any more; a subscriber is on the thread already.
+        # After closing, nothing changes any more; a subscriber already runs on the thread.
         if self._is_closed or threading.current_thread() is self._thread:
             return function()
         return self._wait_for(call())
@@ -158,7 +160,7 @@ class SyncExaid:
             raise RuntimeError(problem)
         try:
             return future.result()
-        except BaseException:  # Ctrl-C, for example: nobody waits for it any more
+        except BaseException:  # such as Ctrl-C: nobody waits for the result any more
             future.cancel()
             raise
 

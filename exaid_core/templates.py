@@ -1,4 +1,4 @@
-"""How a summary is shown as text: its labels, its flags, and templates of one's own."""
+"""Renders summaries as text: labels, flags and templates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "agent_contributions": "Agents",
     }
 )
-"""Field of a summary -> its label, in the order in which they are shown."""
+"""Label of each field of a summary, in display order."""
 
 SIX_LINES = "\n".join(["$flags", *(f"{label}: ${name}" for name, label in LABELS.items())])
-"""The template for six labelled lines, below what is wrong with the summary."""
+"""Template for six labeled lines, preceded by the summary's flags."""
 
 BOX = """\
 ┌─ Agents: $agents
@@ -32,7 +32,7 @@ BOX = """\
 ├─ Findings: $findings
 ├─ Flags: $flags
 └─ Next Steps: $next_steps"""
-"""The template for the box of the older form with five fields."""
+"""Template for the box of the older form with five fields."""
 
 _OLDER_NAMES = ("action", "reasoning", "findings", "next_steps")
 
@@ -43,15 +43,15 @@ def render_summary(
     """Return a summary as text.
 
     Args:
-        summary: What is shown.
-        template: A text with a `$name` for each field of `AgentSummary`, `$action`, `$reasoning`,
-            `$findings` and `$next_steps` for those of the older form, `$flags` for all that is
-            wrong with the summary, and `$$` for `$`. A line whose names all stand for nothing is
-            left out.
-        names: The names of agents; None: their ids.
+        summary: Summary to render.
+        template: Text with placeholders: a `$name` for each field of `AgentSummary`; `$action`,
+            `$reasoning`, `$findings` and `$next_steps` for the fields of the older form; `$flags`
+            for all known problems of the summary; and `$$` for `$`. A line whose placeholders are
+            all empty is left out.
+        names: Display names of agents; None uses their ids.
 
     Raises:
-        ValueError: The template has another name, or a `$` without one.
+        ValueError: The template has an unknown placeholder, or a `$` without a name.
     """
     texts = texts_of(summary, names)
     texts |= {name: one_line(getattr(summary, name)) for name in _OLDER_NAMES}
@@ -69,14 +69,14 @@ def render_summary(
 
 
 def texts_of(summary: AgentSummary, names: AgentNames | None = None) -> dict[str, str]:
-    """Return each field of a summary as one line of text; empty for a list of nothing."""
+    """Return each field of a summary as one line of text; an empty list gives an empty line."""
     texts = {name: _text(getattr(summary, name)) for name in AgentSummary.model_fields}
     name_of = (names or AgentNames()).name_of
     return texts | {"agents": ", ".join(one_line(name_of(agent)) for agent in summary.agents)}
 
 
 def flags(summary: AgentSummary) -> list[str]:
-    """Return all that is wrong with a summary, in words; empty if nothing is known to be."""
+    """Return descriptions of all known problems of a summary; empty if there are none."""
     found = []
     if summary.alert_missing:
         found.append(f"ALERT, maybe not told here: {', '.join(summary.alerts)}")

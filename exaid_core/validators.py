@@ -1,4 +1,4 @@
-"""Checks of a summary by the caller's own rules."""
+"""Runs the caller's own checks on summaries."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.shorten import shorten
 
 Validator: TypeAlias = Callable[[AgentSummary, str], Iterable[str]]
-"""Takes a summary and the text that it was made from; gives what it finds, in words."""
+"""A function from a summary and the text that it was made from to its findings, in words."""
 
 MAX_REMARKS = 20
-"""Most findings of a validator that are kept: it may be a generator that never ends."""
+"""Maximum number of findings kept per validator, which may be an endless generator."""
 
 MAX_REMARK_CHARS = 200
 
@@ -25,14 +25,14 @@ def run_validators(
     text: str,
     on_error: Callable[[Exception], None],
 ) -> tuple[str, ...]:
-    """Return what validators find in a summary, each once and on one line, in their order.
+    """Return the findings of validators on a summary, on one line each and without duplicates.
 
     Args:
-        validators: In the order in which they are asked.
-        summary: With its provenance and the results of our own checks.
-        text: What the summary was made from.
-        on_error: Told when one raises; nothing that it found is kept, and the others have their
-            turn.
+        validators: Validators, called in this order.
+        summary: Summary with its provenance and the results of our own checks.
+        text: Text that the summary was made from.
+        on_error: Callback for an exception of a validator, whose findings are then dropped; the
+            other validators still run.
     """
     remarks: dict[str, None] = {}
     for validator in validators:
@@ -45,7 +45,7 @@ def run_validators(
 
 def _findings(validator: Validator, summary: AgentSummary, text: str) -> list[str]:
     found = validator(summary, text)
-    if isinstance(found, str):  # its characters would be taken for findings
+    if isinstance(found, str):  # otherwise its characters would count as findings
         raise TypeError("a validator returns a list of texts, not one text")
     lines = [one_line(remark) for remark in islice(found, MAX_REMARKS)]
     return [shorten(line, MAX_REMARK_CHARS) for line in lines if line]

@@ -1,4 +1,4 @@
-"""Posts summaries to a URL, for programs that run elsewhere."""
+"""Posts summaries to a URL, for programs on other machines."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from mdagents_llm.files.text import well_formed
 from mdagents_llm.providers.http_errors import retry_after_seconds
 
 SIGNATURE_HEADER = "X-EXAID-Signature"
-"""Holds `sha256=` and the HMAC-SHA256 of the body in hexadecimal, if there is a secret."""
+"""Header with `sha256=` and the hexadecimal HMAC-SHA256 of the body, sent if there is a secret."""
 
 _BASE = 0.5  # seconds; the n-th pause is drawn from 0 to base · 2^(n-1) (full jitter)
-_CAP = 30.0  # seconds; the longest pause that the endpoint did not ask for
+_CAP = 30.0  # seconds; upper bound on pauses that the endpoint did not request
 
 
 class WebhookError(BenchError):
-    """A summary was not posted.
+    """A summary could not be posted.
 
-    The message names host and cause only: a summary is about a patient, and the path of a webhook
-    is often its key.
+    The message names only the host and the cause: a summary is about a patient, and the path of a
+    webhook is often its secret.
     """
 
     def __init__(
@@ -37,28 +37,28 @@ class WebhookError(BenchError):
     ) -> None:
         super().__init__(message)
         self.may_pass = may_pass
-        """Whether a further attempt could succeed."""
+        """Whether a retry could succeed."""
         self.retry_after = retry_after
-        """Seconds that the endpoint asked to wait."""
+        """Seconds that the endpoint asked to wait; None if it did not ask."""
 
 
 class Webhook:
-    """Posts a summary as JSON: its fields, and `case_id`. A subscriber of EXAID.
+    """A subscriber of EXAID that posts each summary as JSON: its fields plus `case_id`.
 
-    A post is repeated after a status 429 or 5xx and after a lost connection, so that the receiver
-    may see a summary twice: `case_id` and `source_seqs` tell. No redirect is followed.
+    A post is retried after a status 429 or 5xx and after a lost connection, so the receiver may see
+    a summary twice; `case_id` and `source_seqs` identify it. Redirects are not followed.
 
         async with EXAID(on_summary=Webhook("https://example.org/summaries")) as exaid:
 
     Args:
-        url: Where to; `https:` or `http:`.
-        case_id: Of the summaries.
-        secret: Signs the body (see `SIGNATURE_HEADER`); None: no signature.
-        max_retries: Further attempts for a summary.
-        attempt_timeout: Seconds for one attempt.
-        timeout: Seconds for a summary, all attempts and pauses included.
-        rng: Source of the jitter.
-        sleep: Awaited for each pause, in seconds.
+        url: URL to post to; `https:` or `http:`.
+        case_id: Case id sent with the summaries.
+        secret: Key that signs the body (see `SIGNATURE_HEADER`); None sends no signature.
+        max_retries: Maximum number of retries per summary.
+        attempt_timeout: Timeout of one attempt in seconds.
+        timeout: Timeout of a summary in seconds, all attempts and pauses included.
+        rng: Random source of the jitter; None creates one.
+        sleep: Async function that waits for a pause in seconds.
 
     Raises:
         ConfigError: The URL or the secret cannot be used.
@@ -91,7 +91,7 @@ class Webhook:
         """Post a summary.
 
         Raises:
-            WebhookError: It was given up.
+            WebhookError: The summary could not be posted, all retries included.
         """
         fields = {"case_id": self._case_id, **summary.model_dump(mode="json")}
         body = well_formed(json.dumps(fields, ensure_ascii=False)).encode()
@@ -112,7 +112,7 @@ class Webhook:
         if self._secret is not None:
             signature = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
             headers[SIGNATURE_HEADER] = f"sha256={signature}"
-        no_limit = aiohttp.ClientTimeout()  # of its own, which would be rounded to seconds
+        no_limit = aiohttp.ClientTimeout()  # no aiohttp timeouts, which would be rounded to seconds
         request = aiohttp.request(
             "POST", self._url, data=body, headers=headers, allow_redirects=False, timeout=no_limit
         )
@@ -123,16 +123,16 @@ class Webhook:
         except TimeoutError:
             cause = f"no answer in {round(seconds, 2):g} s"
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            # The words of most of these errors hold the URL.
+            # The messages of most of these errors contain the URL.
             cause = str(getattr(error, "os_error", "") or type(error).__name__)
-            may_pass = not isinstance(error, ValueError)  # of the host's name or certificate
+            may_pass = not isinstance(error, ValueError)  # invalid host name or certificate
         else:
             if status < 300:
                 return
             cause, may_pass = f"status {status}", status == 429 or status >= 500
             if status < 400:
                 cause = f"{status}, a redirect; give the URL that it leads to"
-        # Not in an `except`: its context would be the error with the URL.
+        # Not raised in the `except` block, or its context would be the error with the URL.
         message = f"{self._host}: a summary was not posted: {cause}"
         raise WebhookError(message, may_pass=may_pass, retry_after=asked)
 
@@ -146,7 +146,7 @@ def _host_of(url: str) -> str:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError:  # its words may hold a part of the URL that is secret
+    except ValueError:  # its message may contain a secret part of the URL
         raise ConfigError("the URL of a webhook cannot be read: check its host and port") from None
     if parts.scheme not in ("https", "http") or not host:
         raise ConfigError("the URL of a webhook must begin with https:// or http:// and a host")

@@ -1,4 +1,4 @@
-"""The words of a text in a form in which two texts can be compared, in any script."""
+"""Compares the words of texts in any script."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from functools import cached_property
 from exaid_core.words import UNSPACED
 
 _STEM = 5
-"""Characters of a word that are compared: `hypotensive` is `hypotension`."""
+"""Number of leading characters that are compared: `hypotensive` matches `hypotension`."""
 _SHORT = 3
-"""Most characters of a word that is about grammar and not about the patient, in most languages."""
+"""Maximum characters of a grammatical word rather than one about the patient, in most languages."""
 _RUN = 4
-"""Words that follow one another in the same order: what is copied, not written."""
+"""Number of consecutive words whose repetition in the same order counts as copied."""
 
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
-_SHORT_WORD = re.compile(rf"(?<!\d )\b[^\W\d_]{{1,{_SHORT}}}\b")  # not the unit of a number
+_SHORT_WORD = re.compile(rf"(?<!\d )\b[^\W\d_]{{1,{_SHORT}}}\b")  # except the unit of a number
 _ARABIC_ARTICLE = re.compile("^[وفبك]?ال")
 _ACRONYM_LENGTHS = range(2, 7)
 
 
 class Wording:
-    """The words of a text, without accents; of scripts without spaces, characters in pairs.
+    """The words of a text without accents; in scripts without spaces, pairs of characters.
 
     Args:
         text: Any text.
@@ -37,37 +37,37 @@ class Wording:
         )
         self._as_written = [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
         self.words = [word.casefold() for word in self._as_written]
-        """In order."""
+        """Case-folded words in order."""
 
     @cached_property
     def about(self) -> set[str]:
-        """Stems of its words about the patient."""
+        """Stems of the words about the patient."""
         return {_stem(word) for word in self.words if not is_short(word)}
 
     @cached_property
     def stems(self) -> set[str]:
-        """Of all its words."""
+        """Stems of all words."""
         return {_stem(word) for word in self.words}
 
     @cached_property
     def size(self) -> float:
-        """How many words about the patient it has: see `size_of`."""
+        """Number of different words about the patient, counted by `size_of`."""
         return size_of(self.about)
 
     @cached_property
     def runs(self) -> set[tuple[str, ...]]:
-        """Its words, as many as make a run, from each word on."""
+        """All runs of consecutive words."""
         return set(runs_of(self.words))
 
     @cached_property
     def short_words(self) -> set[str]:
-        """Those of grammar: no acronym, no unit."""
+        """Grammatical words, without acronyms and units."""
         found = _SHORT_WORD.findall(self._plain)
         return {word.casefold() for word in found if not word.isupper()}
 
     @cached_property
     def acronyms(self) -> set[str]:
-        """In lower case."""
+        """Acronyms in lower case."""
         return {
             word.casefold()
             for word in self._as_written
@@ -76,13 +76,13 @@ class Wording:
 
     @cached_property
     def initials(self) -> str:
-        """The first letter of each word."""
+        """First letters of all words."""
         return "".join(word[0] for word in self.words)
 
     def tells(self, other: Wording) -> set[str]:
-        """Return the stems about the patient of another text that this one has.
+        """Return the stems about the patient in another text that this text contains.
 
-        An acronym is what it stands for: `MI` is `myocardial infarction`.
+        An acronym matches its long form: `MI` matches `myocardial infarction`.
         """
         told = other.about & self.stems
         told |= {_stem(word) for word in other.acronyms if word in self.initials}
@@ -93,7 +93,7 @@ class Wording:
         return told & other.about
 
     def share_of(self, runs: set[tuple[str, ...]]) -> float:
-        """Return how much of it is these runs of words, 0 to 1."""
+        """Return the share of this text's runs that are among `runs`, 0 to 1."""
         own = list(runs_of(self.words))
         return sum(run in runs for run in own) / len(own) if own else 0.0
 
@@ -105,22 +105,22 @@ def _pairs(run: str) -> Iterable[str]:
 
 
 def size_of(stems: Iterable[str]) -> float:
-    """Return how many words these are; a word of a script without spaces has about two pairs."""
+    """Return the number of words; pairs of a script without spaces count half."""
     return sum(0.5 if is_unspaced(stem) else 1 for stem in stems)
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word of `Wording` is of a script without spaces."""
+    """Return whether a word of `Wording` belongs to a script without spaces."""
     return _UNSPACED_RUN.match(word) is not None
 
 
 def runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield as many words as make a run, from each word on."""
+    """Yield each run of consecutive words."""
     return zip(*(words[start:] for start in range(_RUN)), strict=False)
 
 
 def is_short(word: str) -> bool:
-    """Return whether a word of `Wording` is more likely about grammar than about the patient."""
+    """Return whether a word of `Wording` is more likely grammatical than about the patient."""
     return len(word) <= _SHORT and not word.isdecimal() and not is_unspaced(word)
 
 
@@ -129,5 +129,5 @@ def _stem(word: str) -> str:
 
 
 def without_article(word: str) -> str:
-    """Return a word without the Arabic article, which is written as one with it."""
+    """Return a word without the prefixed Arabic article."""
     return _ARABIC_ARTICLE.sub("", word)

@@ -1,6 +1,6 @@
-"""Words, sentences and characters of any script, also of those that put no spaces between words.
+"""Splits text into words, sentences and characters in any script, including those without spaces.
 
-Where words are not separated by spaces, ICU's dictionaries say where they end; the rest follows
+In scripts without spaces, ICU's dictionaries find the word boundaries; everything else follows
 Unicode Standard Annex 29. Words between spaces are never divided.
 """
 
@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
 
 UNMARKED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
-"""Letters of Thai and of Lao, whose sentences end without a mark."""
+"""Letters of Thai and Lao, whose sentences end without punctuation, for a character class."""
 UNSPACED = (
     UNMARKED
     + "\u1000-\u103f\u1050-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
@@ -24,19 +24,19 @@ UNSPACED = (
     "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001b000-\U0001b168"  # kana
     "\u3105-\u312f\u31a0-\u31bf"  # Bopomofo
 )
-"""Letters of scripts without spaces that ICU has a dictionary for, as in a regular expression's [].
+"""Letters of scripts without spaces that ICU has a dictionary for, for a character class.
 
-They are those of Line_Break=SA (Unicode Standard Annex 14) and of the scripts of East Asia, without
-digits and punctuation.
+These are the letters with Line_Break=SA (Unicode Standard Annex 14) and those of the East Asian
+scripts, without digits and punctuation.
 """
 
 _SENTENCE_ENDS = frozenset(".?!\n։؝؞؟۔܀܁܂।॥၊။።፧፨។៕᠃᠉᱾᱿꓿。｡！？．﹒﹖﹗︒︕︖")
-"""Newline, and marks of living scripts with the property Sentence_Terminal (Unicode Standard
-Annex 44), but for the rarer ones of the Latin script, such as the interrobang."""
+"""Newline and the marks of living scripts with the property Sentence_Terminal (Unicode Standard
+Annex 44), except the rarer Latin ones, such as the interrobang."""
 
 _LONGEST_RUN = 128
-"""Characters without a space or a mark that are looked up in a dictionary together."""
-_LOCALE = "root"  # has the dictionaries of all languages
+"""Maximum characters without a space or mark that are looked up in a dictionary together."""
+_LOCALE = "root"  # includes the dictionaries of all languages
 _ENDS_UNMARKED = re.compile(rf"[{UNMARKED}][ \t]+\Z")
 _COUNTED = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|[^{UNSPACED}\s]+|\s+")
 _BETWEEN_SPACES = re.compile(r"\S+")
@@ -47,24 +47,24 @@ _HAS_UNSPACED = re.compile(rf"[{UNSPACED}]")
 
 @dataclass(slots=True)
 class WordCount:
-    """Counts the words of a text that comes in tokens.
+    """Counts the words of a text that arrives in tokens.
 
-    A word between spaces is one. Where it has letters of scripts without spaces, their words are
-    counted one by one; what stands before, between and after them is one word each: before them
-    in any case, else if it has a letter or a digit. The count is that of the text so far: it can
-    fall when the next token completes a word.
+    A run between spaces counts as one word. If it has letters of scripts without spaces, their
+    words are counted one by one, and each stretch of other characters is one word: before them in
+    any case, between or after them only with a letter or digit. The count is for the text so far:
+    it can fall when the next token completes a word.
     """
 
     total: int = 0
-    """Words so far."""
+    """Number of words so far."""
     _in_word: bool = False
     _run: str | None = None
-    """Letters without spaces that the text ends in; empty after a mark that follows such letters;
-    None elsewhere."""
+    """Unspaced letters at the end of the text; empty after a mark that follows such letters; None
+    elsewhere."""
     _run_words: int = 0
 
     def add(self, token: str) -> None:
-        """Count a token; it may be empty."""
+        """Count the words of a token, which may be empty."""
         if self._run is None and (token.isascii() or is_spaced(token)):
             if token:
                 continues_word = self._in_word and not token[0].isspace()
@@ -99,16 +99,16 @@ class WordCount:
 
 
 def count_words(text: str) -> int:
-    """Return the words of a text in any script, as `WordCount` counts them."""
+    """Return the number of words in a text in any script, as `WordCount` counts them."""
     count = WordCount()
     count.add(text)
     return count.total
 
 
 def ends_sentence(text: str) -> bool:
-    """Return whether a text ends like a sentence or a line; spaces and tabs after it do not matter.
+    """Return whether a text ends like a sentence or line, ignoring trailing spaces and tabs.
 
-    In Thai and Lao, where nothing else separates sentences, a space does.
+    In Thai and Lao, where only spaces separate sentences, a trailing space counts as an end.
     """
     if text.rstrip(" \t")[-1:] in _SENTENCE_ENDS:
         return True
@@ -116,12 +116,12 @@ def ends_sentence(text: str) -> bool:
 
 
 def is_spaced(text: str) -> bool:
-    """Return whether all words of the text are separated by spaces."""
+    """Return whether a text has no letters of scripts without spaces."""
     return text.isascii() or not _HAS_UNSPACED.search(text)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Return where each word starts and ends, in order; closing punctuation belongs to its word."""
+    """Return the span of each word in order; closing punctuation belongs to its word."""
     return [span for word in _BETWEEN_SPACES.finditer(text) for span in _divided(word)]
 
 
@@ -142,18 +142,18 @@ def _divided(word: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Return where sentences end, with the white space after them; the last is the text's end."""
+    """Return the ends of all sentences, trailing white space included; the last ends the text."""
     return list(_ends(SentenceBreaker, text))
 
 
 def character_ends(text: str) -> list[int]:
-    """Return where characters end as people see them (grapheme clusters), ascending."""
+    """Return the ends of all user-perceived characters (grapheme clusters), ascending."""
     return list(_ends(CharacterBreaker, text))
 
 
 def _ends(
     breaker: type[CharacterBreaker | SentenceBreaker | WordBreaker], text: str
 ) -> Iterator[int]:
-    # A lone surrogate has no form in UTF-8, in which ICU takes its text; "?" is as long.
+    # ICU takes UTF-8, which cannot encode a lone surrogate; "?" has the same length.
     encodable = text.encode("utf-8", "replace").decode("utf-8")
     return accumulate(map(len, breaker(encodable, _LOCALE)))

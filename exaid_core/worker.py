@@ -1,4 +1,4 @@
-"""When EXAID decides: one worker takes the segments of a case in their order."""
+"""Schedules the decisions of EXAID: one worker takes the segments of a case in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mdagents_llm.config import LLMRole
 from mdagents_llm.layers.gate import Urgency
 
 RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
-"""Makes a context that is entered when a call to the model of a role can be sent."""
+"""Function that makes a context; entering it waits until a model call of the role can be sent."""
 
 _ANOTHER_LOOP = (
     "this EXAID is at work on another event loop: make one EXAID for each asyncio.run, "
@@ -28,16 +28,16 @@ _ANOTHER_LOOP = (
 )
 
 Waiter = asyncio.Future[AgentSummary | None]
-"""Is given the summary that a segment is part of, or None."""
+"""Future of the summary that covers a segment; its result is None without a summary."""
 
 
 @dataclass(slots=True)
 class _Arrival:
-    """A segment that has not been decided on."""
+    """A segment that is waiting for a decision."""
 
     segment: Segment
     is_parked: bool
-    """Whether it goes into the buffer without a decision."""
+    """Whether the segment goes into the buffer without a decision."""
     waiter: Waiter | None = None
 
     def settle(self, summary: AgentSummary | None) -> None:
@@ -48,15 +48,14 @@ class _Arrival:
 class Worker:
     """Decides on the segments of a case, one decision at a time.
 
-    Segments that arrive during a decision, or while the next call has to wait for room, are decided
-    on together. Whatever is cancelled here, each segment waits still, or is in the buffer or in a
-    summary.
+    Segments that arrive during a decision, or while the next call waits for room, are decided on
+    together. Cancellation never loses a segment: it is still waiting, buffered or in a summary.
 
     Args:
-        segmenter: Gives further segments when its timers expire.
-        decisions: Makes the decisions.
-        now_ms: Time in ms since 1970 UTC.
-        room: See `EXAID`.
+        segmenter: Segmenter that releases further segments when its timers expire.
+        decisions: Decisions on the segments.
+        now_ms: Clock in ms since 1970 UTC.
+        room: Function that makes a context to enter before a model call, as in `EXAID`.
     """
 
     def __init__(
@@ -83,20 +82,21 @@ class Worker:
         self._waits_for_room = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self.failure: Exception | None = None
-        """The first error in a decision that nobody waited for."""
+        """First exception in a decision that no caller waited for; None without one."""
 
     def submit(
         self, segments: Sequence[Segment], *, is_parked: bool = False, waiter: Waiter | None = None
     ) -> None:
-        """Take segments, in order, and watch the timers; needs a running event loop.
+        """Queue segments in order and watch the timers; needs a running event loop.
 
         Args:
-            segments: The segments, if any.
+            segments: Segments to queue, possibly none.
             is_parked: Whether they go into the buffer without a decision.
-            waiter: Told of the decision on the last of them, which is not delayed then.
+            waiter: Future for the summary that covers the last segment, if any; the decision then
+                does not linger.
 
         Raises:
-            RuntimeError: The event loop is not the one of the calls before.
+            RuntimeError: The event loop is not the one of the earlier calls.
         """
         self.check_loop()
         self._watch_timers()
@@ -112,10 +112,10 @@ class Worker:
     async def decision_on(
         self, segments: Sequence[Segment], *, is_parked: bool = False
     ) -> AgentSummary | None:
-        """Take segments as `submit` does and wait for the decision on them.
+        """Queue segments like `submit` and wait for the decision on them.
 
         Returns:
-            The summary that the last of them is part of, or None.
+            The summary that covers the last segment, or None if there is no new summary.
         """
         waiter: Waiter | None = None
         if segments:
@@ -124,12 +124,12 @@ class Worker:
         return await waiter if waiter is not None else None
 
     async def finish(self) -> None:
-        """Decide on all text that is there, and summarise what then is left in the buffer."""
+        """Decide on all waiting text, then summarize what is left in the buffer."""
         self.check_loop()
         self._stop_timer()
         self.submit(self._segmenter.rest(self._now_ms()), is_parked=True)
-        # Waiting text need not be judged, since it is summarised anyway; unless a caller waits for
-        # the decision, or for an alert, or where each text is judged alone.
+        # Waiting text need not be judged, since it is summarized anyway, unless a caller waits for
+        # the decision, the text has an alert, or each text is judged alone.
         pending = self._pending
         if self._config.coalesce and not any(a.waiter or a.segment.is_alert for a in pending):
             for arrival in pending:
@@ -141,7 +141,7 @@ class Worker:
             task = self._start()
             if self._waits_for_room and all(arrival.is_parked for arrival in self._pending):
                 self._waits_for_room = False
-                task.cancel()  # it has taken nothing yet, and nothing needs a call
+                task.cancel()  # it has taken no segments yet, and none needs a call
             await asyncio.wait([task])
         if self._buffer_agent.held() and not self._is_stopped:
             self._finishing = asyncio.create_task(self._summarise_rest())
@@ -152,7 +152,7 @@ class Worker:
                     raise
 
     def _was_stopped_meanwhile(self) -> bool:
-        """Return whether `stop` has cancelled a task of ours, and nobody this one."""
+        """Return whether `stop` canceled one of our tasks, but nobody canceled the current one."""
         caller = asyncio.current_task()
         return self._is_stopped and caller is not None and not caller.cancelling()
 
@@ -162,9 +162,9 @@ class Worker:
                 await self._decisions.summarise()
 
     async def catch_up(self, groups: Iterable[list[Segment]]) -> None:
-        """Summarise the groups one by one, without asking whether they are due.
+        """Summarize the groups one by one, without judging whether they are due.
 
-        Cases that are shown live go first, but for a case with an alert.
+        Live cases have priority, except over a case with an alert.
         """
         left = deque(groups)
         alerts = any(segment.is_alert for group in left for segment in group)
@@ -179,10 +179,11 @@ class Worker:
                 self._buffer_agent.hold(group)
 
     async def stop(self, *, after_decision: bool = False) -> None:
-        """Begin no further decision, and cancel the one in progress.
+        """Start no further decision, and cancel the one in progress.
 
         Args:
-            after_decision: Whether that one is completed instead, so that no call is paid in vain.
+            after_decision: Whether to complete the decision in progress instead, so that no
+                paid-for call is wasted.
         """
         self.check_loop()
         self._is_stopped = True
@@ -201,7 +202,7 @@ class Worker:
         return [*self._buffer_agent.held(), *(arrival.segment for arrival in self._pending)]
 
     def is_on_its_loop(self) -> bool:
-        """Return whether the running event loop is the one of the calls before, or the first."""
+        """Return whether the running event loop is the first one or that of the earlier calls."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
@@ -210,12 +211,12 @@ class Worker:
         return self._loop is running
 
     def call_soon(self, function: Callable[[], None]) -> None:
-        """Let the event loop of the calls before call a function; from any thread.
+        """Schedule a function on the event loop of the earlier calls, from any thread.
 
-        Before the first of those nothing is called.
+        Without earlier calls, the function is not called.
 
         Raises:
-            RuntimeError: It has ended.
+            RuntimeError: That event loop is closed.
         """
         if self._loop is None:
             return
@@ -224,10 +225,10 @@ class Worker:
         self._loop.call_soon_threadsafe(function)
 
     def check_loop(self) -> None:
-        """Check that the event loop is the one of the calls before.
+        """Check that the running event loop is the one of the earlier calls.
 
         Raises:
-            RuntimeError: It is not.
+            RuntimeError: The running event loop is a different one.
         """
         loop = asyncio.get_running_loop()
         self._loop = self._loop or loop
@@ -237,7 +238,7 @@ class Worker:
     def _watch_timers(self) -> None:
         deadline = self._segmenter.deadline()
         if deadline is None or self._timer is not None:
-            return  # a later chunk never expires before the one that is watched
+            return  # a later chunk never expires before the watched one
         pause = max(0.0, deadline - self._now_ms() / 1000)
         self._timer = asyncio.get_running_loop().call_later(pause, self._on_timer)
 
@@ -257,7 +258,7 @@ class Worker:
 
     @contextmanager
     def _deciding(self) -> Iterator[None]:
-        """Note that a decision is in progress, which may have a call that is paid for."""
+        """Mark a decision, which may include a paid-for call, as in progress."""
         self._is_deciding = True
         try:
             yield
@@ -307,7 +308,7 @@ class Worker:
         )
 
     def _next_batch(self) -> list[_Arrival]:
-        """Take the first arrivals, as many as are decided on together."""
+        """Take the first arrivals that are decided on together from the queue."""
         is_parked = self._pending[0].is_parked
         batch = list(takewhile(lambda each: each.is_parked is is_parked, self._pending))
         if not self._config.coalesce:
@@ -334,7 +335,7 @@ class Worker:
                 arrival.settle(summary)
 
     def _unasked(self, batch: Sequence[_Arrival]) -> TriggerReason | None:
-        """Return why text is summarised without being judged; None if it is judged."""
+        """Return why text is summarized without being judged; None if it is judged."""
         config = self._config
         if not config.coalesce:
             return None
@@ -352,7 +353,7 @@ class Worker:
 
     def _is_first_text(self) -> bool:
         config = self._config
-        # An attempt that failed counts: the next text is judged, and not sent with all before it.
+        # A failed attempt counts: the next text is judged, not sent with all earlier text.
         is_first = not self._decisions.log.summaries
         return config.coalesce and config.first_after is not None and is_first
 

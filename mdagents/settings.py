@@ -1,4 +1,4 @@
-"""Closed sets: levels, methods, statuses and roles; and the numbers that define the teams."""
+"""Enums of levels, methods, statuses and roles, and the numbers that define the teams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Difficulty(StrEnum):
-    """How hard a question is, and so which team answers it."""
+    """Difficulty of a question, which determines the team that answers it."""
 
     BASIC = "basic"
     INTERMEDIATE = "intermediate"
@@ -15,10 +15,10 @@ class Difficulty(StrEnum):
 
 
 class Method(StrEnum):
-    """How a question is answered."""
+    """Method of answering a question."""
 
     MDAGENTS = "mdagents"
-    """By the team that its difficulty calls for; the others do not route."""
+    """The team for the difficulty of the question answers; the other methods do not route."""
     ZERO_SHOT = "zero_shot"
     FEW_SHOT = "few_shot"
     COT = "cot"
@@ -33,42 +33,42 @@ class Method(StrEnum):
 
 
 ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC, Method.MEDPROMPT})
-"""Methods in which agents do not communicate: one turn, or a vote over several such."""
+"""Methods in which agents do not communicate: one turn, or a vote over several turns."""
 
 IN_ROUNDS = frozenset({Method.DEBATE, Method.RECONCILE})
-"""Methods in which all answer in rounds, each in view of the last one's answers."""
+"""Methods in which all agents answer in rounds, each in view of the last round's answers."""
 
 
 class Router(StrEnum):
-    """How it is found out which team a question needs."""
+    """Way to find the team that a question needs."""
 
     LLM = "llm"
     """A model rates the question."""
     DISAGREEMENT = "disagreement"
-    """Nobody rates it: it climbs to the next team when the experts of one do not agree."""
+    """No model rates the question; it climbs to the next team when the experts do not agree."""
 
 
 class EngineName(StrEnum):
-    """Where questions are answered."""
+    """Engine that answers the questions."""
 
     LOCAL = "local"
-    """In this process."""
+    """This process answers the questions."""
     RAY = "ray"
-    """By workers on a Ray cluster."""
+    """Workers on a Ray cluster answer the questions."""
 
 
 class Preset(StrEnum):
-    """Sets of team numbers (docs/teams.md)."""
+    """Presets of team numbers (docs/teams.md)."""
 
     ULTIMATE = "ultimate"
     CLASSIC = "classic"
-    """Larger debates, smaller teams."""
+    """Preset with larger debates and smaller teams."""
     SMALL = "small"
-    """The smallest teams that still are teams: for the embedded model."""
+    """Preset with the smallest possible teams, for the embedded model."""
 
 
 class TeamRole(StrEnum):
-    """The roles of a team for which a model can be chosen."""
+    """Roles of a team for which a model can be chosen."""
 
     ROUTER = "router"
     RECRUITER = "recruiter"
@@ -77,32 +77,32 @@ class TeamRole(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a question."""
+    """Final status of a question."""
 
     ANSWERED = "answered"
     PARSE_ERROR = "parse_error"
-    """The model replied, but not in a form that holds an answer."""
+    """The model replied, but in no form that holds an answer."""
     REFUSED = "refused"
     TRUNCATED = "truncated"
     API_ERROR = "api_error"
     LIMIT = "limit"
-    """A token, cost or time limit stopped it."""
+    """A token, cost or time limit stopped the question."""
     SKIPPED = "skipped"
-    """Routed to a level that is left out; not in the denominator of accuracy."""
+    """The route leads to a level that is left out; not in the denominator of accuracy."""
 
 
 class RoutedBy(StrEnum):
-    """Who chose the team of a question."""
+    """Source of the choice of a question's team."""
 
     ROUTER = "router"
     FALLBACK = "fallback"
     """The router's reply could not be used."""
     DISAGREEMENT = "disagreement"
-    """Experts who did not agree, or did: `--router disagreement`."""
+    """The agreement of the experts decided: `--router disagreement`."""
     FORCED = "forced"
-    """`--difficulty`"""
+    """The flag `--difficulty` set the level."""
     METHOD = "method"
-    """`--method`, which has no levels."""
+    """The flag `--method` chose a method, which has no levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +112,28 @@ class TeamSettings:
     basic_experts: int = 3
     debate_experts: int = 3
     rounds: int = 3
-    """Most rounds of a debate."""
+    """Maximum number of rounds of a debate."""
     turns: int = 3
-    """Most turns of a round."""
+    """Maximum number of turns in a round."""
     answer_rounds: int = 3
-    """Rounds in which all answer, the first of them alone: `debate` and `reconcile`."""
+    """Maximum number of rounds of `debate` and `reconcile`; in the first, all answer alone."""
     teams: int = 3
-    """Multidisciplinary teams, IAT and FRDT included."""
+    """Number of multidisciplinary teams, IAT and FRDT included."""
     team_size: int = 3
-    """Clinicians in a team, its lead included."""
+    """Number of clinicians in a team, its lead included."""
     delegate_words: int = 50
     investigate_words: int = 100
     synthesise_words: int = 100
     opinion_words: int = 300
-    """Reasoning of an expert of the basic team."""
+    """Maximum number of words of reasoning of an expert of the basic team."""
     debate_opinion_words: int = 50
     message_words: int = 200
     verdict_words: int = 300
     cot_words: int = 600
-    """Steps of a chain of thought: `cot` and each sample of `cot_sc`."""
+    """Maximum number of words of a chain of thought: `cot` and each sample of `cot_sc`."""
     triage_words: int = 40
     decision_temperature: float = 0.0
-    """Router, recruiter, arbitrator, moderator, coordinator."""
+    """Temperature of the router, recruiter, arbitrator, moderator and coordinator."""
     expert_temperature: float = 0.7
 
 

@@ -1,6 +1,7 @@
-"""Language models: one way to call any of them. Knows nothing of medicine."""
+"""One interface to any language model, independent of the medical domain."""
 
-# No `from __future__` here: the line below is for those whose Python does not know annotations.
+# No `from __future__` here: the version check below must also run on a Python that does not know
+# annotations.
 
 import os
 import sys
@@ -92,17 +93,17 @@ _MODULES = {
 def _uncaught(
     kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
 ) -> None:
-    """Leave it to `mdagents_llm.interpreter`, which nothing else needs."""
+    """Pass an uncaught exception to `mdagents_llm.interpreter`, which is imported only for this."""
     from mdagents_llm.interpreter import uncaught
 
     uncaught(kind, error, trace)
 
 
 def _is_a_program() -> bool:
-    """Return whether what runs may be a program of the clone that this package is in."""
+    """Return whether the running program may be one of the clone that contains this package."""
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     if file is None:
-        return sys.argv[:1] == ["-m"]  # so it is while the package of the module is imported
+        return sys.argv[:1] == ["-m"]  # while the package of the module is imported
     clone, _, _ = os.path.realpath(__file__).rpartition(f"{os.sep}mdagents_llm{os.sep}")
     folder, _, _ = os.path.realpath(file).rpartition(os.sep)
     return folder in (clone, f"{clone}{os.sep}scripts")
@@ -113,7 +114,7 @@ if _is_a_program():  # a library leaves the hook alone
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: a program that wants one part loads no other."""
+    """Import a public name on first use, so that a program loads only the parts it needs."""
     if name not in __all__:
         raise AttributeError(f"module 'mdagents_llm' has no attribute {name!r}")
     return getattr(import_module(f"mdagents_llm.{_MODULES.get(name, 'chat')}"), name)

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of a mean over groups of values. It loads numpy, which takes time."""
+"""Bootstrap confidence intervals of a mean over grouped values. Imports numpy, which is slow."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 RESAMPLES = 10_000
 SEED = 42
 
-_CELLS_AT_ONCE = 20_000_000  # of counts, 8 bytes each
+_CELLS_AT_ONCE = 20_000_000  # counts in memory at once, 8 bytes each
 
 
 def clustered_bootstrap(
     sums: Sequence[float], sizes: Sequence[int], *, seed: int = SEED, resamples: int = RESAMPLES
 ) -> tuple[float, float] | None:
-    """Return the 95 % percentile interval of a mean over values in groups.
+    """Return the 95% percentile interval of a mean over grouped values.
 
-    Groups are drawn with all their values: where the values of a group are alike, as the answers to
-    one question are, drawing single values would overstate the sample size.
+    Whole groups are resampled: where the values of a group are correlated, as the answers to one
+    question are, resampling single values would overstate the sample size.
 
     Args:
-        sums: Of each group, the sum of its values.
-        sizes: Of each group, the number of its values.
-        seed: Of the draws. The order of the groups does not matter.
-        resamples: Number of draws.
+        sums: Sum of the values of each group.
+        sizes: Number of values in each group.
+        seed: Seed of the resampling. The order of the groups does not matter.
+        resamples: Number of resamples.
 
     Returns:
-        The interval; None without a group.
+        The interval; None without groups.
 
-    Source: Efron, B. (1979), Ann. Stat. 7, 1-26; of groups: Davison and Hinkley (1997), Bootstrap
+    Source: Efron, B. (1979), Ann. Stat. 7, 1-26; for groups, Davison and Hinkley (1997), Bootstrap
     Methods and their Application, section 3.8.
     """
     if not len(sums):
         return None
-    # How often each kind of group is drawn is multinomial: the same resamples, without drawing
-    # every group individually.
+    # The number of draws of each distinct group is multinomial: the same resamples, without
+    # drawing every group individually.
     kinds, counts = np.unique(np.column_stack([sums, sizes]), axis=0, return_counts=True)
     n, rng = counts.sum(), np.random.default_rng(seed)
     at_once = max(1, _CELLS_AT_ONCE // len(kinds))
@@ -57,20 +57,20 @@ def paired_bootstrap(
     seed: int = SEED,
     resamples: int = RESAMPLES,
 ) -> tuple[float, float] | None:
-    """Return the 95 % percentile interval of the difference of two means, second minus first.
+    """Return the 95% percentile interval of the difference of two means, second minus first.
 
-    Both keep their values of a group that is drawn, so that what is common to both, as an easy
-    question is to two systems, does not widen the interval.
+    A resampled group contributes its values from both samples, so that an effect common to both,
+    such as an easy question for two systems, does not widen the interval.
 
     Args:
-        first: Of each group, the sum of the first's values.
-        second: Those of the second, in the same order.
-        sizes: Of each group, the number of values of each.
-        seed: Of the draws.
-        resamples: Number of draws.
+        first: Sum of the first sample's values in each group.
+        second: Sum of the second sample's values in each group, in the same order.
+        sizes: Number of values that each sample has in each group.
+        seed: Seed of the resampling.
+        resamples: Number of resamples.
 
     Returns:
-        The interval; None without a group.
+        The interval; None without groups.
 
     Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
     """

@@ -1,4 +1,4 @@
-"""What a model call is: request, reply, token usage, and the one method that every model has."""
+"""The model call: request, reply, token usage, and the one method that every model has."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pydantic import BaseModel
 
 
 class OnText(Protocol):
-    """Called with each text delta as it arrives.
+    """Callback for each text delta as it arrives.
 
-    It is called with None when the attempt that the text came from has failed: the text that
-    follows starts anew.
+    It is called with None when the attempt that produced the text has failed: the text that follows
+    starts from the beginning.
     """
 
     def __call__(self, delta: str | None, /) -> None:
-        """Take a delta, or None."""
+        """Receive a text delta, or None when the text starts over."""
 
 
 class StopReason(StrEnum):
-    """Why a reply ended."""
+    """The reason why a reply ended."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -31,7 +31,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of one or more replies. Each total includes its subset."""
+    """Token counts of one or more replies. Each total includes its subset."""
 
     input_tokens: int = 0
     """All prompt tokens, cached ones included."""
@@ -42,12 +42,12 @@ class TokenUsage:
     reasoning_tokens: int = 0
     """Output tokens of hidden reasoning; a part of `output_tokens`."""
     cache_write_tokens: int = 0
-    """Input tokens that the provider wrote to its prompt cache, where it counts them; a part of
+    """Input tokens that the provider wrote to its prompt cache, if it reports them; a part of
     `input_tokens`."""
 
     @property
     def total_tokens(self) -> int:
-        """Input plus output."""
+        """Input plus output tokens."""
         return self.input_tokens + self.output_tokens
 
     def as_dict(self) -> dict[str, int]:
@@ -71,29 +71,29 @@ class ChatMessage:
     role: Literal["system", "user", "assistant"]
     content: str
     shared: tuple[int, ...] = ()
-    """Lengths, in characters, of the beginnings of `content` that other calls have, too: where a
-    provider that must be told what to keep in its prompt cache is told so."""
+    """Lengths, in characters, of the prefixes of `content` that other calls share. They become
+    cache breakpoints for a provider whose prompt cache needs explicit ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLabels:
-    """Which agent makes a call and why; the ledger files each call under these."""
+    """The agent that makes a call and its purpose; ledger rows carry these labels."""
 
     case_id: str = ""
-    """The question that the call works for."""
+    """ID of the question that the call is made for."""
     phase: str = ""
     """The step of the protocol, for example `route` or `round-1-turn-2`."""
     agent: str = ""
-    """`agent_id` of the agent whose turn it is."""
+    """`agent_id` of the agent that makes the call."""
     role: str = ""
     """The role that chose the model: `router`, `recruiter`, `expert`, `decision`, …"""
     background: bool = False
-    """Whether no team waits for the call."""
+    """Whether the call runs in the background, with no team waiting for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One question to a model."""
+    """One request to a model."""
 
     messages: tuple[ChatMessage, ...]
     max_tokens: int
@@ -104,45 +104,45 @@ class ChatRequest:
     """The pydantic model that the reply must validate against, or None for free text."""
     labels: CallLabels = field(default_factory=CallLabels)
     repeat: int = 0
-    """Which of several replies to the same request this is: epochs, samples for a vote."""
+    """Index among several replies to the same request (epochs, samples for a vote)."""
     attempt: int = 1
-    """Which attempt at the provider this is, counted from 1; set by `Retry`."""
+    """Number of this attempt at the provider, counted from 1; set by `Retry`."""
     waited: float = 0.0
     """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
     on_sent: Callable[[], None] | None = None
-    """Called by `Gate` when the request has its connection; set by `Hedge`."""
+    """Callback that `Gate` calls when the request gets its connection; set by `Hedge`."""
     headroom: int | None = None
-    """Tokens for hidden reasoning on top of `max_tokens`; None: as usual for the model. Set by
+    """Tokens for hidden reasoning on top of `max_tokens`; None for the model's usual number. Set by
     `Room`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What came back."""
+    """The reply of a model to one request."""
 
     text: str
     usage: TokenUsage
     stop_reason: StopReason
     model: str
-    """The model that was served, as the endpoint names it."""
+    """Name of the model that served the reply, as the endpoint reports it."""
     parsed: BaseModel | None = None
     """The validated reply, an instance of `ChatRequest.schema`; None for free text."""
     latency: float = 0.0
     """Seconds from sending the last attempt to its last byte."""
     attempts: int = 1
-    """Attempts at the provider, this one included."""
+    """Number of attempts at the provider, including the successful one."""
     cached: bool = False
-    """True when the reply was replayed and no provider was asked."""
+    """Whether the reply was replayed, without a call to a provider."""
     batched: bool = False
-    """Whether it was had in a batch, at its price."""
+    """Whether the reply came from a batch, at the batch price."""
     raw: Mapping[str, object] | None = None
-    """The provider's body as it came, where there is one."""
+    """The provider's unmodified response body; None if not available."""
     usage_estimated: bool = False
     """Whether the endpoint reported no usage, so that `usage` was estimated from the text."""
     reasoning: str = ""
-    """Hidden reasoning, as far as the endpoint shows it. No agent and no observer may see it."""
+    """Hidden reasoning, as far as the endpoint exposes it. No agent or observer may see it."""
     note: str = ""
-    """Where the text of a reply without text was, for a message."""
+    """Where the text of an empty reply was found instead, for a message."""
 
 
 class ChatModel(Protocol):
@@ -152,11 +152,11 @@ class ChatModel(Protocol):
         """Answer one request.
 
         Args:
-            request: What to ask.
-            on_text: Set when the caller wants the text as it arrives.
+            request: The request.
+            on_text: Callback for the text as it arrives; None for no streaming.
 
         Raises:
-            ProviderError: The endpoint gave no usable reply.
+            ProviderError: The endpoint returned no usable reply.
             StructuredOutputError: No reply validated against `request.schema`.
         """
         ...

@@ -1,4 +1,4 @@
-"""Time, passed in, so that a test or a replay can supply its own."""
+"""An injectable clock, so that a test or a replay can supply its own time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def epoch_ms() -> int:
-    """Return the time now, in ms since 1970 UTC."""
+    """Return the current time in ms since 1970 UTC."""
     return time.time_ns() // 1_000_000
 
 
@@ -28,7 +28,7 @@ def ms_of(timestamp: str) -> int:
     """Return an ISO 8601 time as milliseconds since 1970 UTC, the inverse of `timestamp_of`.
 
     Raises:
-        ValueError: The text is not such a time, or it names no time zone.
+        ValueError: The text is not an ISO 8601 time, or has no time zone.
     """
     instant = datetime.fromisoformat(timestamp)
     if instant.tzinfo is None:
@@ -46,13 +46,13 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Two clocks: date and time for records, and one that never jumps for durations."""
+    """A wall clock for records and a monotonic clock for durations."""
 
     now: Callable[[], datetime] = _utc_now
-    """Date and time in UTC."""
+    """Function that returns the date and time in UTC."""
     monotonic: Callable[[], float] = time.perf_counter
-    """Seconds from an arbitrary start."""
+    """Function that returns seconds since an arbitrary start."""
 
     def timestamp(self) -> str:
-        """Return the date and time now, ISO 8601 in UTC with milliseconds."""
+        """Return the current date and time as ISO 8601 in UTC with milliseconds."""
         return _text(self.now())

@@ -1,7 +1,7 @@
-"""Settings that the model layer takes from the environment: keys, endpoints, models by role.
+"""Settings that the model layer reads from the environment: API keys, endpoints, models by role.
 
-Which variables those are, `model_configs.yaml` says. `.env` is looked for upwards from the working
-directory; a variable of the process wins over the file.
+`model_configs.yaml` defines the variables. `.env` is searched for upward from the working
+directory; process environment variables take precedence over the file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import ProviderInfo, load_model_configs
 
 TYPED_CALLS = "LLM_TYPED_CALLS"
-"""Whether calls go through the typed methods of the SDKs, for what wraps these; for all providers
-whose SDK has such methods."""
+"""Variable that routes calls through the typed methods of the SDKs, for tools that wrap these
+methods; it applies to all providers whose SDK has them."""
 _OFF = ("", "0", "false", "no", "off")
-_USER = re.compile(r"//[^/?#]*@")  # and the password in an address
+_USER = re.compile(r"//[^/?#]*@")  # user name and password in a URL
 
 
 class LLMRole(StrEnum):
-    """The roles of models; each can have its own provider and model."""
+    """Role of a model; each role can have its own provider and model."""
 
     MAS = "mas"
     SUMMARIZER = "summarizer"
@@ -39,7 +39,7 @@ class LLMRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoleChoice:
-    """The choice for one role in the environment; a field that is not set is empty."""
+    """Provider and model that the environment sets for one role; empty fields are unset."""
 
     provider: str = ""
     model: str = ""
@@ -47,55 +47,55 @@ class RoleChoice:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Keys, endpoints and choices. Never printed, never written to a file."""
+    """API keys, endpoints and model choices. Never printed, never written to a file."""
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Name -> value, of those that are set."""
+    """Name -> value of the variables that are set."""
     cache_dir: Path = Path()
     """Folder of the embedded model's weights."""
 
     def key_name(self, provider: ProviderInfo) -> str:
-        """Return the variable that holds the key for a provider; empty without one."""
+        """Return the variable that holds the key for a provider; empty if none is set."""
         return next((n for n in provider.keys if self.variables.get(n, "").strip()), "")
 
     def key(self, provider: ProviderInfo) -> str | None:
-        """Return the key for a provider."""
+        """Return the API key for a provider; None if none is set."""
         name = self.key_name(provider)
         return self.variables[name].strip() if name else None
 
     def may_call(self, provider: ProviderInfo) -> bool:
-        """Return whether there is a key for a provider, or what stands in for it."""
+        """Return whether a provider has an API key or an alternative to it."""
         instead = [self.variables.get(name, "") for name in provider.instead_of_key]
         return bool(self.key_name(provider)) or (
             bool(instead) and all(is_on(value) for value in instead)
         )
 
     def base_url(self, provider: ProviderInfo) -> str:
-        """Return the address that the user set for a provider; empty for its own."""
+        """Return the base URL that the user set for a provider; empty for the default one."""
         return self.variables.get(provider.base_url_variable, "")
 
     def model(self, provider: ProviderInfo) -> str:
-        """Return the model of a provider that is meant when none is named; empty without one."""
+        """Return the default model of a provider; empty if it has none."""
         return self.variables.get(provider.model_variable, "") or provider.default_model
 
     def settings(self, provider: ProviderInfo) -> dict[str, str]:
-        """Return the further variables that a provider reads and that are set."""
+        """Return the additional variables that a provider reads and that are set."""
         names = (*provider.variables, TYPED_CALLS)
         return {n: self.variables[n] for n in names if self.variables.get(n)}
 
     def role(self, role: LLMRole) -> RoleChoice:
-        """Return the choice for a role."""
+        """Return the provider and model that the environment sets for a role."""
         names = (f"{role.name}_LLM_PROVIDER", f"{role.name}_LLM_MODEL")
         return RoleChoice(*(self.variables.get(name, "") for name in names))
 
 
 def is_on(value: str) -> bool:
-    """Return whether a switch with this value is on; empty if it is not set."""
+    """Return whether a switch with this value is on; an empty value means unset."""
     return value.strip().lower() not in _OFF
 
 
 def choices() -> tuple[str, ...]:
-    """Return the variables that choose models and endpoints; none holds a key."""
+    """Return the names of the variables that choose models and endpoints; none holds a key."""
     providers = load_model_configs().providers.values()
     return (
         *(f"{role.name}_LLM_{what}" for role in LLMRole for what in ("PROVIDER", "MODEL")),
@@ -107,10 +107,10 @@ def choices() -> tuple[str, ...]:
 
 
 def read_variables() -> dict[str, str]:
-    """Return the process environment over the nearest `.env`; empty values count as not set.
+    """Return the nearest `.env` overlaid by the process environment; empty values are unset.
 
     Raises:
-        ConfigError: `.env` cannot be read as UTF-8 text, or a line of it is no setting.
+        ConfigError: `.env` cannot be read as UTF-8 text, or has a line that is not NAME=VALUE.
     """
     path = find_dotenv(usecwd=True)
     try:
@@ -128,38 +128,39 @@ def read_variables() -> dict[str, str]:
 
 
 def set_by_process(names: Iterable[str]) -> dict[str, str]:
-    """Return those variables that the process sets, and not `.env`; no address with a password."""
+    """Return the variables set by the process, not by `.env`; URLs with a password are left out."""
     values = {name: os.environ.get(name, "") for name in names}
     return {name: value for name, value in values.items() if value and "@" not in value}
 
 
 def origin_of(name: str) -> str:
-    """Return where a variable is set, for a message: "in the environment", or in which file."""
+    """Return where a variable is set, for a message: "in the environment" or "in FILE"."""
     path = "" if os.environ.get(name) else env_file()
     return f"in {path}" if path else "in the environment"
 
 
 def env_file() -> str:
-    """Return the path of the `.env` that is read, from here; empty without one."""
+    """Return the relative path of the `.env` file in use; empty if there is no such file."""
     path = find_dotenv(usecwd=True)
     return os.path.relpath(path) if path else ""
 
 
 def check_base_url(url: str, name: str) -> None:
-    """Refuse an address that is not the base URL of an endpoint.
+    """Check that a URL is the base URL of an endpoint.
 
     Args:
-        url: Of an endpoint; empty if none is set.
-        name: The variable or flag that set it, for the message.
+        url: URL of the endpoint; empty if not set.
+        name: Variable or flag that set it, for the message.
 
     Raises:
-        ConfigError: The URL has no scheme or no host, holds a password, or goes on beyond the base.
+        ConfigError: The URL has no scheme or no host, contains a password, or extends beyond the
+            base.
     """
     shown = _USER.sub("//***@", url)
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname)
-        is_one = is_one and parts.port != 0  # the port is read, and checked, only here
+        is_one = is_one and parts.port != 0  # reading the port also validates it
     except ValueError:
         is_one = False
     if url and not is_one:
@@ -174,7 +175,7 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
     """Read the settings of mdagents_llm from `variables`.
 
     Raises:
-        ConfigError: The address of an endpoint is not a URL.
+        ConfigError: The base URL of an endpoint is not valid.
     """
     for info in load_model_configs().providers.values():
         check_base_url(variables.get(info.base_url_variable, ""), info.base_url_variable)

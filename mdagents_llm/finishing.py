@@ -1,4 +1,4 @@
-"""Work that comes to its end also when what waits for it is cancelled."""
+"""Coroutines that run to completion even when their caller is cancelled."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ T = TypeVar("T")
 
 
 async def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Await work that must not be left in the middle, and return what it returns.
+    """Await a coroutine that must run to completion, and return its result.
 
-    A cancellation comes after its end. A second one does not wait, and does not stop the work.
+    A cancellation is raised only after the coroutine has ended. A second cancellation is raised at
+    once, and does not stop the coroutine.
     """
     task = asyncio.ensure_future(work)
     try:

@@ -1,6 +1,6 @@
-"""The Python of a clone's programs: that of `.venv`, when the one that was called lacks packages.
+"""Switches the programs of a clone to the Python of `.venv` when the current one lacks packages.
 
-It is imported only when something is missing, and an older Python can read it.
+This module is imported only when something is missing. An older Python can parse it.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import NoReturn
 
 CLONE = Path(__file__).resolve().parent.parent
 ENVIRONMENT = CLONE / ".venv"
-"""What `make run`, `make demo` and `make test` set up."""
+"""Virtual environment that `make run`, `make demo` and `make test` set up."""
 SCRIPTS = (
     "evaluate_text_output.py",
     "extract_by_question_id.py",
@@ -21,29 +21,30 @@ SCRIPTS = (
     "study.py",
     "view.py",
 )
-"""The programs of the clone's top level. A script of the user's beside them is none of ours."""
+"""Programs in the top folder of the clone. Other scripts there belong to the user."""
 PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdagents")
-"""What `python -m` calls; `scripts/` holds programs, too."""
+"""Packages with programs for `python -m`, in addition to the scripts in `scripts/`."""
 
 _PYTHON = ENVIRONMENT / "bin" / "python"
 LEVELS = ("run", "demos", "dev")
-"""Selections of packages; each holds those before it. `NAME.done` in `.venv`: it was installed."""
+"""Levels of installed packages; each includes those before it. The file `NAME.done` in `.venv`
+marks an installed level."""
 _NEEDED = {"demos": 1, "benchmarks": 2}
-"""Package -> the place in `LEVELS` of what its programs need; all others: the first."""
+"""Package -> index in `LEVELS` that its programs need; 0 for all other packages."""
 _SET_UP = ("make run", "make demo", "python3 scripts/set_up.py --dev")
-"""What installs each."""
+"""Command that installs each of `LEVELS`."""
 _INSTALLED = "exaid_core", "mdagents", "mdagents_llm"
-"""Packages that pip installs from a clone, with what they need."""
+"""Packages that pip installs from a clone, with their dependencies."""
 _CALLERS = tuple(
     str(CLONE / name) for name in ("mdagents/cli/main.py", "mdagents_llm/files/printing.py")
 )
-"""Modules with the functions that import a program when it is called."""
+"""Modules whose functions import a program when it is called."""
 _NOT_FOR_ANOTHER_PYTHON = ("PYTHONHOME", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__")
-"""Variables that tell a Python where its own library is."""
+"""Variables that point a Python to its own library."""
 
 
 def refuse_old() -> NoReturn:
-    """Go on with the Python of `.venv`, or end with a line that says which version is needed."""
+    """Restart in the Python of `.venv`, or exit with a message that names the required version."""
     if _program() and not _is_chosen():
         _go_on()
     found = "{}.{}.{}".format(*sys.version_info[:3])
@@ -53,11 +54,11 @@ def refuse_old() -> NoReturn:
 def uncaught(
     kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
 ) -> None:
-    """Handle an exception that nothing has caught: `sys.excepthook` of the programs of a clone.
+    """Handle an uncaught exception, as `sys.excepthook` of the programs of a clone.
 
-    A module that this Python does not have is no reason to give up: the Python of `.venv` has it.
-    Where there is none, or the user has chosen another environment, a line says what to type.
-    Everything else is shown as Python shows it.
+    If a module is missing, the program restarts in the Python of `.venv`, which has it. Without a
+    `.venv`, or if the user has chosen another environment, a message says what to type. All other
+    exceptions are shown as usual.
     """
     program = _program()
     name = missing_package(error) if isinstance(error, ModuleNotFoundError) else ""
@@ -66,7 +67,7 @@ def uncaught(
         return
     level = _NEEDED.get(program.partition(".")[0], 0)
     if Path(sys.prefix).resolve() == ENVIRONMENT.resolve():
-        if _is_complete(level):  # then it is a mistake of ours
+        if _is_complete(level):  # a bug in this project
             sys.__excepthook__(kind, error, trace)
             return
         _end(f"{ENVIRONMENT.name} has no '{name}'; type {set_up(level)}, then the same command")
@@ -86,33 +87,35 @@ def uncaught(
 
 
 def missing_package(error: ImportError) -> str:
-    """Return the name of somebody else's package of which an import failed; "": of none."""
+    """Return the third-party package whose import failed; empty if it is not third-party."""
     package = (error.name or "").partition(".")[0]
     is_other = package not in (*PACKAGES, "scripts", *sys.stdlib_module_names)
     return package if is_other else ""
 
 
 def set_up(level: int) -> str:
-    """Return what to type for the packages of a level, the place of its name in `LEVELS`."""
+    """Return the command that installs the packages of a level, given as an index in `LEVELS`."""
     return _SET_UP[level] if Path.cwd() == CLONE else f"{_SET_UP[level]} in {CLONE}"
 
 
 def install(*what: str) -> str:
-    """Return the command by which the Python that runs gets packages: `python` may be another.
+    """Return the command that installs packages into the running Python.
+
+    It gives the path of that Python, since `python` may be another one.
 
     Args:
-        what: Names and flags for pip.
+        what: Package names and flags for pip.
     """
     return shlex.join([sys.executable, "-m", "pip", "install", *what])
 
 
 def _program() -> str:
-    """Return the program that runs, as `main.py` or `demos.medagen.server`; "": none of ours."""
+    """Return the running program, as `main.py` or `demos.medagen.server`; empty if not of ours."""
     if not (CLONE / "pyproject.toml").exists():
         return ""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
-    if spec is not None or sys.argv[:1] == ["-m"]:  # the latter: while its package is imported
+    if spec is not None or sys.argv[:1] == ["-m"]:  # `-m` while the program's package is imported
         name = spec.name if spec else _module()
         return name if name.partition(".")[0] in PACKAGES else ""
     file = Path(getattr(main, "__file__", None) or "-").resolve()
@@ -121,23 +124,23 @@ def _program() -> str:
 
 
 def _module() -> str:
-    """Return the name after -m, of which `sys.argv` says nothing yet; "": Python is too old."""
+    """Return the module name after -m, which `sys.argv` still lacks; empty on an old Python."""
     given = str(_arguments()[-len(sys.argv)])
     return given[2:] if given.startswith("-m") else given  # noqa: FURB188 - for an older Python
 
 
 def _arguments() -> "list[str]":
-    """Return the command line after the interpreter, with the flags for Python if it knows them."""
+    """Return the command line after the interpreter, with Python's own flags if available."""
     return list(getattr(sys, "orig_argv", ["", *sys.argv])[1:])
 
 
 def _is_chosen() -> bool:
-    """Return whether the user called the Python of an environment, which is then the one meant."""
+    """Return whether the user explicitly runs the Python of a virtual environment."""
     return sys.prefix != sys.base_prefix
 
 
 def _is_loading(trace: "TracebackType | None") -> bool:
-    """Return whether nothing has been done yet: only modules were imported, or about to be."""
+    """Return whether the program was still importing modules and had done nothing else."""
     while trace is not None:
         code = trace.tb_frame.f_code
         is_import = code.co_name in ("<module>", "__getattr__") or "importlib" in code.co_filename
@@ -148,7 +151,7 @@ def _is_loading(trace: "TracebackType | None") -> bool:
 
 
 def _is_complete(level: int) -> bool:
-    """Return whether the set-up of `.venv` has ended since what it installs was changed."""
+    """Return whether the setup of `.venv` has finished since its package lists last changed."""
     stamps = [ENVIRONMENT / f"{name}.done" for name in LEVELS[level:]]
     ended = [stamp.stat().st_mtime for stamp in stamps if stamp.exists()]
     files = [CLONE / name for name in ("uv.lock", "pyproject.toml")]
@@ -156,9 +159,9 @@ def _is_complete(level: int) -> bool:
 
 
 def _go_on() -> None:
-    """Become the same program in the Python of `.venv`; return if that cannot be.
+    """Replace this process by the same program in the Python of `.venv`; return if not possible.
 
-    On Windows a process cannot become another one: the shell would not wait for its end.
+    On Windows a process cannot be replaced: the shell would not wait for the new one.
     """
     if os.name != "posix" or sys.executable == str(_PYTHON) or not os.access(_PYTHON, os.X_OK):
         return

@@ -1,4 +1,4 @@
-"""JSON schemas as the providers want them, from pydantic models."""
+"""JSON schemas of pydantic models, in the form that the providers accept."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ JsonSchema = dict[str, Any]
 _NOISE = ("title", "default", "description")
 _CHARS_OF_JSON_PER_FIELD = 6
 _CHARS_OF_A_NUMBER = 24
-_CHARS_PER_TOKEN = 2  # at worst; English prose has about 4.5
+_CHARS_PER_TOKEN = 2  # worst case; English prose has about 4.5
 _ROOM_FOR_JSON = 64  # tokens
 
 
 @lru_cache(maxsize=512)
 def reply_schema(model: type[BaseModel]) -> JsonSchema:
-    """Return the schema of `model`: references resolved, all properties required, no others.
+    """Return the schema of `model` with references resolved, all properties required, no others.
 
-    Property order is that of the model, so that a field of reasoning comes before the answer.
+    Properties keep the order of the model, so that a reasoning field comes before the answer.
     Treat the result as read-only: it is cached per class.
     """
     schema = model.model_json_schema()
@@ -74,17 +74,17 @@ def _without(node: Any, keys: Set[str]) -> Any:
     return {
         key: _without(value, keys)
         for key, value in node.items()
-        if key not in keys or isinstance(value, dict)  # a property of that name stays
+        if key not in keys or isinstance(value, dict)  # a property with that name stays
     }
 
 
 @lru_cache(maxsize=512)
 def longest_reply(model: type[BaseModel]) -> int:
-    """Return the characters of the longest compact JSON text that fits the schema of `model`.
+    """Return the length in characters of the longest compact JSON that fits the schema of `model`.
 
     Raises:
-        ValueError: A string without maxLength or an array without maxItems: the reply would have
-            no bound, and a limit on its tokens could cut it.
+        ValueError: A string has no maxLength or an array has no maxItems: the reply would be
+            unbounded, and a token limit could truncate it.
     """
     return _longest(reply_schema(model))
 
@@ -93,7 +93,7 @@ def token_limit(model: type[BaseModel]) -> int:
     """Return an upper bound on the tokens of a reply in the form of `model`.
 
     Raises:
-        ValueError: See `longest_reply`.
+        ValueError: The schema is unbounded, as for `longest_reply`.
     """
     return longest_reply(model) // _CHARS_PER_TOKEN + _ROOM_FOR_JSON
 

@@ -62,18 +62,18 @@ with needs_extra("langchain", "ChatModelAdapter", ImportError):
     from mdagents_llm.langchain.waiting import start, wait_for
 
 _OF_THE_MODEL = frozenset({"api_key", "base_url", "max_retries"})
-"""LangChain's standard settings that the wrapped model has already; taken, and of no effect."""
+"""Standard LangChain settings that the wrapped model already has; accepted and ignored."""
 _METHODS = ("json_schema", "function_calling", "json_mode")
 _CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What LangChain knows of a call and does not pass on to the model."""
+    """Information about a call that LangChain does not pass on to the model."""
 
     metadata: Mapping[str, Any]
     streams: list[AsyncGenerator[ChatGenerationChunk, None]]
-    """Those of the call, which LangChain leaves to the garbage collection where it is closed."""
+    """Streams of the call, which LangChain leaves to garbage collection when the call is closed."""
 
     @classmethod
     def of(cls, config: RunnableConfig | None) -> _Run:
@@ -128,7 +128,7 @@ class ChatModelAdapter(BaseChatModel):
         kept = {name: value for name, value in settings.items() if name not in _OF_THE_MODEL}
         super().__init__(**{"model": model, **kept})
 
-    # -- what LangChain asks about a model ------------------------------------------------------
+    # -- properties that LangChain reads --------------------------------------------------------
 
     @property
     def _llm_type(self) -> str:
@@ -141,13 +141,13 @@ class ChatModelAdapter(BaseChatModel):
 
     @property
     def _spec(self) -> str:
-        """Provider and name of the model, where it knows them."""
+        """`provider/name` of the model, or the name of its class if it has none."""
         name = getattr(self.model, "name", "")
         return name if isinstance(name, str) and name else type(self.model).__name__
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        """What decides a reply besides the messages: LangChain's cache is keyed by it."""
+        """Parameters that determine a reply besides the messages; part of LangChain's cache key."""
         return {
             "model": self._spec,
             "temperature": self.temperature,
@@ -162,7 +162,7 @@ class ChatModelAdapter(BaseChatModel):
         return LangSmithParams(**{"ls_model_name": name, **params, "ls_provider": self._provider})
 
     def get_num_tokens(self, text: str) -> int:
-        """Return about how many tokens a text has, for `trim_messages`: one for 4 characters."""
+        """Return the approximate tokens of a text, one per 4 characters, for `trim_messages`."""
         return ceil(len(text) / _CHARS_PER_TOKEN)
 
     # -- tools and structured output ------------------------------------------------------------
@@ -179,22 +179,22 @@ class ChatModelAdapter(BaseChatModel):
         """Return this model with tools that it may call.
 
         Args:
-            tools: Whatever LangChain takes for a tool.
-            tool_choice: `auto` (the default): the model decides; `any`: it calls at least one;
-                `none`: it calls none; or the name of the tool that it calls.
-            parallel_tool_calls: False: one call in a reply at the most.
-            strict: Of no effect: arguments are always checked against the tool's schema.
-            kwargs: Further settings of the calls, such as `temperature`.
+            tools: Tools in any form that LangChain accepts.
+            tool_choice: `auto` (the default) lets the model decide, `any` requires at least one
+                call, `none` forbids calls, and the name of a tool requires a call of that tool.
+            parallel_tool_calls: Whether a reply may have several calls; False allows one at most.
+            strict: Ignored: arguments are always checked against the tool's schema.
+            kwargs: Additional settings of the calls, such as `temperature`.
 
         Raises:
-            ConfigError: A tool or the choice makes no sense.
+            ConfigError: A tool, the choice or a setting is not valid.
         """
         offered = [convert_to_openai_tool(tool) for tool in tools]
         choice = choice_of(tool_choice, names_of(offered))
         bound: dict[str, Any] = {"tools": offered, "tool_choice": choice}
         if parallel_tool_calls is not None:
             bound["parallel_tool_calls"] = parallel_tool_calls
-        if choice != NONE and offered:  # a tool that cannot be asked for is found now
+        if choice != NONE and offered:  # report an unusable tool now, not at the first call
             longest = self._longest(self.max_tokens)
             _offer(json.dumps(offered), choice, parallel_tool_calls is not False, longest)
         return self.bind(**bound, **checked(kwargs))
@@ -208,19 +208,18 @@ class ChatModelAdapter(BaseChatModel):
         strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
-        """Return a runnable that gives a reply in the form of a schema.
+        """Return a runnable whose output follows a schema.
 
         Args:
-            schema: A pydantic class, whose instances are given; or a `TypedDict` or a JSON schema,
-                for a dict.
-            include_raw: Whether to give a dict of `raw` (the message), `parsed` and
-                `parsing_error` instead, in which a reply without the form is no exception.
-            method: Of no effect: the endpoint's own schema support is used where there is any.
-            strict: Of no effect: a reply is always checked.
-            kwargs: Further settings of the calls, such as `temperature`.
+            schema: Pydantic class, for instances of it; or `TypedDict` or JSON schema, for a dict.
+            include_raw: Whether to return a dict of `raw` (the message), `parsed` and
+                `parsing_error`, so that a reply that does not follow the schema raises nothing.
+            method: Ignored: the endpoint's own schema support is used if available.
+            strict: Ignored: a reply is always validated.
+            kwargs: Additional settings of the calls, such as `temperature`.
 
         Raises:
-            ConfigError: The schema is none that a model can be asked for.
+            ConfigError: The schema or a setting is not valid.
         """
         if method not in _METHODS:
             raise ConfigError(f"method='{method}' is not known; it is one of {', '.join(_METHODS)}")
@@ -257,7 +256,7 @@ class ChatModelAdapter(BaseChatModel):
         )
 
     def _longest(self, max_tokens: int) -> int | None:
-        """Return the most characters of a text in a reply that a grammar holds to its form."""
+        """Return the character limit of a text under a local model's grammar; None without one."""
         is_local = getattr(self.model, "is_local", False)
         return max_tokens * _CHARS_PER_TOKEN if is_local else None
 
@@ -271,7 +270,7 @@ class ChatModelAdapter(BaseChatModel):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """See `Runnable.invoke`."""
+        """Call the model and return its message, as `Runnable.invoke` does."""
         model = self._in(_Run.of(config))
         return BaseChatModel.invoke(model, input, config, stop=stop, **kwargs)
 
@@ -283,7 +282,10 @@ class ChatModelAdapter(BaseChatModel):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """See `Runnable.ainvoke`; once it is cancelled, its call has ended."""
+        """Call the model and return its message, as `Runnable.ainvoke` does.
+
+        After a cancellation the call to the model has ended.
+        """
         run = _Run.of(config)
         try:
             return await BaseChatModel.ainvoke(self._in(run), input, config, stop=stop, **kwargs)
@@ -298,7 +300,7 @@ class ChatModelAdapter(BaseChatModel):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> Iterator[AIMessageChunk]:
-        """See `Runnable.stream`."""
+        """Call the model and yield its message in chunks, as `Runnable.stream` does."""
         model = self._in(_Run.of(config))
         return BaseChatModel.stream(model, input, config, stop=stop, **kwargs)
 
@@ -310,7 +312,10 @@ class ChatModelAdapter(BaseChatModel):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[AIMessageChunk]:
-        """See `Runnable.astream`; once it is closed, its call has ended."""
+        """Call the model and yield its message in chunks, as `Runnable.astream` does.
+
+        After the stream is closed the call to the model has ended.
+        """
         run = _Run.of(config)
         stream = BaseChatModel.astream(self._in(run), input, config, stop=stop, **kwargs)
         try:
@@ -321,7 +326,7 @@ class ChatModelAdapter(BaseChatModel):
             await run.end()
 
     def _in(self, run: _Run) -> ChatModelAdapter:
-        """Return this model for one run."""
+        """Return a copy of this model for one run."""
         model = self.model_copy()
         model._run = run  # noqa: SLF001 - a model of this class
         return model
@@ -364,7 +369,7 @@ class ChatModelAdapter(BaseChatModel):
             while (chunk := wait_for(following())) is not None:
                 yield chunk
         finally:
-            start(end())  # not waited for, since the process may be at its end, and the loop too
+            start(end())  # not awaited, since the process and the loop may be shutting down
 
     def _astream(
         self,
@@ -390,7 +395,7 @@ class ChatModelAdapter(BaseChatModel):
             message = await asked
             yield ChatGenerationChunk(message=_last_chunk(message, delivery.finish(message.text)))
         finally:
-            # Also where the stream is left: nobody waits for the reply any more.
+            # This also runs if the stream is abandoned: nobody waits for the reply any more.
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
 
@@ -440,7 +445,7 @@ class ChatModelAdapter(BaseChatModel):
         tool_calls: Sequence[ToolCall] = (),
     ) -> AIMessage:
         extra: dict[str, Any] = {}
-        if stop_reason is StopReason.REFUSAL:  # as LangChain's own models tell it: no answer
+        if stop_reason is StopReason.REFUSAL:  # as in LangChain's own models: no answer
             extra, text = {"refusal": text or "the model refused to reply"}, ""
         return AIMessage(
             text,
@@ -514,7 +519,7 @@ class _Call:
     request: ChatRequest
     stop: Sequence[str]
     visible: Visible | None
-    """What a stream shows of the reply while it grows; None: nothing."""
+    """Function that returns the part of a growing reply to stream; None streams nothing."""
     timeout: float | None
     keeps_errors: bool
 
@@ -524,7 +529,7 @@ def _result(message: AIMessage) -> ChatResult:
 
 
 def _last_chunk(message: AIMessage, text: str) -> AIMessageChunk:
-    """Return the chunk that ends a stream: the rest of the text and all that is not text."""
+    """Return the last chunk of a stream: the rest of the text and everything that is not text."""
     return AIMessageChunk(
         content=text,
         additional_kwargs=message.additional_kwargs,

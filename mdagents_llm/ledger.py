@@ -1,4 +1,4 @@
-"""The ledger: one row for every attempt at a provider and every cache hit, and their sums."""
+"""The ledger: one row for every attempt at a provider and every cache hit, and their totals."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ OUTCOMES = {
     StopReason.LENGTH: "truncated",
     StopReason.REFUSAL: "refused",
 }
-"""Why a reply ended -> the outcome of its row."""
+"""Stop reason of a reply -> outcome of its ledger row."""
 
 REPLIED = frozenset(OUTCOMES.values())
-"""Outcomes of attempts that had a reply."""
+"""Outcomes of attempts that received a reply."""
 
 ABORTED = "aborted"
-"""Outcome of an attempt that was cancelled from outside, or overtaken by its hedge."""
+"""Outcome of an attempt that was cancelled by its caller or overtaken by its hedge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of tokens at an endpoint, in USD per million."""
+    """The price of tokens at an endpoint, in USD per million tokens."""
 
     input: float
     output: float
     cached_input: float | None = None
-    """Price of an input token that came from the prompt cache; None: the full price."""
+    """Price of input tokens read from the prompt cache; None for the full input price."""
     cache_write: float | None = None
-    """Price of an input token that was written to the prompt cache; None: the full price."""
+    """Price of input tokens written to the prompt cache; None for the full input price."""
     above: tuple[int, Price] | None = None
-    """(input tokens, price of all tokens of a call that has more of them); None: one price."""
+    """Next price tier as (threshold in input tokens, price of all tokens of a call above it); None
+    for a single price."""
 
     def in_batches(self, part: float, cached_part: float) -> Price:
         """Return the price of the same tokens in a batch.
 
         Args:
-            part: Of the price that is paid there, 0.5 for half of it.
-            cached_part: Likewise, of input that came from the prompt cache.
+            part: Fraction of the price that a batch costs, such as 0.5.
+            cached_part: Fraction of the price for input read from the prompt cache.
         """
         cached = self.input if self.cached_input is None else self.cached_input
         write = self.input if self.cache_write is None else self.cache_write
@@ -50,7 +51,7 @@ class Price:
         return Price(*halved, above)
 
     def of(self, usage: TokenUsage) -> float:
-        """Return the cost of the `usage` of one call in USD."""
+        """Return the cost of one call with this `usage`, in USD."""
         if self.above is not None and usage.input_tokens > self.above[0]:
             return self.above[1].of(usage)
         cached_price = self.input if self.cached_input is None else self.cached_input
@@ -67,20 +68,20 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What texts the user wants in the ledger."""
+    """The texts that the user wants in the ledger."""
 
     prompts: bool = False
-    """Prompts and replies."""
+    """Whether rows include prompts and replies."""
     reasoning: bool = False
-    """Hidden reasoning."""
+    """Whether rows include hidden reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One attempt at a provider, or one cache hit. Holds no text unless the user asked for it."""
+    """One attempt at a provider, or one cache hit. Contains no text unless the user opted in."""
 
     started_at: str
-    """ISO 8601, UTC."""
+    """Start of the attempt, ISO 8601 in UTC."""
     case_id: str
     phase: str
     agent: str
@@ -88,32 +89,32 @@ class CallRow:
     provider: str
     model_requested: str
     model: str
-    """The model that the endpoint says it served; empty when the attempt failed."""
+    """Name of the model that the endpoint reports it served; empty if the attempt failed."""
     attempt: int
     waited: float
-    """Seconds of backoff and queue before this attempt."""
+    """Seconds spent in backoff and in the queue before this attempt."""
     latency: float
-    """Seconds from sending to the last byte or to the error."""
+    """Seconds from sending the request to the last byte or the error."""
     outcome: str
-    """`ok`, `truncated`, `refused`, an `ErrorKind`, or `aborted`: see `ABORTED`."""
+    """Outcome of the attempt: `ok`, `truncated`, `refused`, an `ErrorKind`, or `aborted`."""
     usage: TokenUsage
     cost_usd: float | None
-    """None when the price of the model is not known."""
+    """Cost in USD; None if the price of the model is unknown."""
     cached: bool = False
-    """A kept reply: its tokens were used, but nothing was sent or paid."""
+    """Whether the reply came from the cache: its tokens count, but nothing was sent or paid."""
     batched: bool = False
-    """Had in a batch, at its price."""
+    """Whether the reply came from a batch, at the batch price."""
     usage_estimated: bool = False
-    """Whether the endpoint reported no usage, so that tokens and cost are estimated by the text."""
+    """Whether the endpoint reported no usage, so that tokens and cost are text-based estimates."""
     restart: int = 0
-    """How often the question of the case had been restarted before: 0 unless a crash, an error or
-    a lost worker ended an earlier attempt at it. The rows of a record are those of its restart."""
+    """Number of earlier restarts of the question: 0 unless a crash, an error or a lost worker ended
+    an earlier attempt. A record counts only the rows of its own restart."""
     prompt: tuple[str, ...] | None = None
-    """The messages, where the user asked for them to be logged."""
+    """Content of the messages; None unless the user asked to log prompts."""
     reply: str | None = None
-    """The text of the reply, likewise."""
+    """Text of the reply; None unless the user asked to log prompts."""
     reasoning: str | None = None
-    """Hidden reasoning, where the user asked to keep it and the endpoint shows it."""
+    """Hidden reasoning; None unless the user asked to log it and the endpoint exposes it."""
 
     @classmethod
     def of(
@@ -130,19 +131,19 @@ class CallRow:
         logged: Logged = Logged(),
         batch_price: Price | None = None,
     ) -> CallRow:
-        """Return the row of an attempt, or of a hit if the reply came from the cache.
+        """Return the row of an attempt, or of a cache hit if the reply came from the cache.
 
         Args:
-            request: As it was sent, with the attempt's number and its wait.
-            reply: None when the attempt failed.
+            request: Request as sent, with its attempt number and waiting time.
+            reply: Reply; None if the attempt failed.
             provider: Name of the provider.
-            model: The model that is asked for.
-            price: Of that model, or None when it is not known.
-            started_at: ISO 8601, UTC.
-            latency: Seconds.
-            failure: The outcome of an attempt without a reply.
-            logged: What texts the row holds.
-            batch_price: Of the model in a batch, likewise.
+            model: Name of the requested model.
+            price: Price of the model; None if unknown.
+            started_at: Start of the attempt, ISO 8601 in UTC.
+            latency: Latency in seconds.
+            failure: Outcome of an attempt without a reply.
+            logged: Texts to include in the row.
+            batch_price: Price of the model in a batch; None if unknown.
         """
         cached = reply is not None and reply.cached
         batched = reply is not None and reply.batched
@@ -173,17 +174,17 @@ class CallRow:
 
     @property
     def replied(self) -> bool:
-        """Whether the attempt had a reply (of any quality) that used tokens."""
+        """Whether the attempt received a reply (of any quality) that used tokens."""
         return self.outcome in REPLIED
 
     @property
     def started_ms(self) -> int:
-        """The start, in ms since 1970 UTC."""
+        """Start of the attempt, in ms since 1970 UTC."""
         return ms_of(self.started_at)
 
     @property
     def ended_ms(self) -> int:
-        """The end, in ms since 1970 UTC."""
+        """End of the attempt, in ms since 1970 UTC."""
         return self.started_ms + round(self.latency * 1000)
 
     def as_dict(self) -> dict[str, object]:
@@ -194,21 +195,21 @@ class CallRow:
 
 
 def add_costs(some: float | None, more: float | None) -> float | None:
-    """Return the sum of two costs in USD; None when one of them is not known."""
+    """Return the sum of two costs in USD; None if either is unknown."""
     return None if some is None or more is None else some + more
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A sum over ledger rows."""
+    """Totals over ledger rows."""
 
     calls: int = 0
-    """Replies of any quality."""
+    """Number of replies of any quality."""
     failed_attempts: int = 0
-    """Attempts without a reply."""
+    """Number of attempts without a reply."""
     usage: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
-    """None as soon as one reply came from a model without a known price."""
+    """Total cost in USD; None if any reply came from a model with an unknown price."""
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
@@ -220,7 +221,7 @@ class Totals:
 
     @classmethod
     def of(cls, row: CallRow) -> Totals:
-        """Return the sum over one row."""
+        """Return the totals of a single row."""
         if not row.replied:
             return cls(failed_attempts=1)
         return cls(calls=1, usage=row.usage, cost_usd=row.cost_usd)
@@ -228,27 +229,27 @@ class Totals:
 
 @dataclass(slots=True)
 class CaseBook:
-    """The sums of one case."""
+    """The totals of one case."""
 
     by_role: dict[str, Totals] = field(default_factory=dict)
-    """Role -> totals."""
+    """Role -> totals of its calls."""
     served: list[tuple[str, str]] = field(default_factory=list)
-    """(role, model as the endpoint names it) of those that replied, in order of first replies."""
+    """(role, model name reported by the endpoint) pairs, in the order of their first replies."""
 
     def totals(self, *, without: Collection[str] = ()) -> Totals:
-        """Return the sum over all roles but those in `without`."""
+        """Return the totals over all roles except those in `without`."""
         return sum((t for role, t in self.by_role.items() if role not in without), Totals())
 
     def models(self, *, without: Collection[str] = ()) -> list[str]:
-        """Return the models that replied to any role but those in `without`."""
+        """Return the models that replied to any role except those in `without`."""
         return list(dict.fromkeys(model for role, model in self.served if role not in without))
 
 
 class Ledger:
-    """Books rows, and keeps the sums of each case that is open.
+    """Records rows and keeps the totals of each open case.
 
     Args:
-        subscribers: Called with each row as it is booked.
+        subscribers: Functions called with each row as it is recorded.
     """
 
     def __init__(self, *subscribers: Callable[[CallRow], None]) -> None:
@@ -257,7 +258,7 @@ class Ledger:
 
     @contextmanager
     def subscribed(self, subscriber: Callable[[CallRow], None]) -> Iterator[None]:
-        """Call `subscriber` with each row that is booked meanwhile."""
+        """Call `subscriber` with each row that is recorded within the context."""
         self._subscribers.append(subscriber)
         try:
             yield
@@ -265,21 +266,21 @@ class Ledger:
             self._subscribers.remove(subscriber)
 
     def book_of(self, case_id: str) -> CaseBook:
-        """Return the sums of an open case so far."""
+        """Return the totals of an open case so far."""
         return self._by_case[case_id]
 
     def open_case(self, case_id: str) -> None:
-        """Start to keep sums for a case."""
+        """Start keeping totals for a case."""
         if case_id in self._by_case:
             raise ValueError(f"case {case_id} is open already")
         self._by_case[case_id] = CaseBook()
 
     def close_case(self, case_id: str) -> CaseBook:
-        """Forget a case and return its sums. Rows that come later are for subscribers only."""
+        """Close a case and return its totals. Later rows of it go to the subscribers only."""
         return self._by_case.pop(case_id)
 
     def add(self, row: CallRow) -> None:
-        """Book a row."""
+        """Record a row and pass it to the subscribers."""
         book = self._by_case.get(row.case_id)
         if book is not None:
             book.by_role[row.role] = book.by_role.get(row.role, Totals()) + Totals.of(row)

@@ -44,16 +44,17 @@ if TYPE_CHECKING:
     from mdagents_llm.layers.batch import Batched
 
 AUTO = "auto"
-"""The model name for: the first provider with a key, else the embedded model."""
+"""Model name that selects the first provider with a key, else the embedded model."""
 
 
 class ModelChooser:
-    """Finds the `ModelSpec` for a user's choice.
+    """Resolves a user's choice to a `ModelSpec`.
 
     Args:
-        environment: Keys and choices.
-        configs: Defaults.
-        base_url: `--model-base-url`, an OpenAI-compatible endpoint; empty if not given.
+        environment: API keys and model choices.
+        configs: Providers and default models.
+        base_url: Base URL of an OpenAI-compatible endpoint (`--model-base-url`); empty if not
+            given.
     """
 
     def __init__(self, environment: Environment, configs: ModelConfigs, base_url: str = "") -> None:
@@ -62,17 +63,17 @@ class ModelChooser:
         self._base_url = base_url
 
     def parse(self, text: str) -> ModelSpec:
-        """Return the model that `text` names: `provider/name`, a recognised bare name, or `auto`.
+        """Return the model that `text` names: `provider/name`, a recognized bare name, or `auto`.
 
-        With a base URL the whole text is the name of a model there.
+        With a base URL the whole text is the name of a model at that endpoint.
 
         Raises:
-            ConfigError: The name belongs to no provider.
+            ConfigError: The name is malformed, misspelled, or belongs to no provider.
         """
         if text == AUTO:
             return self.automatic()
         if self._base_url:
-            # A server of the user's may call its models anything, `google/gemma-3` included.
+            # The user's server may give its models any name, including `google/gemma-3`.
             return ModelSpec(OPENAI, text, self._base_url)
         text = self._configs.aliases.get(text, text)
         start, slash, rest = text.partition("/")
@@ -99,10 +100,10 @@ class ModelChooser:
         return self.of_provider(provider, text)
 
     def _refuse_other_spelling(self, provider: str, name: str, text: str) -> None:
-        """Refuse a name that differs from a known one in case and punctuation alone.
+        """Refuse a name that differs from a known one only in case and punctuation.
 
         Raises:
-            ConfigError: It is one of these; names the one that is meant.
+            ConfigError: The name is such a misspelling; the message suggests the known name.
         """
         if f"{provider}/{name}" in self._configs.models:
             return
@@ -121,10 +122,10 @@ class ModelChooser:
         return full | {name.partition("/")[2] for name in full} | {*self._configs.aliases}
 
     def of_provider(self, name: str, model: str = "") -> ModelSpec:
-        """Return a model of a provider; without a name that of the environment or the default.
+        """Return a model of a provider; an empty name selects the provider's default model.
 
         Raises:
-            ConfigError: There is no such provider, or it has no default model.
+            ConfigError: The provider is unknown, or it has no default model.
         """
         provider = self._configs.provider(name)
         if provider is None:
@@ -136,7 +137,7 @@ class ModelChooser:
         return ModelSpec(name, model, own_url or self._environment.base_url(provider))
 
     def automatic(self) -> ModelSpec:
-        """Choose by MAS_LLM_PROVIDER, else the first provider with a key, else the embedded one."""
+        """Return the model set by MAS_LLM_PROVIDER, of the first provider with a key, or local."""
         choice = self._of_environment(LLMRole.MAS)
         if choice is not None:
             return choice
@@ -157,9 +158,9 @@ class ModelChooser:
         """Return the model of a role that the command line does not set.
 
         Args:
-            role: Which role.
-            team: The model of the team, or None without a team.
-            chosen: Whether the user chose that model, so that it goes before the defaults.
+            role: Role to choose a model for.
+            team: Model of the team; None without a team.
+            chosen: Whether the user chose the team's model, so that it overrides the defaults.
         """
         if role is LLMRole.MAS:
             return team or self.automatic()
@@ -188,16 +189,17 @@ class ModelChooser:
 
 
 def _letters(name: str) -> str:
-    """Return the letters and digits of a name, in lower case."""
+    """Return only the letters and digits of a name, in lower case."""
     return "".join(filter(str.isalnum, name.lower()))
 
 
 class ModelRegistry:
-    """Builds models out of their layers, and closes what it opened.
+    """Builds models from their layers, and closes the connections that it opened.
 
     Args:
-        runtime: What the models share.
-        endpoints: Those of other registries, too, who closes them is the caller; None: its own.
+        runtime: Settings and services that the models share.
+        endpoints: Endpoints shared with other registries, which the caller closes; None for
+            endpoints of its own.
     """
 
     def __init__(self, runtime: Runtime, endpoints: Endpoints | None = None) -> None:
@@ -207,13 +209,13 @@ class ModelRegistry:
         self._endpoints = Endpoints(runtime) if endpoints is None else endpoints
         self._connections_of: dict[ModelSpec, Connections] = {}
         self.batched: list[Batched] = []
-        """The models that are asked by batches."""
+        """Models whose requests go in batches."""
 
     def model(self, spec: ModelSpec) -> ChatModel:
-        """Return the model for `spec`, built once.
+        """Return the model for `spec`, which is built once.
 
         Raises:
-            ConfigError: The model cannot be reached from here.
+            ConfigError: The model is not reachable with the current settings.
         """
         if spec not in self._models:
             self._models[spec] = self._build(spec)
@@ -226,15 +228,15 @@ class ModelRegistry:
 
     @property
     def connections(self) -> Mapping[str, Connections]:
-        """Endpoint -> its connections, for a display."""
+        """Endpoint -> its connections, for display."""
         return self._endpoints.connections
 
     async def prepare(self) -> None:
-        """Start what endpoints need before the first call, such as a local server."""
+        """Start everything that endpoints need before the first call, such as a local server."""
         await self._endpoints.prepare()
 
     async def aclose(self) -> None:
-        """Close the endpoints, unless they are those of others, too."""
+        """Stop the batches' tasks and close the endpoints, unless they are shared."""
         for batched in self.batched:
             await batched.aclose()
         if self._owns_endpoints:
@@ -271,7 +273,7 @@ class ModelRegistry:
         return structured(Cache(live, runtime.replies, hits))
 
     def _live(self, spec: ModelSpec, info: ModelInfo, hits: Hits) -> ChatModel:
-        """Build the model behind its endpoint."""
+        """Build the layers of a model that calls its endpoint."""
         model = self._in_batches(spec, info, hits) or self._at_once(spec, info)
         runtime = self._runtime
         retry = Retry(
@@ -284,7 +286,7 @@ class ModelRegistry:
             sleep=runtime.sleep,
             notes=_notes(spec, runtime.environment, runtime.configs),
         )
-        # A model of our own is bound by its context, and a grammar bounds its replies.
+        # A local model is limited by its context, and a grammar bounds its replies.
         if spec.is_local:
             return retry
         return Room(retry, info, name=str(spec), remembers=runtime.batching is None)
@@ -342,7 +344,7 @@ class ModelRegistry:
 def _notes(
     spec: ModelSpec, environment: Environment, configs: ModelConfigs
 ) -> Mapping[ErrorKind, str]:
-    """Return what a user should know when an endpoint refuses a model for good."""
+    """Return hints for the user, by kind of error, for when an endpoint rejects a model."""
     provider = configs.provider(spec.provider)
     if spec.is_local or provider is None:
         return {}
@@ -364,13 +366,13 @@ def _notes(
 class RoleModels:
     """The models of roles, chosen by environment variables and `model_configs.yaml`.
 
-    For programs that use roles outside a benchmark run. Roles with the same model share its
-    connections, or its server; `aclose` ends them, or else the process.
+    This class is for programs that use roles outside a benchmark run. Roles with the same model
+    share its connections or its server, which last until `aclose` or the end of the process.
 
     Args:
-        attempt_timeout: Seconds for an attempt at an endpoint; None: the usual time.
-        call_timeout: Seconds for a call, all its attempts included; None: the usual time. Both do
-            not hold for a local model, which is slow on a small machine.
+        attempt_timeout: Timeout of one attempt at an endpoint, in seconds; None for the default.
+        call_timeout: Timeout of a call with all its attempts, in seconds; None for the default.
+            Neither timeout applies to a local model, which is slow on a small machine.
     """
 
     def __init__(
@@ -385,7 +387,7 @@ class RoleModels:
         """Return the model of a role.
 
         Raises:
-            ConfigError: The environment names a provider without a key.
+            ConfigError: The environment names a provider that is unknown or has no key.
         """
         if not self._registries:
             self._environment = parse_environment(read_variables())
@@ -410,10 +412,10 @@ class RoleModels:
 
 
 class _ModelOfRole:
-    """The model of a role with connections of its own in each event loop.
+    """The model of a role, with separate connections in each event loop.
 
-    A program that calls `asyncio.run` several times, or calls from threads, has several loops, and
-    a connection belongs to the one in which it was made. It ends with that.
+    A program that calls `asyncio.run` several times, or from several threads, has several loops. A
+    connection belongs to the loop in which it was opened and is closed when that loop ends.
     """
 
     def __init__(self, role: LLMRole) -> None:
@@ -443,17 +445,17 @@ class _ModelOfRole:
         registry = ModelRegistry(runtime)
         try:
             yield registry.model(self._spec)
-        finally:  # by `asyncio.run`, for example, which closes the generators of its loop
+        finally:  # `asyncio.run`, for example, closes the generators of its loop
             await registry.aclose()
 
 
 def get_llm(role: LLMRole) -> ChatModel:
-    """Return the model of a role, with connections of its own.
+    """Return the model of a role, with its own connections.
 
-    It may be called in any event loop. Each has connections of its own, and for a local model a
-    server of its own, which live as long as the loop.
+    The model may be called in any event loop. Each loop has its own connections, and for a local
+    model its own server, which live as long as the loop.
 
     Raises:
-        ConfigError: See `RoleModels.model`.
+        ConfigError: The environment names a provider that is unknown or has no key.
     """
     return _ModelOfRole(role)

@@ -1,7 +1,7 @@
-"""Reads `model_configs.yaml`: providers, defaults of roles, prices, properties of models.
+"""Reads `model_configs.yaml`: providers, default models of roles, prices, model properties.
 
-A provider that another package brings is found by its entry point, in the group
-`mdagents.providers`, when it is named: docs/own-provider.md.
+A provider in another package is discovered by its entry point in the group `mdagents.providers`
+when its name is used: docs/own-provider.md.
 """
 
 from __future__ import annotations
@@ -19,38 +19,39 @@ from mdagents_llm.ledger import Price
 from mdagents_llm.prices import known_price
 
 LOCAL = "local"
-"""The provider of the embedded model, and of any GGUF file."""
+"""Name of the provider that serves the embedded model and any GGUF file."""
 OPENAI = "openai"
-"""OpenAI, and any OpenAI-compatible endpoint of the user's own."""
+"""Name of the provider for OpenAI and for the user's own OpenAI-compatible endpoints."""
 HEADROOM = 8192
-"""Tokens that a model gets to think in when nothing is known of it."""
+"""Default number of tokens for hidden reasoning of an unknown model."""
 GROUP = "mdagents.providers"
-"""The group of entry points that name providers of other packages."""
+"""Entry point group for providers in other packages."""
 
 _FILE = Path(__file__).with_name("model_configs.yaml")
 
 
 APIS = ("auto", "chat", "responses")
-"""The APIs of OpenAI's wire: chat completions, Responses; `auto`: as the model needs."""
+"""APIs of the OpenAI wire protocol: chat completions, Responses; `auto` picks by model."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""How much a model can be asked to think, the least first."""
+"""Reasoning efforts, in ascending order."""
 BUDGETS = dict(zip(EFFORTS, (0, 1024, 2048, 8192, 16_384, 24_576, 32_768), strict=True))
-"""Effort -> tokens, for models that are told a number of them."""
+"""Effort -> reasoning tokens, for models whose API takes a token budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """How much a model is asked to think. Without a value the endpoint's own default holds."""
+    """Reasoning settings of a model. Unset fields leave the endpoint's default."""
 
     effort: str = ""
-    """One of `EFFORTS`, or empty."""
+    """Reasoning effort, one of `EFFORTS`; empty if unset."""
     tokens: int | None = None
-    """Room for hidden reasoning, and its budget where the endpoint takes one."""
+    """Tokens reserved for hidden reasoning, also sent as its budget if the endpoint takes one; None
+    if unset."""
     max_tokens: int | None = None
-    """Limit of a whole reply, hidden reasoning included, instead of the usual one."""
+    """Token limit of a whole reply, hidden reasoning included; None for the usual limit."""
     is_shown: bool = False
-    """Whether the endpoint is asked to show its reasoning, or a summary of it; that changes no
-    answer, and is no part of a model's identity."""
+    """Whether to request the reasoning, or a summary of it, from the endpoint. This changes no
+    answer and is not part of a model's identity."""
 
     def __str__(self) -> str:
         parts = {"effort": self.effort, "tokens": self.tokens, "max": self.max_tokens}
@@ -58,20 +59,20 @@ class Thinking:
 
     @property
     def budget(self) -> int | None:
-        """Tokens to think with; None when neither they nor an effort were given."""
+        """Reasoning budget in tokens; None if neither tokens nor an effort were given."""
         return BUDGETS.get(self.effort) if self.tokens is None else self.tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The properties of a model. The defaults fit an unknown, ordinary chat model."""
+    """The properties of a model. The defaults suit an unknown, ordinary chat model."""
 
     price: Price | None = None
-    """Instead of the one that `genai-prices` knows; None when neither is known."""
+    """Price that overrides the one of `genai-prices`; None if neither is known."""
     context: int | None = None
-    """Most tokens of prompt and reply together; None when it is not known."""
+    """Context window: maximum tokens of prompt and reply together; None if unknown."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """The endpoint's name for the limit of a reply."""
+    """The endpoint's name for the token limit of a reply."""
     seed_field: str = "seed"
     """The endpoint's name for the seed."""
     takes_temperature: bool = True
@@ -79,30 +80,31 @@ class ModelInfo:
     native_schema: bool = True
     """Whether to try the endpoint's schema support before the prompt."""
     forced_tool: bool = True
-    """Whether a model of Anthropic can be held to a tool, which carries the schema; if not, the
-    schema is that of its output (`output_config.format`)."""
+    """Whether an Anthropic model can be forced to call a tool, which carries the schema; if not,
+    the schema goes into `output_config.format`."""
     reasoning_headroom: int = HEADROOM
     """Tokens added to a reply's limit because hidden reasoning counts against it; 0 for a model
-    that does not think unless it is asked to."""
+    that reasons only on request."""
     reasoning_field: Literal["reasoning_effort", "reasoning"] = "reasoning_effort"
-    """The field of a chat completion that says how much to think: the vendors', or OpenRouter's."""
+    """Request field of a chat completion that sets the reasoning effort: `reasoning` for
+    OpenRouter, else `reasoning_effort`."""
     thinking: Thinking = field(default_factory=Thinking)
-    """How much the user asks it to think."""
+    """Reasoning settings chosen by the user."""
     api: Literal["chat", "responses"] = "chat"
-    """Which API of OpenAI's wire it is asked by: chat completions, or Responses."""
+    """API of the OpenAI wire protocol to use: chat completions or Responses."""
     is_small: bool = False
-    """Whether it is too small to write unaided: its grammar holds free text to prose, it is kept
-    from saying the same again, and for a summary it chooses sentences of the agents."""
+    """Whether the model is too small to write unaided: its grammar restricts free text to prose,
+    repetition is suppressed, and for a summary it selects sentences of the agents."""
 
     def limit(self, request: ChatRequest) -> int:
-        """Return the tokens that a reply may have, hidden reasoning included."""
+        """Return the token limit of a reply, hidden reasoning included."""
         if self.thinking.max_tokens is not None:
             return self.thinking.max_tokens
         own = request.headroom
         return request.max_tokens + (self.reasoning_headroom if own is None else own)
 
     def asked_to(self, thinking: Thinking) -> ModelInfo:
-        """Return the properties of the model when it is asked to think so much."""
+        """Return the properties of the model with these reasoning settings."""
         headroom = self.reasoning_headroom
         if thinking.tokens is not None:
             headroom = thinking.tokens
@@ -113,65 +115,67 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """Where a provider is, how it is spoken to, and which variables of the environment it reads."""
+    """A provider's base URL, wire protocol, and environment variables."""
 
     wire: str | Callable[..., Any]
-    """The name of a way to speak that is built in (`openai`, `azure`, `gemini`, `anthropic`); or a
-    function that takes an `mdagents_llm.wire.Endpoint` and returns a `Client`."""
+    """Name of a built-in wire protocol (`openai`, `azure`, `gemini`, `anthropic`), or a function
+    that takes an `mdagents_llm.wire.Endpoint` and returns a `Client`."""
     base_url: str = ""
-    """Its address; empty: the SDK knows it, or the user must say it."""
+    """Base URL; empty if the SDK knows it or the user must set it."""
     default_model: str = ""
-    """Empty: the user must name one."""
+    """Default model; empty if the user must name one."""
     keys: tuple[str, ...] = ()
-    """Variables that may hold a key; the first that is set is taken."""
+    """Variables that may hold the API key; the first that is set is used."""
     needs_key: bool = True
     instead_of_key: tuple[str, ...] = ()
-    """Variables that together stand in for a key: they say where other credentials are found."""
+    """Variables that together replace a key: they point to other credentials."""
     base_url_variable: str = ""
-    """Names another address."""
+    """Variable that overrides the base URL."""
     model_variable: str = ""
-    """Names another default model."""
+    """Variable that overrides the default model."""
     variables: tuple[str, ...] = ()
-    """Further variables that it reads; none holds a key."""
+    """Additional variables that the provider reads; none holds a key."""
     batch_price: tuple[float, float] | None = None
-    """Parts of the price that are paid in a batch: (of all tokens, of input from the prompt cache);
-    None: the endpoint takes no batches."""
+    """Fractions of the price that a batch costs: (all tokens, input from the prompt cache); None if
+    the endpoint takes no batches."""
     priced_as: str = ""
-    """Its id in `genai-prices`; empty: what its models cost is not known from there."""
+    """ID of the provider in `genai-prices`; empty if its prices are not listed there."""
     models: Mapping[str, ModelInfo] = field(default_factory=dict)
-    """Name of a model, or the start of names and `*` -> info, beside those of the file."""
+    """Model name, or name prefix followed by `*` -> info. If set, it replaces the models of the
+    file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfigs:
-    """The whole file."""
+    """The parsed content of `model_configs.yaml`."""
 
     providers: Mapping[str, ProviderInfo]
-    """In the order in which `--model auto` looks for a key."""
+    """Name -> provider, in the order in which `--model auto` looks for a key."""
     roles: Mapping[str, tuple[str, str]]
-    """Role -> (provider, model)."""
+    """Role -> its default (provider, model)."""
     patterns: Mapping[str, str]
-    """Start of a bare model name -> provider."""
+    """Prefix of a bare model name -> provider."""
     aliases: Mapping[str, str]
     models: Mapping[str, ModelInfo]
-    """`provider/name` -> info; a name that ends in `*` matches all with that start."""
+    """`provider/name` -> info; a name that ends in `*` matches by prefix."""
 
     def provider(self, name: str) -> ProviderInfo | None:
-        """Return a provider of the file, or of another package; None if there is none so called.
+        """Return a provider of the file or of another package; None if the name is unknown.
 
         Raises:
-            ConfigError: The package's provider cannot be loaded.
+            ConfigError: The provider of another package cannot be loaded.
         """
         return self.providers.get(name) or _of_another_package(name)
 
     def names(self) -> list[str]:
-        """Return the names of all providers, those of other packages included."""
+        """Return the names of all providers, including those of other packages."""
         return [*self.providers, *(point.name for point in _entry_points())]
 
     def info(self, provider: str, name: str) -> ModelInfo:
-        """Return the entry for a model, with its price where that is known.
+        """Return the properties of a model, with its price if known.
 
-        The entry is the exact one, that of the longest start that fits, or one of defaults.
+        The entry with the exact name is used, else the one with the longest matching prefix, else
+        the defaults.
         """
         own = self.provider(provider)
         entry = self._entry(own, provider, name)
@@ -190,7 +194,7 @@ class ModelConfigs:
         return models[max(starts, key=len)] if starts else ModelInfo()
 
     def price(self, provider: str, name: str, *, in_batches: bool = False) -> Price | None:
-        """Return the price of a model; None when it is not known, or it takes no batches."""
+        """Return the price of a model; None if unknown, or if `in_batches` and it takes none."""
         known, price = self.provider(provider), self.info(provider, name).price
         if not in_batches or price is None:
             return price
@@ -198,21 +202,21 @@ class ModelConfigs:
         return None if parts is None else price.in_batches(*parts)
 
     def provider_of(self, name: str) -> str | None:
-        """Return the provider that a bare model name belongs to; None if it is not recognised."""
+        """Return the provider that a bare model name belongs to; None if not recognized."""
         starts = [start for start in self.patterns if name.lower().startswith(start)]
         return self.patterns[max(starts, key=len)] if starts else None
 
     def key_names(self) -> Iterator[str]:
-        """Return all variables that may hold a key."""
+        """Return the names of all variables that may hold a key."""
         return (name for info in self.providers.values() for name in info.keys)
 
 
 @cache
 def load_model_configs() -> ModelConfigs:
-    """Read the file beside this module."""
+    """Return the parsed content of `model_configs.yaml`."""
     import yaml
 
-    # libyaml's loader, where PyYAML was built with it, takes a third of the time.
+    # The libyaml loader, if PyYAML was built with it, is three times as fast.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(_FILE.read_text(encoding="utf-8"), Loader=loader)
     return ModelConfigs(
@@ -229,7 +233,7 @@ def load_model_configs() -> ModelConfigs:
 
 
 def _provider_info(name: str, entry: dict[str, Any]) -> ProviderInfo:
-    """Read a provider; variables that the entry does not name follow from the provider's name."""
+    """Parse a provider entry; variables that it omits are derived from the provider's name."""
     usual = {
         "keys": [f"{name.upper()}_API_KEY"],
         "base_url_variable": f"{name.upper()}_BASE_URL",
@@ -248,7 +252,7 @@ def _model_info(entry: dict[str, Any]) -> ModelInfo:
 
 @cache
 def _entry_points() -> tuple[Any, ...]:
-    # Imported here: it takes time, and only a provider that the file does not know needs it.
+    # Imported here: it is slow, and only a provider that is not in the file needs it.
     from importlib.metadata import entry_points
 
     return tuple(entry_points(group=GROUP))
@@ -262,7 +266,7 @@ def _of_another_package(name: str) -> ProviderInfo | None:
     where = f"the provider {name} ({GROUP}: {point.value})"
     try:
         info = point.load()
-    except Exception as error:  # whatever the package's code does while it loads
+    except Exception as error:  # the package's code may raise anything while it loads
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(f"{where} cannot be loaded: {what}") from error
     if not isinstance(info, ProviderInfo):

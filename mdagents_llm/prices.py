@@ -1,4 +1,4 @@
-"""Prices of models, as the package `genai-prices` knows them: all of its data, and no network."""
+"""Prices of models from the data of the package `genai-prices`, without network access."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice, TieredPrices
 
 PACKAGE = "genai-prices"
-"""Its version belongs to every cost."""
+"""Package of the price data; its version is recorded with every cost."""
 
 
 @cache
 def known_price(vendor: str, model: str) -> Price | None:
-    """Return what a model costs today; None when that is not known, or depends on the hour.
+    """Return the current price of a model; None if it is unknown or depends on the time of day.
 
     Args:
-        vendor: The provider's id in `genai-prices`.
-        model: The provider's name for the model.
+        vendor: ID of the provider in `genai-prices`.
+        model: Name of the model at the provider.
     """
     # Imported here: it takes 0.15 s, and the embedded model costs nothing.
     from genai_prices.data_snapshot import get_snapshot
@@ -40,7 +40,7 @@ def known_price(vendor: str, model: str) -> Price | None:
 
 
 def _price(of: ModelPrice) -> Price | None:
-    """Return prices by the number of input tokens, the highest step first to be made."""
+    """Return a price with its tiers by number of input tokens, built from the highest tier down."""
     kinds = (of.input_mtok, of.output_mtok, of.cache_read_mtok, of.cache_write_mtok)
     steps = sorted({start for kind in kinds for start in _starts(kind)}, reverse=True)
     price: Price | None = None

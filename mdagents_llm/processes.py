@@ -1,4 +1,4 @@
-"""Does the same with many things in as many processes as there are cores."""
+"""A parallel map over worker processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 _AHEAD = 4  # tasks for each process whose results nobody has taken yet
-_MOST = 8  # processes: each has modules of its own in memory
+_MOST = 8  # processes: each loads its own modules into memory
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -32,24 +32,25 @@ def cores() -> int:
 def in_processes(
     function: Callable[[_Task], _Result], tasks: Iterable[_Task], *, processes: int
 ) -> Iterator[_Result]:
-    """Yield what a function makes of each task, in their order.
+    """Yield the result of a function for each task, in task order.
 
-    Tasks are taken only a few ahead of results, so that memory does not grow with their number.
+    Tasks are consumed only a few ahead of the results, so that memory does not grow with their
+    number.
 
     Args:
-        function: One of a module; what it takes and returns is sent from process to process.
-        tasks: What it is called with.
-        processes: How many are used at most; with 1 all is done in this one.
+        function: Module-level function; its argument and result are pickled between processes.
+        tasks: Arguments of the calls.
+        processes: Maximum number of processes; 1 runs everything in this process.
 
     Raises:
-        BenchError: A process was ended from outside.
-        Exception: Whatever the function raises.
+        BenchError: A process was killed from outside.
+        Exception: The function raised it.
     """
     if processes <= 1:
         yield from map(function, tasks)
         return
     waiting: deque[Future[_Result]] = deque()
-    # Spawned: a copy of this process would have half of its threads.
+    # Spawned: a forked copy of this process would lack its other threads.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(processes, _MOST), context, _end_with_parent)
     try:
@@ -68,7 +69,7 @@ def in_processes(
 
 @contextmanager
 def _later_interrupts() -> Iterator[None]:
-    """Let Ctrl-C wait; processes that are started here never get it: it is for this one."""
+    """Defer Ctrl-C; processes started within the block never receive it, only this one does."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -80,7 +81,7 @@ def _later_interrupts() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it does, also by SIGKILL: nothing else tells."""
+    """End this process when its parent ends, even by SIGKILL, which sends no other signal."""
     Thread(target=_wait_for_parent, daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""How sure a proportion is that was counted."""
+"""Confidence intervals of proportions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 
 Interval = tuple[float, float]
 Z95 = 1.959963984540054
-"""97.5 % quantile of the normal distribution."""
+"""97.5% quantile of the normal distribution."""
 
 
 def wilson(successes: float, n: int) -> Interval | None:
-    """Return the 95 % Wilson score interval of a proportion; None for n = 0.
+    """Return the 95% Wilson score interval of a proportion; None for n = 0.
 
     Args:
-        successes: 0 to n; not whole when each of the n is itself a mean.
-        n: Independent trials.
+        successes: Number of successes, 0 to n; fractional when each trial is itself a mean.
+        n: Number of independent trials.
 
     Source: Wilson, E. B. (1927), J. Am. Stat. Assoc. 22, 209-212.
     """

@@ -1,6 +1,6 @@
-"""Hidden reasoning that a model writes into its text, in tags such as `<think>`.
+"""Separates hidden reasoning that a model writes into its text, in tags such as `<think>`.
 
-A server without a reasoning parser passes these on as part of the reply.
+A server without a reasoning parser returns the tags as part of the reply.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ _TAGS = {
     "[think]": "[/think]",  # Magistral
     "◁think▷": "◁/think▷",  # Kimi-VL
 }
-"""Closing tag by opening tag, in lower case."""
+"""Opening tag -> closing tag, in lower case."""
 _OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 _CLOSING = re.compile("|".join(map(re.escape, _TAGS.values())), re.IGNORECASE)
 _ANY = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
-_BEGINNING = re.compile("[<\\[◁]")  # the characters that tags begin with
+_BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _EVERY_TAG = (*_TAGS, *_TAGS.values())
-_LONGEST = max(map(len, _EVERY_TAG)) - 1  # characters of a tag that is not complete yet
+_LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
 
 
 class ThinkTags:
-    """Splits a text that arrives in pieces into what is visible and what is hidden.
+    """Splits a streamed text into its visible part and its hidden reasoning.
 
-    Reasoning that is never closed is hidden to the end. A closing tag that was never opened is
-    left out; what came before it has been passed on by then (see `without_reasoning`).
+    Reasoning that is never closed is hidden to the end. A closing tag without an opening one is
+    dropped; the text before it has already been passed on (see `without_reasoning`).
     """
 
     def __init__(self) -> None:
-        self._pending = ""  # may be the beginning of a tag
-        self._closing: str | None = None  # the tag that ends the reasoning, within it
-        self._visible = False  # whether anything but white space was visible
+        self._pending = ""  # possible beginning of a tag
+        self._closing: str | None = None  # closing tag to look for while inside reasoning
+        self._visible = False  # whether any visible text other than whitespace was seen
         self._hidden: list[str] = []
 
     @property
     def hidden(self) -> str:
-        """The reasoning so far, without its tags."""
+        """Hidden reasoning so far, without its tags."""
         return "".join(self._hidden)
 
     def feed(self, delta: str) -> str:
-        """Return the visible text that a piece completes; it may be empty."""
+        """Return the visible text that a piece completes, which may be empty."""
         visible: list[str] = []
         if not self._pending and self._closing is None and not _BEGINNING.search(delta):
-            self._put(delta, visible)  # nearly every piece
+            self._put(delta, visible)  # fast path for nearly every piece
             return visible[0]
         text, self._pending = self._pending + delta, ""
         while text:
@@ -62,14 +62,14 @@ class ThinkTags:
         return "".join(visible)
 
     def end(self) -> str:
-        """Return the rest of the visible text: what could have been a tag, and is none."""
+        """Return the remaining visible text, held back because it might have begun a tag."""
         visible: list[str] = []
         self._put(self._pending, visible)
         self._pending = ""
         return "".join(visible)
 
     def _next_tag(self, text: str) -> tuple[int, int | None]:
-        """Return where the next tag begins and ends; its end is None if it is not complete."""
+        """Return the start and end of the next tag; the end is None if the tag is incomplete."""
         pattern = re.compile(re.escape(self._closing), re.IGNORECASE) if self._closing else _ANY
         if found := pattern.search(text):
             return found.span()
@@ -85,15 +85,15 @@ class ThinkTags:
             self._hidden.append(text)
             return
         if not self._visible and self._hidden:
-            text = text.lstrip()  # the blank lines between the reasoning and the reply
+            text = text.lstrip()  # blank lines between the reasoning and the reply
         self._visible = self._visible or bool(text.strip())
         visible.append(text)
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Return the visible part and the reasoning of a whole text.
+    """Return the visible part and the reasoning of a complete text.
 
-    Text before a closing tag without an opening one is reasoning, too: the chat templates of
+    Text before a closing tag without an opening one also counts as reasoning: the chat templates of
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
     closed, opened = _CLOSING.search(text), _OPENING.search(text)
@@ -106,5 +106,5 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
 
 def without_reasoning(text: str) -> str:
-    """Return the visible part of a whole text; see `split_reasoning`."""
+    """Return the visible part of a complete text, as `split_reasoning` determines it."""
     return split_reasoning(text)[0]

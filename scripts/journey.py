@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Goes the way of a new user in two clean clones, and shows each command with its exit status.
+"""Follow a new user's path in two clean clones, printing each command with its exit status.
 
-The first clone is set up for a run, then for tests; the second the other way round. The commands
-are those of README.md and docs/own-method.md, read from there. What needs a key is sent to the fake
-provider; all else is as it is for a user, whose Python has no packages. Only the standard library.
+The first clone is set up for a run, then for tests; the second in the opposite order. The commands
+are read from README.md and docs/own-method.md. Calls that need a key go to the fake provider;
+everything else is as for a user whose Python has no packages. Requires only the standard library.
 """
 
 import argparse
@@ -23,40 +23,40 @@ ROOT = Path(__file__).resolve().parent.parent
 NAME = "mdagents-bench"
 README, OWN_METHOD = "README.md", "docs/own-method.md"
 SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
-"""Arguments of pytest: all files are collected, these tests are run."""
+"""Arguments of pytest that collect all files but run only these tests."""
 INSTEAD = {
     "git clone URL-OF-THIS-REPOSITORY": f"git clone --quiet '{ROOT}'",
-    "make test": f'make test TESTS="{SOME_TESTS}"',  # all tests take minutes
-    "data download medqa": "data download medqa --from ../../medqa.jsonl",  # no other network
+    "make test": f'make test TESTS="{SOME_TESTS}"',  # the full test suite takes minutes
+    "data download medqa": "data download medqa --from ../../medqa.jsonl",  # avoids network access
 }
-"""What stands on a page -> what is typed here."""
+"""Replacements for text in the commands of a page, by the text replaced."""
 LEFT_LYING = {
     "my_notes.ipynb": "{}",
     "test_mine.py": "raise SystemExit('a test of the user')\n",
     "my_lab/infra/chat.py": "not python\n",
     "study.yaml": "methods: [zero_shot]\n",
 }
-"""File -> text: what users leave in a clone, which no check may look at."""
+"""Content by file name of files that users leave in a clone, which no check may read."""
 KEYS = ("_API_KEY", "_BASE_URL", "_ENDPOINT")
-SHOWN = 60  # lines of what a command printed that failed
+SHOWN = 60  # output lines shown for a failed command
 
 
 class JourneyError(Exception):
-    """A command did not do what its page says."""
+    """Raised when a command does not do what its page says."""
 
 
 class Journey:
-    """Types commands as a user would.
+    """Runs commands as a user would type them.
 
     Args:
-        folder: Where the clones are made.
-        python: The Python that a user has: without the packages.
+        folder: Parent folder of the clones.
+        python: Path of the user's Python, which lacks the packages.
     """
 
     def __init__(self, folder: Path, python: str) -> None:
         self.folder = folder
         self.typed: set[str] = set()
-        """Keys of `INSTEAD` that were typed."""
+        """Keys of `INSTEAD` that occurred in a command."""
         programs = folder / "programs"
         programs.mkdir()
         for name in ("python", "python3"):
@@ -72,16 +72,16 @@ class Journey:
             **kept,
             "PATH": os.pathsep.join([str(programs), *path]),
             "PYTHON": str(programs / "python3"),
-            # Both clones fetch each package once, and check types of what differs alone.
+            # Shared caches: packages are fetched once and only changed files are type-checked.
             "UV_CACHE_DIR": kept.get("UV_CACHE_DIR") or str(folder / "uv-cache"),
             "MYPY_CACHE_DIR": str(folder / "mypy-cache"),
         }
 
     def type(self, line: str, where: Path, **variables: str) -> str:
-        """Run a command line and return what it printed.
+        """Run a command line and return its output.
 
         Raises:
-            JourneyError: Its exit status is not 0, or it printed what nobody should see.
+            JourneyError: The exit status is not 0, or the output has a traceback or SyntaxWarning.
         """
         for page, here in INSTEAD.items():
             if page in line:
@@ -110,7 +110,7 @@ class Journey:
 
 
 def main() -> int:
-    """Go the whole way; return the exit status."""
+    """Run all commands; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.parse_args()
     start = time.monotonic()
@@ -135,7 +135,7 @@ def _go(journey: Journey) -> None:
     first, second = journey.folder / "first", journey.folder / "second"
     begin, *rest = _blocks(README)
 
-    # make run, then make test, with what users leave in between.
+    # make run, then make test, with files that users leave behind in between.
     clone, *makes = _into_clone(journey, begin, first)
     journey.type(makes[0], clone)
     method = _save_own_method(clone)
@@ -144,14 +144,14 @@ def _go(journey: Journey) -> None:
         (clone / file).write_text(text)
     journey.type(makes[1], clone)
 
-    # The rest of README, and a method of one's own.
+    # The rest of README and the user-defined method.
     with _provider(journey, clone) as keys:
         for line in [line for block in [*rest, method] for line in block]:
             journey.type(line, clone, **keys)
         for line in re.findall(r"`(python [\w.]+ --help)`", (clone / README).read_text()):
             journey.type(line, clone)
 
-    # make test, then make run. What the model said already need not be computed again.
+    # make test, then make run, reusing the model's cached replies.
     clone, *makes = _into_clone(journey, begin, second)
     journey.type(makes[1], clone)
     cache = first / NAME / "output" / ".cache"
@@ -164,7 +164,7 @@ def _go(journey: Journey) -> None:
 
 
 def _into_clone(journey: Journey, begin: list[str], folder: Path) -> tuple[Path, str, str]:
-    """Type the first two lines of README; return the clone and the other two, `make …`."""
+    """Run README's clone command and check the rest; return the clone and the `make …` commands."""
     folder.mkdir()
     clone, change, run, test = begin
     journey.type(clone, folder)
@@ -174,7 +174,7 @@ def _into_clone(journey: Journey, begin: list[str], folder: Path) -> tuple[Path,
 
 
 def _blocks(page: str) -> list[list[str]]:
-    """Return the commands of each block of a page that is in no language, without comments."""
+    """Return the commands of each code block of a page without a language, minus comments."""
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     commands = [
@@ -188,7 +188,7 @@ def _blocks(page: str) -> list[list[str]]:
 
 
 def _save_own_method(clone: Path) -> list[str]:
-    """Save the method of docs/own-method.md as the page says; return the page's commands."""
+    """Save the method in docs/own-method.md as instructed there; return the page's commands."""
     text = (clone / OWN_METHOD).read_text(encoding="utf-8")
     saved = re.search(
         r"Save this as `([\w.]+)`.*?^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
@@ -200,7 +200,7 @@ def _save_own_method(clone: Path) -> list[str]:
 
 
 def _write_medqa(path: Path) -> None:
-    """Write 120 questions in the form in which MedQA is published."""
+    """Write 120 questions in MedQA's published format."""
     sample = (ROOT / "data" / "medqa" / "sample.jsonl").read_text(encoding="utf-8")
     questions = [json.loads(line) for line in sample.splitlines()]
     with path.open("w", encoding="utf-8") as file:
@@ -213,7 +213,7 @@ def _write_medqa(path: Path) -> None:
 
 @contextlib.contextmanager
 def _provider(journey: Journey, clone: Path) -> Iterator[Mapping[str, str]]:
-    """Serve as a provider; give the variables by which programs reach it with a key."""
+    """Run the fake provider; yield the environment variables that point programs to it."""
     command = [str(clone / ".venv" / "bin" / "python"), "-m", "benchmarks.provider"]
     with subprocess.Popen(
         command,
@@ -232,7 +232,7 @@ def _provider(journey: Journey, clone: Path) -> Iterator[Mapping[str, str]]:
 
 
 def _python() -> str:
-    """Return the Python of the system, not that of an environment in which this runs."""
+    """Return the system's Python rather than that of the active virtual environment."""
     if sys.prefix == sys.base_prefix:
         return sys.executable
     return str(Path(sys.base_prefix, "bin", "python{}.{}".format(*sys.version_info)))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Builds wheel and sdist into dist/ and tries each in an environment of its own.
+"""Build wheel and sdist into dist/ and test each in a clean environment.
 
-The version is that of the code; a tag, the changelog and CITATION.cff must say the same. In each
-environment a question is answered by the embedded model and scored. Only the standard library, pip
-and make.
+The version is the one in the code; the tag, the changelog and CITATION.cff must match it. In each
+environment, the embedded model answers a question, which is then scored. Requires only the standard
+library, pip and make.
 """
 
 import argparse
@@ -19,11 +19,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class ReleaseError(Exception):
-    """Something that a release needs is missing or says something else."""
+    """Raised when a requirement of a release is missing or inconsistent."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Check, build and try; return the exit status."""
+    """Check, build and test the distributions; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tag", help="the tag of the release, as v0.3.0")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder [%(default)s]")
@@ -50,7 +50,7 @@ def stated_version() -> str:
     """Return the version of the code.
 
     Raises:
-        ReleaseError: CITATION.cff has another one.
+        ReleaseError: CITATION.cff has a different version.
     """
     code = (ROOT / "mdagents" / "__init__.py").read_text(encoding="utf-8")
     version = code.partition('\n__version__ = "')[2].partition('"')[0]
@@ -61,10 +61,10 @@ def stated_version() -> str:
 
 
 def notes_of(version: str) -> str:
-    """Return what CHANGELOG.md says of a version.
+    """Return the release notes of a version from CHANGELOG.md.
 
     Raises:
-        ReleaseError: It has no dated section for the version at its head.
+        ReleaseError: The changelog does not begin with a dated section for the version.
     """
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## (.+)\n(?s:(.+?))(?=^## |\Z)", changelog, re.MULTILINE)
@@ -74,7 +74,7 @@ def notes_of(version: str) -> str:
 
 
 def build(folder: Path) -> list[Path]:
-    """Build wheel and sdist, and return them."""
+    """Build wheel and sdist and return their paths."""
     with tempfile.TemporaryDirectory() as place:
         python = environment(Path(place))
         run(python, "-m", "pip", "install", "build")
@@ -87,13 +87,13 @@ def build(folder: Path) -> list[Path]:
 
 
 def try_out(file: Path, version: str) -> str:
-    """Install a distribution into an environment of its own, and answer a question with it.
+    """Install a distribution into a clean environment, and answer and score a question with it.
 
     Returns:
-        What was done, in a few words.
+        A short description of the checks made.
 
     Raises:
-        ReleaseError: It has another version.
+        ReleaseError: The distribution has a different version.
     """
     with tempfile.TemporaryDirectory() as place:
         python = environment(Path(place, "venv"))
@@ -108,16 +108,16 @@ def try_out(file: Path, version: str) -> str:
 
 
 def environment(folder: Path) -> str:
-    """Make a virtual environment, and return its Python."""
+    """Create a virtual environment and return the path of its Python."""
     venv.create(folder, with_pip=True)
     return str(folder / "bin" / "python")
 
 
 def run(*command: str, where: str | None = None) -> str:
-    """Run a command away from the clone, and return what it printed.
+    """Run a command outside the clone and return its output.
 
     Raises:
-        CalledProcessError: It failed.
+        CalledProcessError: The command failed.
     """
     with tempfile.TemporaryDirectory() as elsewhere:
         done = subprocess.run(

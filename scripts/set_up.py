@@ -1,7 +1,8 @@
-"""What `make run` and `make test` do first: a virtual environment, packages, the embedded model.
+"""Set up the clone for `make run` and `make test`: virtual environment, packages, embedded model.
 
-Only the standard library, and nothing that an older Python cannot read before it is told so. What
-was killed half-way goes on where it was; what is done already takes no time and no network.
+Requires only the standard library, and no syntax that an older Python cannot parse before the
+version check reports it. A killed set-up resumes where it stopped; completed steps take no time and
+no network.
 """
 
 import sys
@@ -29,17 +30,17 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent.parent
 
 UV = "uv==0.13.9"
-"""Installs the packages in a tenth of the time that pip takes; a wheel for every common system."""
+"""Installer that takes a tenth of pip's time and has wheels for every common system."""
 
 _OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "ALL_PROXY"}
-"""Setting of pip -> the variable by which uv, which does not read pip's, takes it."""
+"""Environment variable of uv by pip setting, since uv does not read pip's configuration."""
 
 _SELECTIONS = {
     "run": ("--extra", "all", "--group", "evals"),
     "demos": ("--extra", "all", "--group", "evals", "--group", "demos"),
     "dev": ("--all-extras", "--group", "dev"),
 }
-"""Name -> the extras and groups of `pyproject.toml`; each holds those before it."""
+"""Extras and groups of `pyproject.toml` by selection; each includes those before it."""
 
 _WHAT_FOR = {"run": "runs and reports", "demos": "the demos, too", "dev": "tests and checks, too"}
 
@@ -54,15 +55,15 @@ _ADVICE = {
     r"|No matching distribution|no network|ProxyError|tunnel": "the first set-up needs PyPI: look "
     "after the network (behind a proxy: HTTPS_PROXY) and say make again",
 }
-"""What is in the output of a step that failed -> what to do."""
+"""Advice for the user, by regular expression matching the output of a failed step."""
 
 
 class StepError(Exception):
-    """A step of the set-up failed; the message is for the user."""
+    """Raised when a step of the set-up fails; the message is for the user."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Set up what is missing; return the exit status."""
+    """Run the missing set-up steps; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     more = parser.add_mutually_exclusive_group()
     more.add_argument("--demos", action="store_true", help="also what the systems in demos/ need")
@@ -83,12 +84,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
-    """Make the environment in `folder` if it is not there, complete it, and fetch the model.
+    """Create or complete the environment in `folder` and fetch the model.
 
     Args:
-        folder: Of the environment.
-        steps: What shows them.
-        wanted: The selection of packages that it has at the end.
+        folder: Folder of the virtual environment.
+        steps: Runner that displays the steps.
+        wanted: Name of the package selection to install.
 
     Raises:
         StepError: A step failed.
@@ -102,16 +103,16 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
     else:
         _check_environment(folder, python)
 
-    cache = folder / "uv-cache"  # on the same disk, so that its files become the installed ones
+    cache = folder / "uv-cache"  # on the same disk, so that files can be linked instead of copied
     names = list(_SELECTIONS)
     if not any(_is_installed(folder, name) for name in names[names.index(wanted) :]):
         pip = [python, "-m", "pip"]
         listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
         uv, locked = str(folder / "bin" / "uv"), str(folder / "locked.txt")
         install = [uv, "pip", "install", "--python", python]
-        again = ["--reinstall"] if steps.unfinished.startswith("2/3") else []  # it may be in part
-        # From the list, not by `uv sync`: that would fetch from the addresses in uv.lock alone,
-        # whatever index the user has set, and remove what the user has installed besides.
+        again = ["--reinstall"] if steps.unfinished.startswith("2/3") else []  # may be incomplete
+        # Export a list instead of using `uv sync`, which would fetch only from the URLs in uv.lock,
+        # ignoring the user's index, and remove packages that the user has installed.
         export = [uv, "export", "--frozen", "--no-default-groups", "--no-emit-project"]
         steps.run(
             f"2/3 packages: the tested versions for {_WHAT_FOR[wanted]}",
@@ -137,13 +138,13 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
 
 
 def settings_of_pip(listed: str) -> dict[str, str]:
-    """Return the variables that make uv fetch from where pip does.
+    """Return environment variables that make uv use pip's index, certificate and proxy.
 
     Args:
-        listed: What `pip config list` prints.
+        listed: Output of `pip config list`.
     """
     found: dict[str, str] = {}
-    for line in sorted(listed.splitlines(), reverse=True):  # what the environment says comes last
+    for line in sorted(listed.splitlines(), reverse=True):  # environment settings come last and win
         name, _, value = line.partition("=")
         variable = _OF_PIP.get(name.rpartition(".")[2])
         if variable and variable not in os.environ:
@@ -152,7 +153,7 @@ def settings_of_pip(listed: str) -> dict[str, str]:
 
 
 def reason(lines: Sequence[str]) -> str:
-    """Return why a command failed: the lines of its output that say so, and what to do."""
+    """Return why a command failed: the error lines of its output, and advice."""
     errors = [line for line in lines if re.match(r"\s*(error|cause)\b", line, re.IGNORECASE)]
     text = "\n".join(lines)
     advice = [words for pattern, words in _ADVICE.items() if re.search(pattern, text)]
@@ -161,19 +162,19 @@ def reason(lines: Sequence[str]) -> str:
 
 
 class Steps:
-    """Runs the steps of the set-up and shows each as a line, which moves on a terminal.
+    """Runs the set-up steps and shows each as a line, updated in place on a terminal.
 
     Args:
-        lock: A file that holds the name of the step under way; empty if none is.
-        stream: Where the lines go.
-        monotonic: The clock.
+        lock: File that holds the name of the step in progress; empty if none.
+        stream: Stream to write the lines to.
+        monotonic: Clock that returns monotonic seconds.
     """
 
     def __init__(
         self, lock: IO[str], stream: IO[str], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self.unfinished = lock.read()
-        """The step during which an earlier set-up ended."""
+        """Name of the step at which an earlier set-up was interrupted; empty if none."""
         self._lock = lock
         self._stream = stream
         self._monotonic = monotonic
@@ -192,11 +193,13 @@ class Steps:
         """Run the commands of a step.
 
         Args:
-            line: What is made, and after a colon more of it.
-            commands: Each with its arguments.
-            variables: Of their environment, besides those of this process.
-            has_bar: Whether they show a bar on stderr, if that is a terminal, and errors after it.
-            may_be_done: Whether a step that ends well at once is shown only after others.
+            line: Name of the step, followed by a colon and details.
+            commands: Commands to run, each with its arguments.
+            variables: Environment variables to add to those of this process.
+            has_bar: Whether the commands show a progress bar and then errors on stderr, if that is
+                a terminal.
+            may_be_done: Whether to hide the step if it succeeds at once and no step was shown
+                before it.
 
         Raises:
             StepError: A command failed.
@@ -217,7 +220,9 @@ class Steps:
                 stderr=None if has_bar else subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                pass_fds=[self._lock.fileno()],  # if it outlives this process the lock is held
+                pass_fds=[
+                    self._lock.fileno()
+                ],  # keeps the lock held if the child outlives this process
             ) as child:
                 reader = threading.Thread(target=_collect, args=(child.stdout, output))
                 reader.start()
@@ -246,7 +251,7 @@ class Steps:
         self._lock.flush()
 
     def _show(self, line: str, news: str) -> None:
-        """Show a line with what is new of it: on a terminal in its place, else only its end."""
+        """Show a line and its latest status: in place on a terminal, else only when it ends."""
         if (line, news) == self._shown:
             return
         ends = news.endswith("\n")
@@ -261,14 +266,14 @@ class Steps:
 
 
 def _collect(lines: IO[str], output: list[str]) -> None:
-    """Collect what a command says but for warnings, of which pip may have dozens."""
+    """Collect a command's output, except for warnings, of which pip may print dozens."""
     said = (line.rstrip() for line in lines)
     output.extend(line for line in said if line and not line.startswith("WARNING"))
 
 
 @contextmanager
 def _only_one(path: Path) -> Iterator[IO[str]]:
-    """Keep other set-ups of this folder waiting; give the file that they would wait for."""
+    """Lock this folder against concurrent set-ups and yield the lock file."""
     try:
         file = path.open("a+")
     except OSError as error:
@@ -284,7 +289,7 @@ def _only_one(path: Path) -> Iterator[IO[str]]:
 
 
 def _check_environment(folder: Path, python: str) -> None:
-    """Refuse an environment of somebody else's that cannot be used."""
+    """Reject an existing environment that cannot be used; warn if its Python differs."""
     asked = [python, "-c", "import pip, sys; print('{}.{}'.format(*sys.version_info))"]
     try:
         found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -309,7 +314,7 @@ def _stamp(folder: Path, selection: str) -> Path:
 
 
 def _digest() -> str:
-    """Return what changes when packages have to be installed again."""
+    """Return a digest that changes when packages must be reinstalled."""
     content = b"".join((ROOT / file).read_bytes() for file in ("uv.lock", "pyproject.toml"))
     return hashlib.sha256(content).hexdigest()
 

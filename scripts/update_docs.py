@@ -1,4 +1,4 @@
-"""Writes the `--help` of each program into docs/cli.md; a test fails when they differ."""
+"""Write the `--help` of each program into docs/cli.md; a test fails if they differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLACE = re.compile(
 
 
 def with_help(page: str) -> str:
-    """Return the page with the help of each program after its mark."""
+    """Return the page with each program's help text after its marker."""
 
     def block(match: re.Match[str]) -> str:
         mark = match[0].partition("\n")[0]
@@ -26,7 +26,7 @@ def with_help(page: str) -> str:
 
 
 def help_of(program: str) -> str:
-    """Return what `python PROGRAM.py --help`, or `mdagents … --help`, prints on 80 columns."""
+    """Return the output of `python PROGRAM.py --help` or `mdagents … --help` at 80 columns."""
     command = program.split()
     if command[0] == "mdagents":
         command = ["-m", "mdagents", *command[1:]]

@@ -1,1 +1,1 @@
-"""Clinical decision support: specialists in a LangGraph workflow, with live summaries by EXAID."""
+"""Clinical decision support: specialists in a LangGraph workflow, with live EXAID summaries."""

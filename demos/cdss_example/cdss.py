@@ -1,4 +1,4 @@
-"""The clinical decision support system: a case in, a recommendation out, EXAID beside it."""
+"""The clinical decision support system: turns a case into a recommendation, observed by EXAID."""
 
 from __future__ import annotations
 
@@ -39,52 +39,54 @@ _Result = TypeVar("_Result")
 
 
 class CaseResult(TypedDict):
-    """What `CDSS.process_case` returns."""
+    """Result of `CDSS.process_case`."""
 
     patient_id: str
-    """As the case has it; no model was told."""
+    """Patient id as given in the case; it is never sent to a model."""
     case_summary: str
     """The case as the agents read it."""
     final_synthesis: str
-    """The recommendation as one text: all that `final_recommendation` holds, a line each."""
+    """Recommendation as one text: all fields of `final_recommendation`, one per line."""
     final_recommendation: dict[str, str]
-    """`urgency`, `assessment`, `action`, `evidence`, `uncertainty`, `safety_net`."""
+    """Field -> text: `urgency`, `assessment`, `action`, `evidence`, `uncertainty`, `safety_net`."""
     running_summary: str
-    """The orchestrator's last."""
+    """Last running summary of the orchestrator."""
     specialists_called: list[str]
-    """Each specialist that was asked, once, in order; those that failed are among them."""
+    """Specialists that were asked, each once, in order, including those that failed."""
     agents_called: list[str]
-    """The node of each run, in order."""
+    """Node of each run, in order."""
     iteration_count: int
-    """How many nodes have run, 6 at most."""
+    """Number of node runs, at most 6."""
     specialists_failed: dict[str, str]
-    """Specialist -> why it gave no opinion the last time that it failed."""
+    """Specialist -> reason of its last failure."""
     stopped_by_limit: bool
-    """Whether the orchestrator wanted to ask once more when no node run was left."""
+    """Whether the orchestrator wanted another opinion when no node run was left."""
     agent_summaries: list[AgentSummary]
-    """EXAID's, for display only."""
+    """Summaries by EXAID, for display only."""
     exaid: str
-    """`ok`, `off`, or what is the matter with the summaries."""
+    """`ok`, `off`, or the problem with the summaries."""
 
 
 class CDSS:
-    """Orchestrator, laboratory, cardiology and synthesis on LangGraph; EXAID listens.
+    """Orchestrator, laboratory, cardiology and synthesis on LangGraph, observed by EXAID.
 
-    EXAID never steers a case: the recommendation is the same, and there as soon, without it. One
-    object takes several cases at the same time; they share nothing but the models.
+    EXAID never influences a case: without it, the recommendation is the same and arrives just as
+    soon. One object can process several cases concurrently; they share nothing but the models.
 
     Args:
-        model: What all agents think with; None: `get_llm(LLMRole.MAS)`.
-        exaid: Whether summaries are written.
-        buffer_llm: EXAID's model that decides; None: that of its role, or `model` if that is given.
-        summarizer_llm: EXAID's model that writes; likewise.
-        exaid_config: Its settings.
-        exaid_wait: Seconds that the end of a case waits for the last summaries.
-        limits: How long what the agents write may be; None: as the model can bear it.
-        on_event: Told of all that happens.
+        model: Chat model of all agents; None uses `get_llm(LLMRole.MAS)`.
+        exaid: Whether EXAID writes summaries.
+        buffer_llm: EXAID's model that decides when to summarize; None uses `model` if that is
+            given, else the model of its role.
+        summarizer_llm: EXAID's model that writes the summaries; None uses `model` if that is given,
+            else the model of its role.
+        exaid_config: Settings of EXAID; None uses the defaults.
+        exaid_wait: Seconds to wait for the last summaries at the end of a case.
+        limits: Length limits of the agents' texts; None chooses them by the size of the model.
+        on_event: Callback for the events of all cases.
 
     Raises:
-        ConfigError: There is no key for a model that the environment asks for.
+        ConfigError: The environment selects a model without a key.
         ValueError: `exaid_wait` is negative.
     """
 
@@ -115,7 +117,7 @@ class CDSS:
         if limits is None:
             limits = SHORT if getattr(team, "is_small", False) else USUAL
         self.graph = build_cdss_graph(team, limits)
-        """The compiled graph of LangGraph."""
+        """Compiled LangGraph graph."""
         self._tell = on_event
         self._numbers = count(1)
         self._summaries: list[AgentSummary] = []
@@ -123,19 +125,20 @@ class CDSS:
     async def process_case(
         self, case: ClinicalCase | Mapping[str, object] | str, use_streaming: bool = True
     ) -> CaseResult:
-        """Take a case to its recommendation.
+        """Process a case and return its recommendation.
 
         Args:
-            case: The case, its fields by name, or its text.
-            use_streaming: Whether specialists' texts are told while they are written; the result
+            case: A `ClinicalCase`, its fields by name, or its text.
+            use_streaming: Whether to emit the specialists' texts while they are written. The result
                 is the same.
 
         Raises:
-            ConfigError: It is no case, or a model cannot be used.
-            EndpointDown: A model can only fail.
-            ProviderError: The orchestrator or the synthesis had no reply. A specialist that fails
-                is in `specialists_failed`, and the case goes on.
-            StructuredOutputError: Likewise, none of the form that was asked for.
+            ConfigError: The case is not valid, or a model cannot be used.
+            EndpointDown: Every call to a model would fail.
+            ProviderError: The orchestrator or the synthesis got no reply. A failed specialist is
+                listed in `specialists_failed` instead, and the case continues.
+            StructuredOutputError: The orchestrator or the synthesis got no reply of the required
+                form. For a failed specialist, the case continues.
         """
         return await _cancelled_once(self._work_on(read_case(case), use_streaming=use_streaming))
 
@@ -184,19 +187,19 @@ class CDSS:
         return list(self._summaries)
 
     def get_summaries_by_agent(self, agent_id: str) -> list[AgentSummary]:
-        """Return those of what one agent said.
+        """Return the summaries that cover one agent.
 
         Args:
-            agent_id: The name of its node, such as `cardiology`.
+            agent_id: Name of the agent's node, such as `cardiology`.
         """
         return [summary for summary in self._summaries if agent_id in summary.agents]
 
     def reset(self) -> None:
-        """Forget all summaries; those of a case under way are still in its result."""
+        """Forget all summaries. The result of a case in progress keeps its own."""
         self._summaries = []
 
     def _listener(self, case_id: str, summaries: list[AgentSummary]) -> EXAID | None:
-        """Return the EXAID of one case, so that two patients are never in one prompt."""
+        """Return a separate EXAID for one case, so that no prompt ever mixes two patients."""
         if self._models is None:
             return None
         buffer_llm, summarizer_llm = self._models
@@ -218,7 +221,7 @@ class CDSS:
     async def _run(
         self, text: str, case_id: str, exaid: EXAID | None, *, use_streaming: bool
     ) -> CdssState:
-        """Run the graph, and tell what happens; return the state at its end."""
+        """Run the graph, emit its events, and return the final state."""
         config = RunnableConfig(
             callbacks=[] if exaid is None else [ExaidCallback(exaid)],
             metadata={"case_id": case_id, "role": LLMRole.MAS.value},
@@ -236,7 +239,7 @@ class CDSS:
         return state
 
     async def _finish(self, exaid: EXAID) -> str:
-        """Wait for the last summaries, but not for long; return what is the matter, if anything."""
+        """Wait briefly for the last summaries and return the problem with them; empty if none."""
         try:
             await exaid.close(self._exaid_wait)
         except Exception as error:  # noqa: BLE001 - an observer takes no recommendation away
@@ -244,7 +247,7 @@ class CDSS:
         health = exaid.health
         if health.state is not HealthState.OK and health.last_failure is not None:
             failure = health.last_failure
-            # An error that is not ours may quote what was said.
+            # The message of a foreign error may quote what was said: report its type only.
             is_ours = failure.error is None or isinstance(failure.error, BenchError)
             what = failure.message if is_ours else type(failure.error).__name__
             return f"{health.state}: {what}"
@@ -253,16 +256,16 @@ class CDSS:
 
 
 def _of_role(role: LLMRole, shared: dict[str, ChatModel]) -> ChatModel:
-    """Return the model of a role; roles with the same model share it, and a local one's server."""
+    """Return the model of a role; roles with the same model share it and its local server."""
     model = get_llm(role)
     return shared.setdefault(str(getattr(model, "name", role)), model)
 
 
 async def _cancelled_once(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Await work that is cancelled once at most, and has ended when this ends.
+    """Await work, cancel it at most once, and return only after it has ended.
 
-    Who is cancelled while it waits for the end of what it has cancelled leaves that behind: so does
-    LangGraph with its nodes, and EXAID with its calls.
+    A task that is cancelled again while it waits for its cancelled children abandons them. This
+    happens to LangGraph with its nodes and to EXAID with its calls.
     """
     task = asyncio.create_task(work)
     is_cancelled = False
@@ -275,6 +278,6 @@ async def _cancelled_once(work: Coroutine[Any, Any, _Result]) -> _Result:
             is_cancelled = True
     if is_cancelled:
         if not task.cancelled():
-            task.exception()  # looked at: nobody is left to be told of it
+            task.exception()  # marks the exception as retrieved: nobody is left to handle it
         raise asyncio.CancelledError
     return task.result()

@@ -1,4 +1,4 @@
-"""A case in the terminal: which node runs, what it says, and EXAID's summaries in boxes."""
+"""Terminal output of a case: the running node, its text, and EXAID's summaries in boxes."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ BOX = """\
 _NARROWEST, _WIDEST = 30, 100  # columns
 _INDENT = "   "
 _IN_FIELDS = "synthesis"
-"""The node whose words are the recommendation, which is printed as that."""
+"""Node whose text is not streamed, because it is printed as the recommendation."""
 
 
 class Console:
-    """Prints what happens, in whole lines; a box waits for the end of what an agent says.
+    """Prints events in whole lines and holds summary boxes back until the agent stops speaking.
 
     Args:
-        write: Prints a line.
-        columns: Width of the terminal.
+        write: Callback that prints a line.
+        columns: Width of the terminal in columns.
     """
 
     def __init__(self, write: Callable[[str], None], columns: int) -> None:
@@ -55,7 +55,7 @@ class Console:
         self._line = ""
         self._speaks = False
         self._boxes: list[AgentSummary] = []
-        """Those that wait."""
+        """Summaries waiting for the end of the turn."""
 
     def show(self, event: Event) -> None:
         """Print an event."""
@@ -95,7 +95,7 @@ class Console:
                     self._block(f"EXAID: {exaid}")
 
     def note(self, text: str) -> None:
-        """Print a line of the program's own."""
+        """Print a message of the program itself."""
         for line in textwrap.wrap(printable(text), self._width):
             self._write(line)
 
@@ -114,7 +114,7 @@ class Console:
         )
 
     def _stream(self, text: str) -> None:
-        """Take a piece of a text, and print the lines that are full."""
+        """Add a piece of text and print the lines that are full."""
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
             self._block(line)
@@ -122,7 +122,7 @@ class Console:
         if full:
             for line in full:
                 self._write(line)
-            # A space at the end, which `wrap` has dropped, stands between this word and the next.
+            # `wrap` drops a trailing space, which separates this word from the next: put it back.
             self._line = rest.strip() + " " * self._line.endswith((" ", "\t"))
 
     def _end_line(self) -> None:

@@ -1,4 +1,4 @@
-"""The program: `python -m demos.cdss_example.demo_cdss` works on two cases and shows how."""
+"""The program `python -m demos.cdss_example.demo_cdss`: runs two cases and shows every step."""
 
 import signal
 
@@ -30,10 +30,10 @@ from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
 
 FINISHED, FAILED = 0, 1
-"""Exit statuses; 2 is wrong use, 128 and a number a signal."""
+"""Exit statuses. Wrong use exits with 2, a signal with 128 plus its number."""
 
 CASES = ("chest-pain", "fever")
-"""The cases of the demonstration, files of `cases/`."""
+"""Names of the demonstration cases, files in `cases/`."""
 
 _OFF = "off"
 _NO_DEVICE = "A demonstration, not a medical device: do not use it for patients."
@@ -45,10 +45,10 @@ _TOO_SMALL = (
 
 @fails_in_one_line
 def main(argv: Sequence[str]) -> int:
-    """Work on cases, and show how.
+    """Run cases and show every step.
 
     Args:
-        argv: The command line without the program's name.
+        argv: Command-line arguments without the program's name.
 
     Returns:
         The exit status.
@@ -64,18 +64,18 @@ def main(argv: Sequence[str]) -> int:
     finally:
         if place is not None:
             place.socket.close()
-    if status > 128:  # Python's own end is not to be interrupted again
+    if status > 128:  # do not let a second Ctrl-C interrupt the interpreter's shutdown
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status
 
 
 class _Program:
-    """One call of the program.
+    """One invocation of the program.
 
     Args:
-        options: The command line.
-        cases: Names and cases.
-        place: Where the page is served; None: there is none.
+        options: Parsed command line.
+        cases: Pairs of name and case.
+        place: Address of the page; None runs without a page.
     """
 
     def __init__(
@@ -89,14 +89,14 @@ class _Program:
         self._place = place
         self._work: asyncio.Task[int] | None = None
         self._stay = asyncio.Event()
-        """Set when the page need not stay any longer."""
+        """Set when the page may close."""
         self._is_staying = False
         self._signal = 0
         self._has_exaid = options.exaid != _OFF
         self._team, self._exaid = Totals(), Totals()
 
     async def run(self) -> int:
-        """Work until the end, or until a signal; return the exit status."""
+        """Run until the end or a signal, and return the exit status."""
         self._work = asyncio.create_task(self._run())
         self._listen_to_signals()
         try:
@@ -116,7 +116,7 @@ class _Program:
             loop.add_signal_handler(number, self._stop, number)
 
     def _stop(self, number: int) -> None:
-        """Stop at the first signal; what ends then is quick, and not to be disturbed."""
+        """Stop at the first signal; ignore later ones, as the shutdown is quick."""
         if self._signal:
             return
         self._signal = number
@@ -126,7 +126,7 @@ class _Program:
             self._work.cancel()
 
     async def _run(self) -> int:
-        with needs_demos("the CDSS"):  # imported here: neither help nor wrong use needs LangGraph
+        with needs_demos("the CDSS"):  # imported late: --help and wrong use do not need LangGraph
             from demos.cdss_example.cdss import CDSS
         from demos.cdss_example.console import Console
         from demos.cdss_example.events import Event
@@ -137,7 +137,7 @@ class _Program:
         def show(event: Event) -> None:
             try:
                 console.show(event)
-            except StorageError as error:  # of a summary, EXAID would keep it for itself
+            except StorageError as error:  # EXAID would swallow it while handling a summary
                 unwritten.append(error)
                 raise
 
@@ -152,7 +152,7 @@ class _Program:
 
                 page = PageServer(self._place, model=str(team))
                 await until.enter_async_context(page)
-                self._listen_to_signals()  # the server has put its own in their place
+                self._listen_to_signals()  # the server has replaced the signal handlers
                 listeners.append(page.log.add)
                 self._show_page(self._place, console.note)
             cdss = CDSS(
@@ -191,7 +191,7 @@ class _Program:
         return FINISHED
 
     async def _models(self, until: AsyncExitStack) -> tuple[ModelSpec, dict[LLMRole, Any]]:
-        """Return the model of the agents, and the models of all roles, started."""
+        """Return the agents' model and the started models of all roles (None for unused roles)."""
         environment, configs = parse_environment(read_variables()), load_model_configs()
         chooser = ModelChooser(environment, configs)
         team = chooser.parse(self._options.model)
@@ -244,10 +244,10 @@ def _totals(totals: Totals) -> str:
 
 
 def _case(name: str) -> ClinicalCase:
-    """Return a case of the demonstration, or of a file.
+    """Return a demonstration case or the case in a file.
 
     Raises:
-        ConfigError: There is no such case, or it is none.
+        ConfigError: The name is not known, or the file cannot be read or holds no valid case.
     """
     if name in CASES:
         raw = files("demos.cdss_example.cases").joinpath(f"{name}.json").read_bytes()

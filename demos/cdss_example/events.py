@@ -1,4 +1,4 @@
-"""What happens in a case, told to whoever shows it."""
+"""The events of a case, which listeners display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exaid_core import AgentSummary
 
 @dataclass(frozen=True, slots=True)
 class CaseBegan:
-    """A case is taken."""
+    """A case has started."""
 
     case_id: str
     text: str
@@ -19,16 +19,16 @@ class CaseBegan:
 
 @dataclass(frozen=True, slots=True)
 class NodeBegan:
-    """A node of the graph runs."""
+    """A node of the graph has started."""
 
     number: int
-    """Which node run of the case it is, from 1."""
+    """Number of the node run within the case, from 1."""
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A piece of what an agent says."""
+    """An agent has produced a piece of text."""
 
     number: int
     node: str
@@ -37,12 +37,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnded:
-    """A node of the graph has run."""
+    """A node of the graph has ended."""
 
     number: int
     node: str
     failure: str = ""
-    """Why a specialist has given no opinion; empty if it has."""
+    """Why a specialist gave no opinion; empty if it gave one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +54,27 @@ class Summarised:
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """The synthesis is there; EXAID may still be at work."""
+    """The synthesis is complete; EXAID may still be running."""
 
     text: str
-    """All of it."""
+    """Full text of the recommendation."""
     recommendation: Mapping[str, str]
-    """The same by fields."""
+    """Field -> text of the recommendation."""
     asked_at_the_limit: str = ""
-    """The specialist that the orchestrator asked for when no node run was left; mostly empty."""
+    """Specialist that the orchestrator asked for when no node run was left; usually empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseEnded:
-    """Nothing more is said of the case."""
+    """A case has ended; no further events follow."""
 
     failure: str = ""
-    """Why it has no recommendation; empty if it has one."""
+    """Why the case has no recommendation; empty if it has one."""
     exaid: str = ""
-    """What is the matter with the summaries; mostly empty."""
+    """Problem with the summaries, or `off` without EXAID; empty if everything is fine."""
 
 
 Event = CaseBegan | NodeBegan | Said | NodeEnded | Summarised | Recommended | CaseEnded
 OnEvent = Callable[[Event], None]
-"""Must not block. What it raises ends the case, but for a `Summarised`."""
+"""Callback for events. It must not block; an error that it raises ends the case, except for a
+`Summarised` event."""

@@ -1,1 +1,1 @@
-"""Answers questions about documents, summarises them, and calculates with what they hold."""
+"""Answers questions about documents, summarizes them, and calculates with their numbers."""

@@ -1,4 +1,4 @@
-"""`python -m demos.document_assistant`."""
+"""Entry point of `python -m demos.document_assistant`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent: a model that calls tools, a few rounds long, until it hands in its draft."""
+"""Agent loop: a model calls tools for a few rounds until it submits its draft."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from demos.document_assistant.tools import ToolUse
 from mdagents_llm.errors import StructuredOutputError
 
 MOST_ROUNDS = 6
-"""Replies of a model in a turn. The last one can only be the draft."""
+"""Maximum replies of a model in a turn; the last one must be the draft."""
 CALCULATOR = "calculator"
 
-_LONGEST_STEP = 80  # characters of what a tool is called with
+_LONGEST_STEP = 80  # characters of a tool call's arguments in a progress message
 _USES = TypeAdapter(ToolUse)
 _STEPS = {
     "document_search": "searching documents",
@@ -40,12 +40,12 @@ _STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What an agent has come to."""
+    """Result of an agent."""
 
     draft: dict[str, Any]
-    """In the form that was asked for."""
+    """Fields of the draft in the requested form."""
     uses: Sequence[ToolUse]
-    """Calls of tools, in their order."""
+    """Tool calls, in order."""
     problem: str
     """Why the draft cannot be reported; empty if it can."""
 
@@ -60,22 +60,22 @@ async def ask_agent(
     required: str,
     on_step: OnStep,
 ) -> Drafted:
-    """Let a model call tools until it hands in a draft.
+    """Let a model call tools until it submits a draft.
 
-    A draft before the required tool was used is sent back once, and so is one whose calculation has
-    numbers that are neither the user's nor a document's; the next reply is a call of that tool.
+    A draft is sent back once if the required tool was not used, or if its calculation has numbers
+    that come from neither the user nor a document. The next reply must then call that tool.
 
     Args:
-        model: The chat model.
-        tools: What it may call.
-        messages: The prompt, the system's message first.
-        draft: The form of the draft.
-        name: Of the agent.
-        required: The tool that has to be used, `document_search` or the calculator; empty: none.
-        on_step: See `OnStep`.
+        model: Chat model of the agent.
+        tools: Tools that the model may call.
+        messages: Messages of the prompt, system message first.
+        draft: Model class of the draft.
+        name: Name of the agent.
+        required: Tool that must be used, `document_search` or the calculator; empty if none.
+        on_step: Callback for progress messages.
 
     Raises:
-        NoUsableAnswerError: It handed in no draft that has the form.
+        NoUsableAnswerError: The model did not submit a valid draft.
     """
     system, *conversation = messages
     rounds = _Rounds(on_step, next((tool for tool in tools if tool.name == required), None))
@@ -107,11 +107,11 @@ def _uses_in(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 
 class _Rounds(AgentMiddleware[Any, Any, Any]):
-    """Bounds the loop of an agent, tells its steps, and sends back a draft without its tool.
+    """Middleware that limits the rounds, reports progress, and sends back unfounded drafts.
 
     Args:
-        on_step: See `OnStep`.
-        required: The tool that has to be used, if there is one.
+        on_step: Callback for progress messages.
+        required: Tool that must be used; None if none is required.
     """
 
     def __init__(self, on_step: OnStep, required: BaseTool | None) -> None:
@@ -124,7 +124,7 @@ class _Rounds(AgentMiddleware[Any, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Ask the model, for nothing but its draft in the last round."""
+        """Call the model; in the last round it may only submit its draft."""
         asked_before = sum(isinstance(one, AIMessage) for one in _of_this_turn(request.messages))
         if asked_before >= MOST_ROUNDS:
             raise NoUsableAnswerError(f"The model came to no answer in {MOST_ROUNDS} replies.")
@@ -137,14 +137,14 @@ class _Rounds(AgentMiddleware[Any, Any, Any]):
         if problem and not is_last and not _was_sent_back(request.messages):
             return await self._sent_back(request, handler, problem)
         written = response.structured_response.model_dump(mode="json")
-        return ModelResponse(response.result, written)  # what a checkpoint can hold
+        return ModelResponse(response.result, written)  # plain JSON, which a checkpoint can hold
 
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Tell of the call, and note what it was in a form that a checkpoint can hold."""
+        """Report the call, and store its artifact in a form that a checkpoint can hold."""
         call = request.tool_call
         said = ", ".join(str(value) for value in call["args"].values() if value not in (None, ""))
         said = shorten(said, _LONGEST_STEP, placeholder=" …")
@@ -155,7 +155,7 @@ class _Rounds(AgentMiddleware[Any, Any, Any]):
         return result
 
     def problem_of(self, messages: Sequence[BaseMessage]) -> str:
-        """Return what a draft stands on no ground for, in a sentence; empty if it has one."""
+        """Return why a draft is unfounded, as a sentence; empty if it is founded."""
         if self._required is None:
             return ""
         uses = _uses_in(messages)
@@ -199,10 +199,11 @@ _SENT_BACK = {"sent_back": True}
 
 
 def _given_to(messages: Sequence[BaseMessage]) -> Iterator[str]:
-    """Yield the texts whose numbers a calculation may take: not what the model says in this turn.
+    """Yield the texts whose numbers a calculation may use.
 
-    A tool's result counts where it quotes documents or has calculated, so that a number that the
-    model made up is not taken from an error message that repeats it.
+    The model's own text in this turn does not count. A tool result counts only if it quotes
+    documents or is a calculation, so that an error message that repeats an invented number does not
+    make it valid.
     """
     this_turn = _of_this_turn(messages)
     yield from (one.text for one in messages[: len(messages) - len(this_turn)])
@@ -222,7 +223,7 @@ def _was_sent_back(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _of_this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Return what came after the user's message, the last before the model's first call."""
+    """Return the messages of this turn, from the user's message on."""
     asked = [
         at
         for at, one in enumerate(messages)
@@ -232,7 +233,7 @@ def _of_this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def _draft_alone(response: ModelResponse[Any]) -> ModelResponse[Any]:
-    """Return a reply without its draft if it also calls tools: their results come first."""
+    """Drop the draft of a reply that also calls tools, because their results must come first."""
     if response.structured_response is None:
         return response
     message = next(one for one in response.result if isinstance(one, AIMessage))
@@ -244,7 +245,7 @@ def _draft_alone(response: ModelResponse[Any]) -> ModelResponse[Any]:
 
 
 def last_calculation(uses: Sequence[ToolUse]) -> ToolUse | None:
-    """Return the last call of the calculator that gave a number."""
+    """Return the last calculator call that returned a number."""
     return next((use for use in reversed(uses) if _value_of(use) is not None), None)
 
 

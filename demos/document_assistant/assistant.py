@@ -1,4 +1,4 @@
-"""The document assistant as a library: sessions of turns over a library of documents."""
+"""The document assistant as a library: sessions, turns and documents."""
 
 from __future__ import annotations
 
@@ -31,61 +31,61 @@ from mdagents_llm.files.text import well_formed
 from mdagents_llm.langchain_model import ChatModelAdapter
 
 LONGEST_MESSAGE = 20_000
-"""Characters of a message of the user's."""
+"""Maximum characters of a user's message."""
 DATABASE_FILE = "assistant.sqlite"
-"""In `sessions/`, where no other database is chosen."""
+"""Name of the default SQLite file in `sessions/`."""
 DROPPED = "drop_unfinished_turn"
-"""The first action of a turn that took the place of one that was not finished."""
+"""First action of a turn that replaced an unfinished one."""
 
 _KEPT = 20  # earlier messages in the state of a turn
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The end of a turn."""
+    """Result of a turn."""
 
     session_id: str
     turn: int
-    """Its number in the session, from 1."""
+    """Number of the turn in its session, from 1."""
     question: str
     intent: UserIntent
     response: Response
     actions_taken: Sequence[str]
-    """Nodes that ran, in their order."""
+    """Nodes that ran, in order."""
     tools_used: Sequence[str]
-    """Tools that were called, in their order."""
+    """Tools that were called, in order."""
 
     @property
     def text(self) -> str:
-        """The response as it stands in the conversation."""
+        """Response as text of the conversation."""
         return text_of(self.response)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """What is stored of a session."""
+    """Stored content of a session."""
 
     session: Session
     messages: Sequence[Message]
     conversation_summary: str
     active_documents: Sequence[str]
-    """Ids of documents that were used, the latest last."""
+    """Ids of the documents in use, most recent last."""
     current_response: Response | None
-    """The last one."""
+    """Latest response; None before the first turn."""
     unfinished: str
-    """The message of a turn that was begun and not finished; empty if there is none."""
+    """Message of an unfinished turn; empty if there is none."""
 
 
 class DocumentAssistant:
-    """Answers questions about documents, summarizes them, and calculates with what they hold.
+    """Answers questions about documents, summarizes them, and calculates with their numbers.
 
         async with DocumentAssistant.open(Path("office")) as assistant:
             reply = await assistant.process_message("What did product line A cost in March?")
 
-    Sessions do not see each other, nor each other's uploads. All methods may be called at the same
-    time; turns of one session wait for each other, also where another process takes them.
+    Sessions cannot see each other's messages or uploads. All methods may be called concurrently;
+    turns of one session wait for each other, even across processes.
 
-    Use `open`. The arguments are what it opens.
+    Create an assistant with `open`, which builds the constructor's arguments.
     """
 
     def __init__(
@@ -120,19 +120,19 @@ class DocumentAssistant:
         redacts: bool = False,
         clock: Clock | None = None,
     ) -> AsyncIterator[DocumentAssistant]:
-        """Open an assistant; what it opened is closed when the block ends.
+        """Open an assistant, and close everything that it opened when the block ends.
 
         Args:
-            folder: Where `sessions/` and `logs/` are; made if they are not there.
-            model: What answers, any chat model of LangChain; None: that of `get_llm`.
-            database: Where sessions and uploads are, which the caller closes; None: a SQLite file
-                in `sessions/`.
-            embedder: Finds documents by meaning; None: by words alone.
-            redacts: Whether logs hold lengths and hashes instead of what was said.
-            clock: Says when.
+            folder: Folder of `sessions/` and `logs/`; created if missing.
+            model: Any LangChain chat model; None uses `get_llm`.
+            database: Database of sessions and uploads, which the caller closes; None uses a SQLite
+                file in `sessions/`.
+            embedder: Model for search by meaning; None searches by words only.
+            redacts: Whether logs contain lengths and hashes instead of messages.
+            clock: Clock of timestamps; None uses the system clock.
 
         Raises:
-            ConfigError: There is no model, or the database cannot be reached.
+            ConfigError: No model is available, or the database cannot be reached.
             StorageError: The folder cannot be written.
         """
         folder = Path(folder)
@@ -163,22 +163,22 @@ class DocumentAssistant:
         *,
         on_step: OnStep = lambda _: None,
     ) -> Reply:
-        """Answer a message; the turn is stored when it is answered, or not at all.
+        """Answer a message. The turn is stored once it is answered, or not at all.
 
-        A turn that ends in an error, or is cancelled or killed, is unfinished: `resume` goes on
-        with it, the next message drops it.
+        A turn that fails, is cancelled or is killed stays unfinished: `resume` continues it, and
+        the next message drops it.
 
         Args:
-            text: What the user says.
-            session_id: The session; None: a new one. One that is not there is made.
-            user_id: Whose session it is.
-            on_step: Called with what is being done.
+            text: Message of the user.
+            session_id: Id of the session, which is created if missing; None starts a new one.
+            user_id: Id of the session's owner.
+            on_step: Callback for progress messages.
 
         Raises:
-            UnknownSessionError: The session is another user's.
-            SessionBusyError: Another turn of the session has taken too long.
+            UnknownSessionError: The session belongs to another user.
+            SessionBusyError: Another turn of the session did not end in time.
             ConfigError: The message is empty or too long.
-            ProviderError: The model could not be asked; `EndpointDown`, if it never can be.
+            ProviderError: The model could not be called; `EndpointDown` if every call would fail.
             StorageError: The turn could not be stored.
         """
         text = _checked(text)
@@ -198,14 +198,14 @@ class DocumentAssistant:
     async def resume(
         self, session_id: str, user_id: str = "", *, on_step: OnStep = lambda _: None
     ) -> Reply | None:
-        """Finish the turn of a session that was not finished; None if there is none.
+        """Resume the unfinished turn of a session; return None if there is none.
 
-        Nodes that were done are not run again, nor are calls of models and tools within a node.
+        Completed nodes are not run again, nor are completed calls of models and tools in a node.
 
         Raises:
-            UnknownSessionError: There is no such session, or it is another user's.
-            SessionBusyError: Another turn of the session has taken too long.
-            ProviderError: See `process_message`.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            SessionBusyError: Another turn of the session did not end in time.
+            ProviderError: The model could not be called; `EndpointDown` if every call would fail.
             StorageError: The turn could not be stored.
         """
         session = await self._store.session(session_id, user_id)
@@ -217,11 +217,11 @@ class DocumentAssistant:
             return await self._run(session, turn, on_step)
 
     async def drop(self, session_id: str, user_id: str = "") -> None:
-        """Forget the turn of a session that was not finished, if there is one.
+        """Drop the unfinished turn of a session, if there is one.
 
         Raises:
-            UnknownSessionError: There is no such session, or it is another user's.
-            SessionBusyError: Another turn of the session has taken too long.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            SessionBusyError: Another turn of the session did not end in time.
         """
         await self._store.session(session_id, user_id)
         async with self._store.turn(session_id, user_id) as turn:
@@ -230,7 +230,7 @@ class DocumentAssistant:
                 await self._forget(session_id)
 
     async def _run(self, session: Session, turn: Turn, on_step: OnStep) -> Reply:
-        """Run the graph from where it stands, and have its end stored."""
+        """Run the graph from its current state, and add the result to the turn."""
         services = Services(
             model=self._model,
             tools=tools_of(self._library, self._tool_log, scope=session.id),
@@ -279,9 +279,9 @@ class DocumentAssistant:
         )
 
     async def _unfinished(self, session_id: str, number: int) -> AgentState | None:
-        """Return the state of a turn that has been begun and not stored.
+        """Return the state of a turn that was started but not stored; None if there is none.
 
-        What the checkpoints hold of a turn that is stored is of no use any more.
+        A checkpoint of a stored turn is obsolete.
         """
         values = (await self._graph.aget_state(_config(session_id))).values
         return AgentState.model_validate(values) if values.get("turn") == number else None
@@ -292,10 +292,10 @@ class DocumentAssistant:
     # -- sessions -------------------------------------------------------------------------------
 
     async def get_session(self, session_id: str, user_id: str = "") -> SessionView:
-        """Return what is stored of a session.
+        """Return the stored content of a session.
 
         Raises:
-            UnknownSessionError: There is no such session, or it is another user's.
+            UnknownSessionError: The session does not exist or belongs to another user.
         """
         session = await self._store.session(session_id, user_id)
         messages = await self._store.messages(session_id, user_id)
@@ -312,23 +312,23 @@ class DocumentAssistant:
         )
 
     async def start_session(self, user_id: str = "", session_id: str | None = None) -> Session:
-        """Return a new session, or the one of that id.
+        """Return the session with an id, or a new session if it does not exist.
 
         Raises:
-            UnknownSessionError: It is another user's.
-            ConfigError: The id is none.
+            UnknownSessionError: The session belongs to another user.
+            ConfigError: The id is not valid.
         """
         return await self._store.start(user_id, session_id)
 
     async def sessions(self, user_id: str = "") -> Sequence[Session]:
-        """Return the sessions of a user, the newest first."""
+        """Return the sessions of a user, most recently updated first."""
         return await self._store.sessions(user_id)
 
     async def delete_session(self, session_id: str, user_id: str = "") -> None:
-        """Delete a session: messages, state, uploads and its file. Logs are kept.
+        """Delete a session with its messages, state, uploads and file. Logs are kept.
 
         Raises:
-            UnknownSessionError: There is no such session, or it is another user's.
+            UnknownSessionError: The session does not exist or belongs to another user.
         """
         await self._store.delete(session_id, user_id)
         await self._library.forget(session_id)
@@ -337,27 +337,27 @@ class DocumentAssistant:
     # -- documents ------------------------------------------------------------------------------
 
     async def documents(self, session_id: str = "") -> Sequence[Document]:
-        """Return the shipped documents, and those that were uploaded in a session."""
+        """Return the shipped documents and the uploads of a session."""
         return await self._library.documents(session_id)
 
     async def retrieve_documents(
         self, query: str, *, session_id: str = "", k: int = 3
     ) -> Sequence[Snippet]:
-        """Return the passages that answer a query best, with ids and titles of their documents.
+        """Return the passages that match a query best, with the ids and titles of their documents.
 
         Args:
             query: Words or a question.
-            session_id: The session whose uploads are searched too.
-            k: How many.
+            session_id: Session whose uploads are also searched; empty searches none.
+            k: Maximum number of passages.
         """
         return await self._library.retrieve(query, scope=session_id, k=k)
 
     async def upload(self, path: Path | str, session_id: str, user_id: str = "") -> Document:
-        """Add a file to the documents of a session; no other session sees it.
+        """Add a file to the documents of a session; no other session can see it.
 
         Raises:
-            UnknownSessionError: There is no such session, or it is another user's.
-            UploadError: The file cannot be read, or is beyond a limit.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            UploadError: The file cannot be read or exceeds a limit.
         """
         await self._store.session(session_id, user_id)
         document = await read_upload_async(Path(path), scope=session_id)
@@ -383,7 +383,7 @@ def _config(session_id: str) -> Any:
 
 
 def _number(messages: Sequence[Message]) -> int:
-    """Return the number of the turn that comes after these messages."""
+    """Return the number of the turn that follows these messages."""
     return sum(one.role is Role.USER for one in messages) + 1
 
 
@@ -392,7 +392,7 @@ def _data_of_last(messages: Sequence[Message]) -> Mapping[str, Any]:
 
 
 def _stored(state: AgentState) -> dict[str, Any]:
-    """Return what is stored with an answer, from which the next turn starts."""
+    """Return the data stored with an answer, from which the next turn starts."""
     return {
         "intent": state.intent.model_dump(mode="json") if state.intent else None,
         "response": state.current_response,

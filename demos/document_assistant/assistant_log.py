@@ -1,4 +1,4 @@
-"""`logs/assistant.log`: what the nodes do, a line each."""
+"""The log `logs/assistant.log`: one line per action of a node."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from demos.toolkit.monthly_log import MonthlyLog
 
 
 class Said(str):
-    """Words of a user, or what is made of them: not written where the log is redacted."""
+    """Text of a user, or text derived from it, which a redacted log omits."""
 
     __slots__ = ()
 
 
 class AssistantLog:
-    """Writes what is done to a file, a new one each month.
+    """Writes the nodes' actions to a file that rotates monthly.
 
         2025-12-05T10:12:23Z INFO classify_intent session=abc123 prompt='What did …?'
         2025-12-05T10:12:24Z INFO qa_agent session=abc123 retrieved_docs=['doc_42', 'doc_9']
 
-    Values are quoted as Python does, so that no text can make a line of its own.
+    Values are written as Python literals, so that no text can start a new line.
 
     Args:
-        file: The log.
-        redacts: Whether lengths stand for what was said.
-        now: The clock, UTC.
+        file: Path of the log.
+        redacts: Whether texts are replaced by their lengths.
+        now: Clock in UTC.
     """
 
     def __init__(self, file: Path, *, redacts: bool, now: Callable[[], datetime]) -> None:
@@ -34,18 +34,18 @@ class AssistantLog:
         self._redacts = redacts
 
     def info(self, node: str, session: str, **fields: object) -> None:
-        """Write what a node has done.
+        """Log an action of a node.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The line cannot be written.
         """
         self._write("INFO", node, session, fields)
 
     def warning(self, node: str, session: str, **fields: object) -> None:
-        """Write what has not gone as it should.
+        """Log a problem of a node.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The line cannot be written.
         """
         self._write("WARNING", node, session, fields)
 

@@ -1,6 +1,6 @@
-"""A calculator that is given text by a model: exact arithmetic, and nothing else.
+"""Calculator for expressions that a model writes: exact arithmetic and nothing else.
 
-`ast` is no help here: it reads 0.1 as a binary number, and knows no per cent.
+Python's `ast` cannot be used: it parses 0.1 as a binary float and has no percent sign.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 LONGEST = 400
-"""Characters of an expression."""
+"""Maximum characters of an expression."""
 DIGITS = 15
-"""Significant digits of a result that has no end, such as 1/3."""
+"""Significant digits of a result without a finite decimal form, such as 1/3."""
 
-_DEEPEST = 40  # parentheses within parentheses
-_MOST_DIGITS = 30  # of a number, and of a result before its decimal point
+_DEEPEST = 40  # maximum nesting depth of parentheses
+_MOST_DIGITS = 30  # maximum digits of a number, and of a result before its decimal point
 _TOKEN = re.compile(
     r" *(?:(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?![\d.,])"
     r"|(?P<sign>[-+*/()%]|of\b))",
@@ -26,30 +26,30 @@ _ALLOWED = "numbers, + - * / ( ) and %"
 
 
 class CalculationError(ValueError):
-    """An expression that is none, or has no result; the message is one line."""
+    """The expression is not valid or has no result; the message is one line."""
 
 
 def calculate(expression: str) -> Decimal:
     """Return the value of an expression.
 
-    Numbers may have a decimal point and commas between thousands (`4,200.50`). `12%` is 0.12
-    wherever it stands, so `100 + 10%` is 100.1, and `12% of 4200` is 504. A result with an end is
+    Numbers may have a decimal point and commas between thousands (`4,200.50`). `12%` always means
+    0.12, so `100 + 10%` is 100.1 and `12% of 4200` is 504. A result with a finite decimal form is
     exact; any other has `DIGITS` significant digits.
 
     Args:
         expression: Numbers, `+ - * / ( )` and `%`, at most `LONGEST` characters in one line.
 
     Raises:
-        CalculationError: It is anything else, divides by zero, or is too large.
+        CalculationError: The expression is not valid, divides by zero, or its result is too large.
     """
     return calculated(expression)[0]
 
 
 def calculated(expression: str) -> tuple[Decimal, bool]:
-    """Return the value of an expression, and whether it is rounded; see `calculate`.
+    """Return the value of an expression, as `calculate` does, and whether it is rounded.
 
     Raises:
-        CalculationError: It is none, divides by zero, or is too large.
+        CalculationError: The expression is not valid, divides by zero, or its result is too large.
     """
     exact = _Parser(expression).value()
     value = _as_decimal(exact)
@@ -57,7 +57,7 @@ def calculated(expression: str) -> tuple[Decimal, bool]:
 
 
 def shown(value: Decimal) -> str:
-    """Return a number as one writes it: no exponent, no needless zeros."""
+    """Return a number in plain notation, without an exponent."""
     return f"{value:f}"
 
 
@@ -78,10 +78,10 @@ def _as_decimal(value: Fraction) -> Decimal:
 
 
 class _Parser:
-    """Reads an expression from left to right.
+    """Recursive descent parser of expressions.
 
     sum = product {(+|-) product}; product = factor {(*|/|of) factor};
-    factor = {+|-} (number | "(" sum ")") [%]; "of" only comes behind a "%"
+    factor = {+|-} (number | "(" sum ")") [%]; "of" may only follow a "%"
     """
 
     def __init__(self, expression: str) -> None:

@@ -1,4 +1,4 @@
-"""The prompts of the nodes; their texts are in `prompts/`."""
+"""The prompts of the nodes, whose texts are in `prompts/`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SYSTEM_PROMPTS = {
 def get_intent_classification_prompt() -> ChatPromptTemplate:
     """Return the prompt of `classify_intent`, with `user_input` and `conversation_history`.
 
-    The history is text, a message a line; empty at the start.
+    The history is a text with one message per line; it is empty at the start.
     """
     return ChatPromptTemplate(
         [
@@ -43,11 +43,11 @@ def get_chat_prompt_template(
     """Return the prompt of an agent, with `conversation_history` (messages) and `user_input`.
 
     Args:
-        intent_type: What is asked for, an `IntentType`; `unknown` is answered like a question.
+        intent_type: Intent of the message, an `IntentType`; `unknown` is answered like a question.
         active_documents: Ids of documents that the conversation has used.
 
     Raises:
-        ValueError: There is no such intent.
+        ValueError: The intent is not known.
     """
     rules = "\n".join(
         [_SYSTEM_PROMPTS[IntentType(intent_type)], PROMPTS.text("documents_are_data")]

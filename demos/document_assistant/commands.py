@@ -1,4 +1,4 @@
-"""What a line of the dialogue does: a message to the assistant, or a command."""
+"""Commands of the dialogue: a line is either a message to the assistant or a command."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ Ctrl-C stops an answer. Twice, or where you type, it ends the program."""
 
 
 class Screen(Protocol):
-    """Where it is printed."""
+    """Output of the dialogue."""
 
     def result(self, text: str) -> None:
-        """Print what was asked for."""
+        """Print a result."""
 
     def step(self, text: str) -> None:
-        """Print what is being done."""
+        """Print a progress message."""
 
 
 class LeaveError(Exception):
-    """The user wants to end the dialogue."""
+    """The user has asked to end the dialogue."""
 
 
 @dataclass(slots=True)
 class Dialogue:
-    """One user's dialogue with the assistant, in one session at a time."""
+    """Dialogue of one user with the assistant, in one session at a time."""
 
     assistant: DocumentAssistant
     screen: Screen
@@ -55,11 +55,11 @@ class Dialogue:
     monotonic: Callable[[], float]
 
     async def take(self, line: str) -> None:
-        """Do what a line says.
+        """Execute a line of input.
 
         Raises:
-            LeaveError: It is `/quit`.
-            BenchError: It cannot be done; the message says why.
+            LeaveError: The line is `/quit`.
+            BenchError: The line cannot be executed; the message says why.
         """
         line = line.strip()
         if not line:
@@ -79,14 +79,14 @@ class Dialogue:
         await command(self, rest.strip())
 
     async def finish_unfinished(self) -> None:
-        """Finish a turn that was begun before the program ended, if there is one."""
+        """Finish the turn that an earlier run of the program left unfinished, if there is one."""
         view = await self.assistant.get_session(self.session_id, self.user_id)
         if view.unfinished:
             self.screen.result(wrapped(f"Your last question was not answered: {view.unfinished}"))
             await self._retry("")
 
     async def drop_unfinished(self) -> None:
-        """Forget a turn that the user has stopped."""
+        """Drop the turn that the user has stopped."""
         await self.assistant.drop(self.session_id, self.user_id)
 
     async def _turn(self, asked: Awaitable[Reply | None]) -> None:

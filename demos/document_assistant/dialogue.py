@@ -1,4 +1,4 @@
-"""The program: lines in, answers out, on a terminal or through pipes."""
+"""The command-line program: reads messages and prints answers, on a terminal or in a pipe."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _TOO_SMALL = (
 
 
 class TerminatedError(BaseException):
-    """SIGTERM came while nothing was under way. No `except Exception` may keep it."""
+    """SIGTERM arrived outside a turn. A BaseException, so that no `except Exception` catches it."""
 
 
 class _Terminal:
-    """Answers on stdout; on stderr what is being done, and what goes wrong."""
+    """Prints answers on stdout, and progress and errors on stderr."""
 
     def result(self, text: str) -> None:
         print_result(text)
@@ -55,9 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the dialogue.
 
     Returns:
-        The exit status: 0 at the end of the input or after `/quit`, 130 after Ctrl-C where the
-        user types, or twice, 143 after SIGTERM; 2 for what the user has to change before it can
-        begin, 1 for what cannot be written.
+        The exit status: 0 at the end of the input or after `/quit`, 130 after Ctrl-C at the prompt
+        or two of them, 143 after SIGTERM, 2 if the user has to change something before the dialogue
+        can start, 1 if something cannot be written.
     """
     options = _parser().parse_args(argv)
     if isinstance(sys.stdin, io.TextIOWrapper):
@@ -146,7 +146,7 @@ def _greet(documents: Sequence[Document], model: OpenedModel, session_id: str) -
 
 
 def _converse(runner: asyncio.Runner, dialogue: Dialogue) -> int:
-    """Take lines until they end; return the exit status."""
+    """Read and execute lines until the dialogue ends; return the exit status."""
     is_terminal = sys.stdin.isatty()
     if is_terminal:
         with suppress(ImportError):
@@ -165,7 +165,7 @@ def _converse(runner: asyncio.Runner, dialogue: Dialogue) -> int:
 
 
 def _line(*, is_terminal: bool) -> str | None:
-    """Return the next line of the input; None at its end."""
+    """Return the next line of input; None at its end."""
     if is_terminal:
         try:
             return input(_PROMPT)
@@ -182,13 +182,13 @@ def _line(*, is_terminal: bool) -> str | None:
 def _in_turn(
     runner: asyncio.Runner, dialogue: Dialogue, doing: Coroutine[Any, Any, None]
 ) -> int | None:
-    """Do one thing; Ctrl-C stops it and nothing else.
+    """Run one action, which Ctrl-C stops without ending the dialogue.
 
     Returns:
-        The exit status if the dialogue is to end, else None.
+        The exit status if the dialogue has to end, else None.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C came twice.
+        KeyboardInterrupt: The user pressed Ctrl-C twice.
         StorageError: An answer could not be stored or printed.
     """
     turn = _Turn(doing)
@@ -213,7 +213,7 @@ def _in_turn(
 
 
 class _Turn:
-    """One thing that is done, which SIGTERM cancels in good order."""
+    """One action of the dialogue, which SIGTERM cancels cleanly."""
 
     def __init__(self, doing: Coroutine[Any, Any, None]) -> None:
         self._doing = doing

@@ -1,4 +1,4 @@
-"""What goes wrong in a turn."""
+"""Errors of a turn."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from mdagents_llm.errors import BenchError
 
 
 class NoUsableAnswerError(BenchError):
-    """The model answered, but gave nothing that can be reported. One sentence says what."""
+    """The model replied, but with nothing that can be reported. The message is one sentence."""

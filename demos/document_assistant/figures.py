@@ -1,4 +1,4 @@
-"""The numbers in a text, by which a calculation is checked against what it is made of."""
+"""Finds the numbers in a text, to check a calculation against its sources."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ _UNITS = {
     "billion": 1_000_000_000,
 }
 _EVERYWHERE = frozenset(map(Decimal, (0, 1, 2, 4, 7, 12, 24, 30, 52, 60, 100, 365)))
-"""Numbers that a formula brings with it: halves, quarters, per cent, and units of time."""
+"""Numbers that formulas use without a source: halves, quarters, percent, units of time."""
 
 
 def figures(text: str) -> set[Decimal]:
-    """Return the numbers of a text: `4,200` is 4200, `12%` is 12 and 0.12, `2 million` both too."""
+    """Return the numbers of a text, with percentages and units also converted.
+
+    `4,200` is 4200, `12%` is 12 and 0.12, and `2 million` is 2 and 2000000.
+    """
     found = set[Decimal]()
     for match in _NUMBER.finditer(text):
         number = Decimal(match["number"].replace(",", ""))
@@ -43,10 +46,10 @@ def figures(text: str) -> set[Decimal]:
 
 
 def unfounded(expression: str, texts: Iterable[str]) -> list[str]:
-    """Return the numbers of an expression that no text has.
+    """Return the numbers of an expression that occur in no text.
 
-    A few are taken from anywhere: those that formulas bring with them, such as 100 and 12, and the
-    count of the other numbers, by which a mean is divided.
+    Numbers that formulas use without a source are accepted, such as 100 and 12, as is the count of
+    the other numbers, by which a mean is divided.
     """
     known = _EVERYWHERE.union(*map(figures, texts))
     written = [match["number"].replace(",", "") for match in _NUMBER.finditer(expression)]
@@ -55,5 +58,5 @@ def unfounded(expression: str, texts: Iterable[str]) -> list[str]:
 
 
 def only_figures_of(text: str, others: Iterable[str]) -> bool:
-    """Return whether each number in a text is also in one of the others."""
+    """Return whether every number in a text also occurs in one of the others."""
     return figures(text) <= set[Decimal]().union(*map(figures, others))

@@ -31,10 +31,10 @@ from demos.document_assistant.state import AgentState, Services
 def make_graph(
     checkpointer: BaseCheckpointSaver[Any] | None,
 ) -> CompiledStateGraph[AgentState, Services, AgentState, AgentState]:
-    """Return the graph, ready to run.
+    """Return the compiled graph.
 
     Args:
-        checkpointer: Keeps the state after each node; None: nothing is kept.
+        checkpointer: Checkpointer that stores the state after each node; None stores nothing.
     """
     graph = StateGraph(AgentState, context_schema=Services)
     graph.add_node(CLASSIFY, classify_intent)

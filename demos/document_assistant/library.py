@@ -1,4 +1,4 @@
-"""The documents: those that are shipped, and what a session's user has uploaded."""
+"""The document library: shipped documents and the uploads of sessions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from demos.toolkit.retrieval import HybridRetriever, Passage
 from mdagents_llm.errors import ConfigError
 
 MOST_UPLOADS = 50
-"""Uploads of a session."""
+"""Maximum number of uploads in a session."""
 MOST_CHARACTERS = 5_000_000
-"""Of all uploads of a session together."""
+"""Maximum characters of all uploads of a session together."""
 
 _SHIPPED = Path(__file__).parent / "documents"
 _TABLES = MetaData()
@@ -40,14 +40,14 @@ _UPLOADS = Table(
     Column("amount", String(64), nullable=False),
     Column("currency", String(8), nullable=False),
 )
-_PASSAGE = 900  # characters, about: a section, or a part of a long one
-_HITS = 100  # passages that are looked at
-_PATIENCE = 60.0  # seconds, for another process that indexes
+_PASSAGE = 900  # approximate characters of a passage: a section, or a part of a long one
+_HITS = 100  # passages that a search considers
+_PATIENCE = 60.0  # seconds to wait for another process that is indexing
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document, as text."""
+    """A document as text."""
 
     id: str
     title: str
@@ -56,22 +56,22 @@ class Document:
     text: str
     date: date | None = None
     amount: Decimal | None = None
-    """What it is about as a whole, such as the total of an invoice; None: it has none."""
+    """Overall amount, such as the total of an invoice; None if it has none."""
     currency: str = ""
-    """ISO 4217; empty: not stated."""
+    """ISO 4217 code; empty if not stated."""
     scope: str = ""
-    """The session of an upload; empty: shipped, for all."""
+    """Session of an upload; empty for a shipped document, which all sessions see."""
 
     @property
     def version(self) -> str:
-        """Tells its text and title from those of earlier documents of its id."""
+        """Identifier of the id, title and text; earlier documents with the same id differ in it."""
         said = "\0".join((self.id, self.title, self.text))
         return f"{self.id}@{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A part of a document that was found."""
+    """A passage found in a document."""
 
     document_id: str
     title: str
@@ -79,11 +79,12 @@ class Snippet:
 
 
 class Library:
-    """The shipped documents, and uploads, which only their session sees. Made by `open`.
+    """The shipped documents, and uploads that only their session sees.
 
-    Passages are found by versions of documents, and those of a version that is not there now count
-    for nothing: an upload is there as a whole or not at all, however its adding ends, and after an
-    update of this package nobody finds what a shipped document said before.
+    Create a library with `open`. Passages are indexed by document version, and hits of a version
+    that no longer exists are ignored. An upload is therefore available completely or not at all,
+    however its indexing ends, and after an update of this package no search finds the former text
+    of a shipped document.
     """
 
     def __init__(self, database: Database, retriever: HybridRetriever) -> None:
@@ -95,7 +96,7 @@ class Library:
         """Return the library of a database; the shipped documents are indexed once.
 
         Raises:
-            ConfigError: The database cannot be used, or another process indexes all the time.
+            ConfigError: The database cannot be used, or another process kept indexing for too long.
         """
         await database.make(_TABLES)
         library = cls(database, retriever)
@@ -104,22 +105,23 @@ class Library:
         return library
 
     async def documents(self, scope: str = "") -> list[Document]:
-        """Return the shipped documents, then those of a scope."""
+        """Return the shipped documents, followed by the uploads of a scope."""
         return [*shipped().values(), *(await self._uploads(scope))]
 
     async def document(self, id: str, scope: str = "") -> Document | None:
-        """Return a document; None if there is none of that id, or only in another scope."""
+        """Return a document; None if no document with this id is visible in the scope."""
         if id in shipped():
             return shipped()[id]
         return next(iter(await self._uploads(scope, id)), None)
 
     async def add(self, document: Document) -> None:
-        """Add an upload; it takes the place of an earlier one of its id.
+        """Add an upload, replacing an earlier one with the same id.
 
         Raises:
-            ConfigError: The session has too many uploads already.
-            StorageError: It cannot be stored.
-            ValueError: It has no scope, or the id of a shipped document.
+            ConfigError: The session would exceed its upload limits, or another process kept adding
+                documents for too long.
+            StorageError: The upload cannot be stored.
+            ValueError: The document has no scope or has the id of a shipped document.
         """
         if not document.scope or document.id in shipped():
             raise ValueError(f"{document.id} is no upload")
@@ -148,7 +150,7 @@ class Library:
         }
         same = (_UPLOADS.c.scope == document.scope) & (_UPLOADS.c.id == document.id)
         await self._retriever.add([*_passages(document)])
-        async with self._database.begin() as connection:  # from here on it is there
+        async with self._database.begin() as connection:  # from here on the upload is visible
             await connection.execute(delete(_UPLOADS).where(same))
             await connection.execute(insert(_UPLOADS).values(row))
         if earlier and earlier.version != document.version:
@@ -163,16 +165,16 @@ class Library:
                 await connection.execute(delete(_UPLOADS).where(_UPLOADS.c.scope == scope))
 
     async def retrieve(self, query: str, *, scope: str = "", k: int = 3) -> list[Snippet]:
-        """Return the best passage of each of the documents that a query is about, best first.
+        """Return the best passage of each document that matches a query, best first.
 
         Args:
             query: Any text.
-            scope: Of uploads that are looked at, too.
-            k: How many documents at most.
+            scope: Session whose uploads are also searched; empty searches none.
+            k: Maximum number of documents.
         """
         there = {(one.scope, one.version): one for one in await self.documents(scope)}
         best: dict[str, Snippet] = {}
-        # All together; then again without uploads, of which a long one may fill a whole search.
+        # Search everything, then only shipped documents: one long upload may fill all hits.
         for scopes in ({"", scope}, {""}):
             for hit in await self._retriever.search(query, k=_HITS, scopes=scopes):
                 version = hit.passage.id.rpartition("#")[0]
@@ -196,7 +198,7 @@ class Library:
 
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
-        """Be the only one of all tasks and processes that changes something."""
+        """Hold the lock for changes to documents, across all tasks and processes."""
         try:
             async with self._database.lock(name, patience=_PATIENCE):
                 yield
@@ -206,7 +208,7 @@ class Library:
 
 @cache
 def shipped() -> dict[str, Document]:
-    """Return the documents of this package, by their ids."""
+    """Return id -> document, for the documents of this package."""
     return {path.stem: _read(path) for path in sorted(_SHIPPED.glob("*.md"))}
 
 
@@ -240,13 +242,13 @@ def _upload(row: Row[Any]) -> Document:
 def _passages(document: Document) -> Iterator[Passage]:
     for number, part in enumerate(_parts(document.text), start=1):
         id_ = f"{document.version}#{number}"
-        # Versions of an upload are removed one by one; a shipped document has one at a time.
+        # Versions of an upload are removed individually; a shipped document has only one at a time.
         indexed_as = document.version if document.scope else document.id
         yield Passage(id_, indexed_as, part, document.title, document.scope)
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut a text where a section begins, and a long section between its paragraphs."""
+    """Split a text at section headings, and long sections between paragraphs."""
     part = ""
     for block in re.split(r"\n\s*\n", text):
         is_full = len(part) + len(block) > _PASSAGE
@@ -254,14 +256,14 @@ def _parts(text: str) -> Iterator[str]:
             yield part.strip()
             part = ""
         part += f"{block}\n\n"
-        if len(part) > 2 * _PASSAGE:  # a paragraph may be a whole book
+        if len(part) > 2 * _PASSAGE:  # a single paragraph may be as long as a book
             *whole, part = pieces_of(part, _PASSAGE)
             yield from filter(None, (piece.strip() for piece in whole))
     if part.strip():
         yield part.strip()
 
 
-# What is read out of an upload
+# Metadata of uploads
 
 _CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "₫": "VND"}
 _CODE = r"USD|EUR|GBP|CHF|VND"
@@ -271,7 +273,7 @@ _MONEY = re.compile(
     rf"\s?(?P<code>[€£₫]|(?:{_CODE})\b)?"
 )
 _HAS_MONEY = re.compile(rf"[$€£₫]|\b(?:{_CODE})\b")
-_LONGEST_LINE = 400  # characters behind a total; more is no line of a bill
+_LONGEST_LINE = 400  # characters after a total; a longer line is not part of a bill
 _TOTAL = re.compile(
     r"\b(?:grand total|total|amount due|balance due|total due|sum claimed)\b(?P<rest>.*)",
     re.IGNORECASE,
@@ -280,11 +282,11 @@ _KINDS = ("invoice", "claim", "contract", "policy", "letter", "report")
 
 
 def amount_of(text: str) -> tuple[Decimal | None, str]:
-    """Return the total that a document states, and its currency.
+    """Return the total that a document states and its currency; None and "" if there is none.
 
-    It is the last amount with a currency behind the last `total`, `amount due` or `balance due` in
-    a line. A document without such a line has none: nothing is added up. Nor has one where that
-    amount can be read in two ways (`1.234 EUR`, `1.234,50 EUR`) or is below zero.
+    The total is the last amount with a currency after the last `total`, `amount due` or `balance
+    due` in a line. Nothing is added up: a document without such a line has no total. Neither has a
+    document whose amount is ambiguous (`1.234 EUR`, `1.234,50 EUR`) or negative.
     """
     for line in reversed(text.split("\n")):
         match = _TOTAL.search(line)
@@ -299,7 +301,7 @@ def amount_of(text: str) -> tuple[Decimal | None, str]:
 
 
 def kind_of(name: str, text: str) -> str:
-    """Return the kind of a document by its name, or the words at its beginning."""
+    """Return the kind of a document, judged by its name and its first words."""
     start = f"{name} {text[:300]}".casefold()
     places = {kind: start.find(kind) for kind in _KINDS if kind in start}
     return min(places, key=lambda kind: places[kind]) if places else "document"

@@ -1,4 +1,4 @@
-"""What a session remembers of its turns: a line each, and the documents that were used."""
+"""The memory of a session: one line per turn, and the documents in use."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from demos.document_assistant.schemas import Response, text_of
 from demos.document_assistant.state import AgentState
 
 LONGEST_SUMMARY = 2000
-"""Characters of the summary of a conversation; its oldest lines go first."""
+"""Maximum characters of a conversation's summary; the oldest lines are dropped first."""
 MOST_DOCUMENTS = 12
-"""Documents that a conversation holds to be in use; the oldest go first."""
+"""Maximum number of documents in use in a conversation; the oldest are dropped first."""
 
 _OF_A_QUESTION, _OF_AN_ANSWER = 120, 240  # characters in a line of the summary
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is remembered after a turn."""
+    """Memory of a session after a turn."""
 
     conversation_summary: str
     active_documents: list[str]
 
 
 def remembered(state: AgentState, response: Response) -> Memory:
-    """Return what the session remembers after the turn of `state`, which ended in `response`."""
+    """Return the memory of the session after the turn of `state`, which ended with `response`."""
     question = shorten(state.user_input, _OF_A_QUESTION, placeholder=" …")
     answer = shorten(text_of(response), _OF_AN_ANSWER, placeholder=" …")
     sources = f" [{', '.join(response.sources)}]" if response.sources else ""

@@ -1,4 +1,4 @@
-"""The model that the program asks: by its name, or the first that there is a key for."""
+"""The model of the program: chosen by name, or the first provider that has a key."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import load_model_configs
 
-_TOKENS, _TOKENS_ON_THIS_MACHINE = 2048, 160  # of a reply
+_TOKENS, _TOKENS_ON_THIS_MACHINE = 2048, 160  # maximum tokens of a reply
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A model that can be asked."""
+    """A model that is ready to use."""
 
     chat_model: BaseChatModel
     name: str
     is_small: bool
-    """Whether it is too small to be right."""
+    """Whether the model is too small to give correct answers."""
 
 
 @asynccontextmanager
 async def opened_model(name: str = AUTO, base_url: str = "") -> AsyncIterator[OpenedModel]:
-    """Open the model of a name; its connections end with the block.
+    """Open a model by name, and close its connections when the block ends.
 
     Args:
-        name: `provider/name`, a known name, or `auto`: the first provider with a key, else the
-            model on this machine.
-        base_url: Of an endpoint of the user's; empty for none.
+        name: `provider/name`, a known name, or `auto` for the first provider with a key, else the
+            local model.
+        base_url: URL of the user's own endpoint; empty for the provider's.
 
     Raises:
-        ConfigError: There is no such model, or no key for it.
+        ConfigError: The model does not exist, or there is no key for it.
     """
     environment, configs = parse_environment(read_variables()), load_model_configs()
     spec = ModelChooser(environment, configs, base_url).parse(name)

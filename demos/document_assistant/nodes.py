@@ -1,4 +1,4 @@
-"""The nodes of the graph: each takes the state of a turn and returns what it changes."""
+"""The nodes of the graph: each takes the state of a turn and returns its changes."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ AGENTS = {
     IntentType.CALCULATION: CALCULATION,
     IntentType.UNKNOWN: QA,
 }
-"""What is asked for -> the node that answers."""
+"""Intent -> node that answers."""
 
 _TOLD = 8  # earlier messages in a prompt
-_LONGEST_TOLD = 1500  # characters of one of them
-_WITHOUT_A_SOURCE = 0.3  # most confidence in an answer that no document was found or read for
+_LONGEST_TOLD = 1500  # characters of an earlier message in a prompt
+_WITHOUT_A_SOURCE = 0.3  # maximum confidence in an answer that uses no document
 _SEARCH, _READ, _COUNT, _CALCULATE = (
     "document_search",
     "document_reader",
@@ -70,7 +70,7 @@ Update = dict[str, Any]
 
 
 async def classify_intent(state: AgentState, runtime: Runtime[Services]) -> Update:
-    """Find out what the user wants. No text of a document is in the prompt."""
+    """Classify the user's intent. The prompt contains no text of a document."""
     services = runtime.context
     prompt = get_intent_classification_prompt().format_messages(
         user_input=state.user_input, conversation_history=_asked_before(state.messages)
@@ -100,7 +100,7 @@ def _intent_of(reply: Any) -> UserIntent:
 
 
 def _asked_before(messages: Sequence[MessageAnnotation]) -> str:
-    """Return what the user said and what kind of answer came: no words of an answer."""
+    """Return the user's earlier messages and the kinds of the answers, without their text."""
     lines = [
         f"user: {one.text[:_LONGEST_TOLD]}"
         if one.role == "user"
@@ -111,12 +111,12 @@ def _asked_before(messages: Sequence[MessageAnnotation]) -> str:
 
 
 def chosen_step(state: AgentState) -> str:
-    """Return the node that answers."""
+    """Return the name of the node that answers."""
     return state.next_step or QA
 
 
 async def qa_agent(state: AgentState, runtime: Runtime[Services]) -> Update:
-    """Answer a question from documents."""
+    """Answer a question with the help of documents."""
 
     def answer(drafted: Drafted, known: Mapping[str, Any]) -> Response:
         draft = AnswerDraft.model_validate(drafted.draft)
@@ -146,7 +146,7 @@ async def summarization_agent(state: AgentState, runtime: Runtime[Services]) -> 
 
 
 async def calculation_agent(state: AgentState, runtime: Runtime[Services]) -> Update:
-    """Calculate with numbers of the user and of documents."""
+    """Calculate with numbers from the user and from documents."""
 
     def calculation(drafted: Drafted, known: Mapping[str, Any]) -> Response:
         draft = CalculationDraft.model_validate(drafted.draft)
@@ -172,7 +172,7 @@ async def calculation_agent(state: AgentState, runtime: Runtime[Services]) -> Up
 
 
 def _founded(confidence: float, sources: Sequence[str]) -> float:
-    """Return how sure the model is; of what is from no document it cannot be."""
+    """Return the model's confidence, limited if the answer uses no document."""
     return confidence if sources else min(confidence, _WITHOUT_A_SOURCE)
 
 
@@ -222,14 +222,14 @@ async def _answered(
 
 
 def _required(node: str, intent: str) -> str:
-    """Return the tool that an answer cannot do without; small talk needs none."""
+    """Return the tool that an answer must use; empty for small talk."""
     if node == CALCULATION:
         return _CALCULATE
     return "" if intent == IntentType.UNKNOWN else _SEARCH
 
 
 def _conversation(state: AgentState) -> list[BaseMessage]:
-    """Return the last messages; what was answered may quote documents, so it is data."""
+    """Return the latest messages. Answers may quote documents, so they are fenced as data."""
     earlier: list[BaseMessage] = []
     if len(state.messages) > _TOLD and state.conversation_summary:
         earlier = [HumanMessage(untrusted(state.conversation_summary, "the conversation so far"))]
@@ -242,16 +242,16 @@ def _conversation(state: AgentState) -> list[BaseMessage]:
 
 
 def sources_of(uses: Sequence[ToolUse]) -> list[str]:
-    """Return the documents that an answer stands on: those read, or else those that were found.
+    """Return the ids of the documents behind an answer: those read, or else those found.
 
-    Only what tools returned counts; what a model says about its sources does not.
+    Only tool results count, not the model's claims about its sources.
     """
     read = [one for use in uses if use.name == _READ for one in use.documents]
     return list(dict.fromkeys(read or [one for use in uses for one in use.documents]))
 
 
 async def update_memory(state: AgentState, runtime: Runtime[Services]) -> Update:
-    """Add the turn to what the session remembers, without a call of a model."""
+    """Add the turn to the session's memory, without calling a model."""
     response = responses.validate_python(state.current_response)
     asked = MessageAnnotation(role="user", text=state.user_input)
     intent = state.intent.intent_type if state.intent else ""

@@ -1,23 +1,23 @@
-"""Cuts a long text into pieces where it may be cut."""
+"""Splits long texts at natural boundaries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 _MARKS = ("\n\n", "\n", ". ", " ")
-"""Behind which a text is cut, if it can be."""
+"""Separators after which a text may be split, in order of preference."""
 
 
 def pieces_of(text: str, most: int) -> Iterator[str]:
-    """Yield the pieces of a text; together they are the text.
+    """Yield consecutive pieces that together are the text.
 
-    A piece ends with a paragraph, else a line, a sentence, or a word, so that no number is in two
-    pieces and no sentence that addresses a model hides where two of them meet. Only a word that is
-    longer than half a piece is cut.
+    A piece ends after a paragraph, or else after a line, a sentence or a word, so that no number is
+    split and no sentence that addresses a model is hidden across two pieces. Only a word longer
+    than half a piece is split.
 
     Args:
-        text: Any text; an empty one is one empty piece.
-        most: Characters of a piece.
+        text: Any text; an empty one yields one empty piece.
+        most: Maximum characters of a piece.
     """
     at = 0
     while len(text) - at > most:

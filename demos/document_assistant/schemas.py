@@ -1,7 +1,7 @@
-"""What the assistant answers with: the intent of a message, and a response of each kind.
+"""Schemas of the assistant: the intent of a message, drafts, and a response of each kind.
 
-A model writes a draft. What can be known without it (sources, time, expression, result) is never
-asked of it: the graph adds that and makes the response.
+A model writes a draft. Facts that are known without it (sources, time, expression, result) are
+never requested from it: the graph adds them and builds the response.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
-"""How sure the model says that it is, from 0 to 1: its own word, not a measurement."""
+"""Confidence from 0 to 1 as stated by the model; it is not a measurement."""
 
 
 def _json_number(value: Decimal) -> int | float | str:
-    """Return a number that JSON can hold without loss; a text where it cannot."""
+    """Return a number that JSON holds without loss, or else the number as text."""
     if value == value.to_integral_value() and abs(value) < 1 << 53:
         return int(value)
     near = float(value)
@@ -29,7 +29,7 @@ Exact = Annotated[Decimal, PlainSerializer(_json_number, when_used="json")]
 
 
 class IntentType(StrEnum):
-    """What a message asks for."""
+    """Intent of a message."""
 
     QA = "qa"
     SUMMARIZATION = "summarization"
@@ -48,7 +48,7 @@ class UserIntent(BaseModel):
     reasoning: str = Field(description="why, in one short sentence")
 
 
-# -- what a model writes --------------------------------------------------------------------------
+# -- drafts, written by a model -------------------------------------------------------------------
 
 
 class AnswerDraft(BaseModel):
@@ -75,7 +75,7 @@ class CalculationDraft(BaseModel):
     confidence: float = Field(ge=0.0, le=1.0, description="how sure you are, from 0 to 1")
 
 
-# -- what the user gets ---------------------------------------------------------------------------
+# -- responses to the user ------------------------------------------------------------------------
 
 
 class AnswerResponse(BaseModel):
@@ -153,11 +153,11 @@ class NoAnswer(BaseModel):
 Response = AnswerResponse | SummarizationResponse | CalculationResponse | NoAnswer
 
 responses: TypeAdapter[Response] = TypeAdapter(Response)
-"""Reads a response from JSON: which one it is shows in its fields."""
+"""Adapter that parses a response from JSON; its fields determine its class."""
 
 
 def text_of(response: Response) -> str:
-    """Return a response as it stands in a conversation."""
+    """Return a response as text of the conversation."""
     match response:
         case AnswerResponse():
             return response.answer

@@ -1,4 +1,4 @@
-"""`sessions/<id>.json`: a session as it stands after its last turn, for people and programs."""
+"""The file `sessions/<id>.json`: a session after its last turn, for people and programs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SCHEMA_VERSION = 1
 
 
 def session_file(folder: Path, session_id: str) -> Path:
-    """Return the file of a session.
+    """Return the path of a session's file.
 
     Raises:
-        ConfigError: The id is none.
+        ConfigError: The id is not valid.
     """
     return folder / f"{valid_id(session_id, 'a session')}.json"
 
@@ -28,13 +28,13 @@ def session_file(folder: Path, session_id: str) -> Path:
 def write_session(
     folder: Path, session: Session, messages: Sequence[dict[str, Any]], state: AgentState
 ) -> None:
-    """Write a session, in the place of what was written of it before.
+    """Write the file of a session, replacing an earlier one.
 
     Args:
-        folder: Where the files are; made if it is not there.
-        session: Which.
-        messages: All of it, those of this turn included, as JSON.
-        state: At the end of its last turn.
+        folder: Folder of the session files; created if missing.
+        session: Session to write.
+        messages: All messages of the session as JSON, including those of this turn.
+        state: State at the end of the last turn.
 
     Raises:
         StorageError: The file cannot be written. An earlier one is kept.

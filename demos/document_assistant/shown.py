@@ -1,4 +1,4 @@
-"""What the dialogue prints: documents, sessions, messages and replies, as lines of plain text."""
+"""Formats documents, sessions, messages and replies as plain text for the dialogue."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FROM_MEDIUM, _FROM_HIGH = 0.4, 0.75
 
 
 def clean(text: str) -> str:
-    """Return text that changes nothing on a terminal but its letters: no control characters."""
+    """Return a text without control characters, so that it cannot affect the terminal."""
     return "\n".join(printable(line).rstrip() for line in text.splitlines())
 
 
 def wrapped(text: str) -> str:
-    """Return clean text in lines that fit on a terminal."""
+    """Return clean text, wrapped to the width of a terminal."""
     lines = clean(text).splitlines()
     return "\n".join(
         part for line in lines for part in wrap(line, _WIDTH, break_on_hyphens=False) or [""]
@@ -29,9 +29,9 @@ def wrapped(text: str) -> str:
 
 
 def confidence_of(response: Response) -> str:
-    """Return how sure the model says that it is, as a word.
+    """Return the model's stated confidence as a word: high, medium or low.
 
-    The number is a model's guess about itself, which two digits would make look measured.
+    The number is the model's guess about itself; with two digits it would look like a measurement.
     """
     if response.confidence >= _FROM_HIGH:
         return "high"
@@ -39,7 +39,7 @@ def confidence_of(response: Response) -> str:
 
 
 def documents_as_text(documents: Sequence[Document]) -> str:
-    """Return a line for each document: id, kind, date, title."""
+    """Return one line per document: id, kind, date, title."""
     width = max((len(one.id) for one in documents), default=0)
     return "\n".join(clean(_document(one, width)) for one in documents)
 
@@ -51,12 +51,12 @@ def _document(document: Document, width: int) -> str:
 
 
 def reply_as_text(reply: Reply, titles: Mapping[str, str], seconds: float) -> str:
-    """Return a reply with its sources and how sure the model is.
+    """Return a reply with its sources and the model's confidence.
 
     Args:
-        reply: What came.
+        reply: Reply of the assistant.
         titles: Document id -> title.
-        seconds: How long it took.
+        seconds: Duration of the turn in seconds.
     """
     response = reply.response
     lines = [wrapped(reply.text), ""]
@@ -76,7 +76,7 @@ def _source(document_id: str, titles: Mapping[str, str]) -> str:
 
 
 def messages_as_text(messages: Iterable[Message]) -> str:
-    """Return a conversation."""
+    """Return the messages of a conversation as text."""
     said = (
         f"{'you' if one.role is Role.USER else 'assistant'}: {one.text.strip()}" for one in messages
     )
@@ -84,7 +84,7 @@ def messages_as_text(messages: Iterable[Message]) -> str:
 
 
 def sessions_as_text(sessions: Iterable[Session], current: str) -> str:
-    """Return a line for each session; the current one is marked."""
+    """Return one line per session, with a mark at the current one."""
     return "\n".join(
         clean(
             f"{'*' if one.id == current else ' '} {one.id}  {one.updated:%Y-%m-%d %H:%M} UTC  "

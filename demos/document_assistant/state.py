@@ -1,4 +1,4 @@
-"""The state of a turn as the graph passes it from node to node, and what the nodes need besides."""
+"""The state that the graph passes from node to node, and the services of the nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demos.document_assistant.assistant_log import AssistantLog
 from demos.document_assistant.schemas import UserIntent
 
 OnStep = Callable[[str], None]
-"""Called with what is being done, in a few words, such as `searching documents: march`."""
+"""Callback for short progress messages, such as `searching documents: march`."""
 
 
 class MessageAnnotation(BaseModel):
@@ -57,11 +57,11 @@ class AgentState(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the nodes work with, which no checkpoint holds."""
+    """Services of the nodes, which are not stored in checkpoints."""
 
     model: BaseChatModel
     tools: Sequence[BaseTool]
-    """Those of the session."""
+    """Tools of the session."""
     log: AssistantLog
     now: Callable[[], datetime]
     on_step: OnStep

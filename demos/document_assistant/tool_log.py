@@ -1,4 +1,4 @@
-"""The audit of the tools: one line a call, with what went in and what came out."""
+"""The audit log of the tools: one line per call with its input and output."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from demos.toolkit.monthly_log import MonthlyLog
 
 
 class ToolLogger:
-    """Writes the calls of tools to a file, a new one each month.
+    """Writes tool calls to a file that rotates monthly.
 
         2025-12-05T10:12:25Z INFO tool:calculator session=abc123 input='10 / 2' output='Result: 5'
 
-    Values are quoted as Python does, so that no text can make a line of its own.
+    Values are written as Python literals, so that no text can start a new line.
 
     Args:
-        file: The log.
-        redacts: Whether lengths and hashes stand for what was said. The hashes have a salt of this
-            object, since a short number could be found out otherwise: they tell what was the same.
-        now: The clock, UTC.
+        file: Path of the log.
+        redacts: Whether texts are replaced by their lengths and hashes. Equal texts have equal
+            hashes; each logger has its own salt, since a short number could be guessed otherwise.
+        now: Clock in UTC.
     """
 
     def __init__(self, file: Path, *, redacts: bool = False, now: Callable[[], datetime]) -> None:
@@ -30,16 +30,16 @@ class ToolLogger:
         self._salt = secrets.token_bytes(16) if redacts else b""
 
     def log(self, tool_name: str, input: str, output: str, *, session: str = "") -> None:
-        """Write a call down.
+        """Log a tool call.
 
         Args:
-            tool_name: Of the tool.
-            input: Its arguments.
-            output: What it gave, or why it failed.
-            session: In which it was called.
+            tool_name: Name of the tool.
+            input: Arguments of the call.
+            output: Result of the call, or why it failed.
+            session: Session of the call; empty if there is none.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The line cannot be written.
         """
         self._log.write(
             f"INFO tool:{tool_name} session={session or '-'} "

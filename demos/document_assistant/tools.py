@@ -23,19 +23,19 @@ from mdagents_llm.errors import StorageError
 from mdagents_llm.files.did_you_mean import did_you_mean
 
 PAGE = 4_000
-"""Characters of a document that are read at once, at most."""
+"""Maximum characters of a document that are read at once."""
 
-_FOUND = 5  # documents of a search
+_FOUND = 5  # documents shown per search
 _SNIPPET = 1_000  # characters of a passage that was found; few are longer
-_TITLE = 100  # characters
-_NEAR = Decimal("0.1")  # approximate: within a tenth
+_TITLE = 100  # characters of a title
+_NEAR = Decimal("0.1")  # relative tolerance of `approximate`
 _NUMBER = re.compile(r"-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,30})(?:\.[0-9]{1,30})?")
 
 Comparison = Literal["over", "under", "between", "exact", "approximate"]
 
 
 def _as_text(value: object) -> object:
-    return "" if value is None else value  # what many models give for nothing
+    return "" if value is None else value  # many models send null for an empty argument
 
 
 def _as_choice(value: object) -> object:
@@ -47,17 +47,17 @@ _Text = Annotated[str, BeforeValidator(_as_text)]
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call of a tool as the program knows it, whatever a model says of it."""
+    """Record of a tool call, independent of the model's claims about it."""
 
     name: str
     input: str
-    """The arguments, as JSON; of the calculator the expression."""
+    """Arguments as JSON; for the calculator, the expression."""
     documents: tuple[str, ...] = ()
     """Ids of the documents that the output quotes."""
     expression: str = ""
-    """Of the calculator."""
+    """Calculated expression; empty for other tools."""
     value: Decimal | None = None
-    """Of the calculator; None: the expression had no result."""
+    """Result of the calculator; None for other tools or if the expression had no result."""
 
 
 class SearchInput(BaseModel):
@@ -97,7 +97,7 @@ class CalculatorInput(BaseModel):
 
 
 class _UseError(Exception):
-    """The arguments make no sense; the message says what to give."""
+    """The arguments make no sense; the message says what to give instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,12 @@ class _Output:
 
 
 def tools_of(library: Library, log: ToolLogger, *, scope: str) -> list[BaseTool]:
-    """Return the tools of a session; each call gives text for the model, and a `ToolUse`.
+    """Return the tools of a session; each call returns text for the model and a `ToolUse`.
 
     Args:
-        library: The documents.
-        log: Where each call is written down, also one that fails.
-        scope: The session, whose uploads are documents, too.
+        library: Library of the documents.
+        log: Audit log of all calls, including failed ones.
+        scope: Session whose uploads the tools can also use.
     """
     made = (
         ("document_search", _search, SearchInput, "Find documents by words, kind or total."),
@@ -143,7 +143,7 @@ def _bound(
     log: ToolLogger,
     scope: str,
 ) -> Callable[..., Coroutine[Any, Any, tuple[str, ToolUse]]]:
-    async def call(**arguments: Any) -> tuple[str, ToolUse]:  # LangGraph takes no `partial`
+    async def call(**arguments: Any) -> tuple[str, ToolUse]:  # LangGraph accepts no `partial`
         return await _logged(name, function, form, library, log, scope, arguments)
 
     return call
@@ -152,7 +152,7 @@ def _bound(
 def _refusing(
     name: str, form: type[BaseModel], log: ToolLogger, scope: str
 ) -> Callable[[ValidationError | OldValidationError], str]:
-    """Return what answers a call whose arguments have not the form."""
+    """Return a handler that rejects and logs calls with invalid arguments."""
 
     def refuse(error: ValidationError | OldValidationError) -> str:
         wrong = error.errors()
@@ -181,11 +181,11 @@ async def _logged(
         output = await function(asked, library, scope)
     except _UseError as error:
         output = _Output(f"error: {error}")
-    except BaseException as error:  # cancelled, or the database is gone
+    except BaseException as error:  # cancelled, or the database failed
         try:
             log.log(name, input_, f"failed: {type(error).__name__}: {error}", session=scope)
         except StorageError as unlogged:
-            error.add_note(str(unlogged))  # the first one is what the caller waits for
+            error.add_note(str(unlogged))  # the caller handles the original error
         raise
     log.log(name, input_, output.text, session=scope)
     use = ToolUse(name, input_, output.documents, output.expression, output.value)
@@ -220,7 +220,7 @@ async def _search(asked: SearchInput, library: Library, scope: str) -> _Output:
 
 
 def _comparison(asked: SearchInput) -> Callable[[Document], bool]:
-    """Return whether a document's total fits; one without a total fits no comparison."""
+    """Return a predicate for the total of a document; it is false for one without a total."""
     if asked.comparison is None:
         if asked.amount or asked.upper_amount:
             raise _UseError("with amount give comparison: over, under, between, exact, approximate")
@@ -256,7 +256,7 @@ async def _read(asked: ReadInput, library: Library, scope: str) -> _Output:
     pages = [*pieces_of(document.text, PAGE)]
     if not 1 <= asked.page <= len(pages):
         raise _UseError(f"{document.id} has {len(pages)} page{'s' * (len(pages) > 1)}")
-    # Notes in place of what addresses a model may be longer than that was, and nothing gets lost.
+    # Notes may be longer than the sentences they replace: a high limit keeps the whole page.
     text = untrusted(pages[asked.page - 1], document.id, limit=10 * PAGE)
     more = f"\n(page {asked.page} of {len(pages)})" if len(pages) > 1 else ""
     said = f"{_head(document)}\n{text}{more}"
@@ -294,7 +294,7 @@ async def _calculate(asked: CalculatorInput, library: Library, scope: str) -> _O
 
 
 def _kind_of(text: str, documents: Iterable[Document]) -> str:
-    """Return the kind that is meant, `invoice` by `Invoices` too; empty if none is asked for."""
+    """Return the known kind that a text means, such as `invoice` for `Invoices`; empty if empty."""
     kinds = sorted({one.kind for one in documents})
     kind = text.strip().casefold()
     for meant in (kind, kind.removesuffix("s"), f"{kind.removesuffix('ies')}y"):
@@ -304,7 +304,7 @@ def _kind_of(text: str, documents: Iterable[Document]) -> str:
 
 
 def _head(document: Document) -> str:
-    # The title of an upload is a stranger's as well: the name of a file.
+    # The title of an upload is its file name, so it is untrusted as well.
     title, _ = without_instructions(" ".join(seen(document.title).split())[:_TITLE])
     parts = [document.id, title, document.kind, str(document.date or "no date")]
     if document.amount is not None:

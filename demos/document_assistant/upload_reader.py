@@ -1,6 +1,6 @@
-"""Reads an uploaded file in a process of its own: stdin to text in JSON, within limits.
+"""Subprocess that parses an uploaded file within limits: reads stdin and prints JSON.
 
-The first line of stdin is JSON: the kind of the file and the limits; the file follows.
+The first line of stdin is JSON with the kind of the file and the limits; the file follows.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-_MOST_PARTS = 5_000  # of an archive
+_MOST_PARTS = 5_000  # maximum number of parts of an archive
 _LIBRARIES = {".pdf": "pypdf", ".docx": "docx", ".xlsx": "openpyxl"}
 
 
 class _RefusedError(Exception):
-    """The file is not read; the message goes on where its name ends."""
+    """The file is refused; the message continues a sentence that starts with the file's name."""
 
 
 def main() -> None:
-    """Answer with `text`, or with why not in `refused`."""
+    """Read stdin and print JSON with `text`, or with the reason in `refused`."""
     order = json.loads(sys.stdin.buffer.readline())
     content = io.BytesIO(sys.stdin.buffer.read())
-    import_module(_LIBRARIES[order["kind"]])  # before there are limits, which are for the file
+    import_module(_LIBRARIES[order["kind"]])  # before the limits, which are meant for the file
     memory = order["memory_megabytes"] * 1_000_000
-    with contextlib.suppress(ValueError):  # macOS knows no such limit
+    with contextlib.suppress(ValueError):  # macOS does not support this limit
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (order["seconds"], order["seconds"]))
     try:
         answer = {"text": _read(content, order)}
     except _RefusedError as error:
         answer = {"refused": str(error)}
-    except (MemoryError, ImportError):  # a module of its library found no room
+    except (MemoryError, ImportError):  # out of memory, perhaps while the library imports a module
         answer = {"refused": "needs too much memory to read"}
     except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken file makes them
         answer = {"refused": f"is broken ({type(error).__name__})"}
@@ -54,7 +54,7 @@ def _read(content: io.BytesIO, order: dict[str, Any]) -> str:
 
 
 def _joined(between: str, parts: Iterator[str], most: int) -> str:
-    """Return the parts as one text, which the other process can hold."""
+    """Join the parts into one text within the limit, which the parent process can hold."""
     text: list[str] = []
     count = 0
     for part in parts:
@@ -66,9 +66,9 @@ def _joined(between: str, parts: Iterator[str], most: int) -> str:
 
 
 def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
-    """Refuse an archive whose parts are too large, before a library unpacks them.
+    """Refuse an archive with oversized parts before a library unpacks them.
 
-    A part that is larger than it says is cut by `zipfile`, which then finds its checksum wrong.
+    A part that is larger than declared is truncated by `zipfile` and then fails its checksum.
     """
     with zipfile.ZipFile(content) as archive:
         parts = archive.infolist()
@@ -84,7 +84,7 @@ def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
                 raise _RefusedError(f"has a part packed more than {order['ratio']} to 1")
             if part.flag_bits & 1:
                 raise _RefusedError("has a password; save it without one")
-            # Without the zeros UTF-16 reads as ASCII.
+            # Without its zero bytes, UTF-16 reads as ASCII.
             if part.filename.endswith((".xml", ".rels")) and b"<!DOCTYPE" in archive.read(
                 part
             ).replace(b"\0", b""):
@@ -100,7 +100,7 @@ def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
 
     reader = pypdf.PdfReader(content)
     try:
-        # Many are encrypted without a password, only to forbid printing.
+        # Many PDFs are encrypted without a password, only to forbid printing.
         if reader.is_encrypted and not reader.decrypt(""):
             raise _RefusedError("has a password; save it without one")
         pages = len(reader.pages)
@@ -113,7 +113,7 @@ def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
 
 
 def _blocks(content: io.BytesIO) -> Iterator[str]:
-    """Yield paragraphs and tables of a Word document in their order."""
+    """Yield the paragraphs and tables of a Word document in order."""
     import docx
     from docx.table import Table
 
@@ -127,17 +127,17 @@ def _blocks(content: io.BytesIO) -> Iterator[str]:
 
 
 def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
-    """Yield the rows of a spreadsheet, a heading before each sheet."""
+    """Yield the rows of a spreadsheet, with a heading before each sheet."""
     import openpyxl
 
     values = openpyxl.load_workbook(content, read_only=True, data_only=True)
     content.seek(0)
     formulas = openpyxl.load_workbook(content, read_only=True)
     count = 0
-    # Sheets of cells only; those that are a chart have none.
+    # `worksheets` holds sheets of cells only; chart sheets have no cells.
     for sheet, its_formulas in zip(values.worksheets, formulas.worksheets, strict=True):
         for one in (sheet, its_formulas):
-            one.reset_dimensions()  # what a file says of its size may be wrong, or a whole sheet
+            one.reset_dimensions()  # the size stated in the file may be wrong or a whole sheet
         yield f"\n# {sheet.title}\n"
         for row, written in zip(sheet.iter_rows(), its_formulas.iter_rows(), strict=True):
             cells = [_cell(one.value, two.value) for one, two in zip(row, written, strict=True)]

@@ -1,4 +1,4 @@
-"""Files that users upload: told apart, checked, and read in a process of their own."""
+"""Uploaded files: identified, checked, and parsed in a separate process."""
 
 from __future__ import annotations
 
@@ -29,42 +29,47 @@ KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 
 _TEXT = (".txt", ".md", ".csv")
 _STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted and of old Office files
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]
 
 
 class UploadError(ConfigError):
-    """A file cannot be read; the message names it and says why."""
+    """The file cannot be read; the message names it and says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is read at most."""
+    """Limits of an upload."""
 
     megabytes: int = 10
-    """Of the file."""
+    """Maximum size of the file in MB."""
     unpacked_megabytes: int = 100
-    """Of what is packed in it."""
+    """Maximum unpacked size of an archive in MB."""
     ratio: int = 200
-    """How many times larger a packed part may become."""
+    """Maximum compression ratio of a part of an archive."""
     pages: int = 200
-    """Of a PDF."""
+    """Maximum number of PDF pages."""
     cells: int = 200_000
-    """Of a spreadsheet."""
+    """Maximum number of non-empty spreadsheet cells."""
     characters: int = 1_000_000
-    """Of the text."""
+    """Maximum characters of the extracted text."""
     seconds: int = 30
-    """Of reading."""
+    """Timeout of parsing in seconds."""
     memory_megabytes: int = 1024
-    """Of the process that reads."""
+    """Memory limit of the parsing process in MB."""
 
 
 def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
-    """Read a file as a document, see `read_upload_async`, which a program with an event loop calls.
+    """Read a file as a document, for callers without an event loop.
+
+    Args:
+        path: PDF, Word document, spreadsheet, or text file.
+        limits: Limits of the upload; None uses the defaults.
+        scope: Session that the document belongs to.
 
     Raises:
-        UploadError: It cannot be read, or is beyond a limit.
+        UploadError: The file cannot be read or exceeds a limit.
     """
     return asyncio.run(read_upload_async(path, limits=limits, scope=scope))
 
@@ -72,16 +77,16 @@ def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Docu
 async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
     """Read a file as a document.
 
-    What parses it runs in a process of its own, with a limit of time and memory: a file that is
-    made to break a parser ends that process and nothing else. A cancellation ends it, too.
+    The parser runs in a separate process with limits on time and memory, so a malicious file can
+    only crash that process. A cancellation also ends it.
 
     Args:
-        path: A PDF, Word document, spreadsheet, or text.
-        limits: What is read at most; None: as they are by default.
-        scope: The session that it is for.
+        path: PDF, Word document, spreadsheet, or text file.
+        limits: Limits of the upload; None uses the defaults.
+        scope: Session that the document belongs to.
 
     Raises:
-        UploadError: It cannot be read, or is beyond a limit.
+        UploadError: The file cannot be read or exceeds a limit.
     """
     limits = limits or Limits()
     name = _one_line(path.name)[:80]
@@ -141,7 +146,7 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
 
 
 def _decoded(content: bytes, name: str) -> str:
-    """Return a text in UTF-8, in UTF-16 with its mark, or as Windows writes it in the West."""
+    """Decode a text: UTF-16 with a byte order mark, UTF-8, or else Windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
     elif b"\0" in content:
@@ -197,14 +202,15 @@ async def _ended(child: asyncio.subprocess.Process) -> None:
 
 
 def _one_line(text: str) -> str:
-    """Return a name of the file system, which may hold anything, as it may be shown."""
+    """Return a file name, which may hold any characters, as one printable line."""
     return " ".join(seen(text).split())
 
 
 def _id_of(path: Path) -> str:
-    """Return an id made of a file's name, and of no shipped document's.
+    """Return an id derived from a file's name, never that of a shipped document.
 
-    Two names have two ids: where letters of a name are left out, a digest of it stands for them.
+    Different names have different ids: if characters of a name are dropped, a digest of the name is
+    appended.
     """
     plain = unicodedata.normalize("NFKD", path.name).encode("ascii", "ignore").decode()
     words = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")[:52].strip("_") or "upload"

@@ -1,4 +1,4 @@
-"""What Medagen says of its own, in both languages: the advice of each level, and what else."""
+"""Fixed texts of Medagen in both languages: the advice of each level, and fallbacks."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _PICTURE = {
 
 
 def advice(level: Level, language: Language) -> str:
-    """Return what to do."""
+    """Return the advice for a level."""
     return _ADVICE[level][language]
 
 
 def not_assessed(language: Language) -> str:
-    """Return what stands for a summary where there is none."""
+    """Return the text that replaces a missing summary."""
     return _NOT_ASSESSED[language]
 
 
 def picture_sent(language: Language) -> str:
-    """Return what stands for a message that is a picture alone."""
+    """Return the text that replaces an empty message with a picture."""
     return _PICTURE[language]

@@ -1,4 +1,4 @@
-"""The web app of Medagen: its routes, and how it says no."""
+"""The web app of Medagen: its routes and error responses."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def make_app(
     limits: Limits | None = None,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
-    """Make the app.
+    """Create the app.
 
     Args:
-        assistant: What answers.
-        hosts: That are answered: see `guards`.
-        token: That they must give; empty for none.
-        limits: What a client may ask.
-        monotonic: The clock of the rates, seconds.
+        assistant: Assistant that answers messages.
+        hosts: Allowed values of the Host header.
+        token: Access token that requests must carry; empty requires none.
+        limits: Limits of a client's requests; None uses the defaults.
+        monotonic: Clock of the rate limits in seconds.
     """
     limits = limits or Limits()
     admission = Admission(limits, monotonic)
@@ -65,9 +65,9 @@ def make_app(
         title="Medagen",
         description="Triage in Vietnamese and English. Not a medical device.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # their scripts are another site's
+        docs_url=None,  # the documentation page would load scripts from another site
         redoc_url=None,
-        # Of what patients write nothing goes to a collector, whatever the environment says.
+        # Never send patients' texts to a telemetry collector, whatever the environment says.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         middleware=[*guards(hosts, token), Middleware(BodyLimit, most=limits.body)],
         exception_handlers=dict.fromkeys(_ERRORS, _refused),
@@ -95,25 +95,25 @@ def _api(assistant: Assistant, admission: Admission, reports: Reports) -> APIRou
 
     @api.post("/health-check")
     async def health_check(request: TriageRequest) -> TriageResult:
-        """Answer a message, without the steps on the way."""
+        """Answer a message, without reporting the steps."""
         admission.check_user(request.user_id)
         with admission.turn():
             return await assistant.triage(request)
 
     @api.post("/triage/rules")
     def rules(given: TriageInput, language: Language = Language.VIETNAMESE) -> RulesResult:
-        """Return what the rules say; no model is asked."""
+        """Return the result of the rules, without asking a model."""
         return assistant.rules(given, language)
 
     @api.get("/conversations/{session_id}")
     async def conversation(session_id: str, user_id: UserId) -> Conversation:
-        """Return a conversation of this user."""
+        """Return a conversation of the user."""
         admission.check_user(user_id)
         return await assistant.conversation(session_id, user_id)
 
     @api.get("/reports/{session_id}", response_class=Response)
     async def report(session_id: str, user_id: UserId) -> Response:
-        """Return a conversation of this user to be printed."""
+        """Return a printable report of a conversation of the user."""
         admission.check_user(user_id)
         html = reports.html_of(await assistant.conversation(session_id, user_id))
         return Response(html, media_type="text/html", headers={"content-security-policy": _POLICY})
@@ -149,7 +149,7 @@ def _page(wording: Wording) -> APIRouter:
 
 
 def _host_of(request: HTTPConnection) -> str:
-    """Return the address of a client: that of the connection, since headers can say anything."""
+    """Return the client's address from the connection, since headers can be forged."""
     return request.client.host if request.client else ""
 
 
@@ -159,7 +159,7 @@ def _limited(error: LimitError) -> JSONResponse:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    """Say no: each time in the same form, one sentence."""
+    """Return an error response, always as one sentence in the same form."""
     match error:
         case HTTPException():
             sentence = _SENTENCES.get(error.status_code, error.detail)

@@ -1,4 +1,4 @@
-"""Medagen as a library: a message of a user's -> how soon they need care, and what to do."""
+"""Medagen as a library: answers a user's message with an urgency level and advice."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from mdagents_llm.files.text import well_formed
 from mdagents_llm.langchain_model import ChatModelAdapter
 
 IMAGE = "[Image]"
-"""What is stored of a message that is a picture alone."""
+"""Stored text of a message that is only a picture."""
 DEADLINE = 30.0
-"""Seconds for the model and its tools; the rules' answer stands when they are over."""
+"""Default seconds for the model and its tools; after that, the answer of the rules stands."""
 
 _LOG = logging.getLogger(__name__)
 _REMEMBERED = 5  # earlier messages in the prompt
@@ -56,14 +56,14 @@ _PROMPT = Path(__file__).with_name("prompt.txt")
 class MedagenAssistant:
     """Triages messages of users.
 
-    The rules look at all that a user has written in a conversation before the model sees it, and
-    nothing lowers what they say. A model that fails, hangs or writes nonsense leaves their level,
-    `urgent` at least.
+    The rules assess everything that the user has written in the conversation before the model sees
+    it, and nothing lowers their level. If the model fails, hangs or returns nonsense, the result is
+    the level of the rules, but at least `urgent`.
 
     Args:
-        store: Where conversations are.
-        model: What reasons.
-        services: What its tools work with.
+        store: Store of the conversations.
+        model: Chat model that reasons.
+        services: Services that the tools use.
         deadline: Seconds for the model and its tools.
     """
 
@@ -82,7 +82,7 @@ class MedagenAssistant:
         self._prompt = _PROMPT.read_text(encoding="utf-8")
 
     def rules(self, given: TriageInput, language: Language) -> RulesResult:
-        """Return what the rules alone say."""
+        """Return the result of the rules alone."""
         return self._services.rules.evaluate(given, language)
 
     async def triage(
@@ -91,13 +91,13 @@ class MedagenAssistant:
         """Answer a message.
 
         Args:
-            request: The message.
-            on_event: Told of each step; the first is what the rules say, the last the answer.
+            request: Message of the user.
+            on_event: Callback for each step, from the call of the rules to the final answer.
 
         Raises:
             ConfigError: The message is empty.
-            UnknownSessionError: There is no such session, or it is another user's.
-            SessionBusyError: Another turn of the session has taken too long.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            SessionBusyError: Another turn of the session did not end in time.
         """
         until = asyncio.get_running_loop().time() + self._deadline
         text = seen(well_formed(request.text)).strip()
@@ -202,10 +202,10 @@ class MedagenAssistant:
         ]
 
     async def conversation(self, session_id: str, user_id: str) -> Conversation:
-        """Return what was said in a conversation.
+        """Return a conversation.
 
         Raises:
-            UnknownSessionError: There is no such session, or it is another user's.
+            UnknownSessionError: The session does not exist or belongs to another user.
         """
         session = await self._store.session(session_id, user_id)
         messages = await self._store.messages(session_id, user_id)
@@ -228,14 +228,15 @@ class MedagenAssistant:
 async def open_assistant(
     variables: Mapping[str, str], model: BaseChatModel | None = None
 ) -> AsyncIterator[MedagenAssistant]:
-    """Open the assistant that the environment describes; it is closed when the block ends.
+    """Open the assistant that the environment configures, and close it when the block ends.
 
     Args:
-        variables: As `mdagents_llm.config.read_variables` returns them; see `Settings`.
-        model: What reasons; None: that of `get_llm`.
+        variables: Environment, as returned by `mdagents_llm.config.read_variables`; `Settings`
+            lists the variables.
+        model: Chat model that reasons; None uses `get_llm`.
 
     Raises:
-        ConfigError: A setting is wrong, the database cannot be used, or there is no model.
+        ConfigError: A setting is wrong, the database cannot be used, or no model is available.
     """
     settings = Settings.of(variables)
     async with AsyncExitStack() as stack:

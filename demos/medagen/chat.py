@@ -1,4 +1,4 @@
-"""A chat over a socket: turns one after the other, each shown step by step."""
+"""A chat over a WebSocket: one turn at a time, reported step by step."""
 
 from __future__ import annotations
 
@@ -27,57 +27,57 @@ from demos.toolkit.sessions import UnknownSessionError
 from mdagents_llm.errors import BenchError, ConfigError
 
 NO_CONVERSATION = "there is no such conversation; begin a new one"
-"""What is said of another user's conversation, and of one that never was: the same."""
+"""Message for another user's conversation and for an unknown one, which look the same."""
 FAILED = "something went wrong here; try again"
-"""What is said where the reason is nobody's business."""
+"""Message that hides an internal error from the client."""
 
 _MOST_STEPS = 64
-"""Steps that wait for a client that reads slowly; what comes then it is not told."""
+"""Maximum number of steps queued for a slow client; further steps are dropped."""
 
 
 class Assistant(Protocol):
-    """What answers.
+    """Interface of the assistant behind the chat.
 
-    A `user_id` is no login: whoever knows it is that user. It keeps those apart who do not know
-    each other's, so it has to be one that nobody guesses, as the page's is.
+    A `user_id` is not a login: whoever knows it acts as that user. It separates users only if it
+    cannot be guessed, like the random id that the page generates.
     """
 
     async def triage(
         self, request: TriageRequest, on_event: Callable[[Event], None] = ...
     ) -> TriageResult:
-        """Answer a message; where the model fails, by the rules.
+        """Answer a message; if the model fails, answer by the rules.
 
         Raises:
-            UnknownSessionError: The session is another user's, or not there.
-            SessionBusyError: A turn of it is under way.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            SessionBusyError: A turn of the session is in progress.
             ConfigError: The message is empty.
         """
         ...
 
     def rules(self, given: TriageInput, language: Language) -> RulesResult:
-        """Return what the rules say; called from several threads."""
+        """Return the result of the rules. It may be called from several threads."""
         ...
 
     async def conversation(self, session_id: str, user_id: str) -> Conversation:
         """Return a conversation.
 
         Raises:
-            UnknownSessionError: It is another user's, or not there.
+            UnknownSessionError: The conversation does not exist or belongs to another user.
         """
         ...
 
 
 class Chat:
-    """One socket.
+    """One chat over a WebSocket.
 
-    One turn is under way at a time; a message that comes meanwhile is refused. A client that goes
-    away cancels its turn.
+    Only one turn is in progress at a time; a message that arrives meanwhile is refused. A client
+    that disconnects cancels its turn.
 
     Args:
-        socket: Accepted already.
-        assistant: What answers.
-        admission: What lets messages in.
-        host: The address of the client.
+        socket: WebSocket that has already been accepted.
+        assistant: Assistant that answers.
+        admission: Rate and concurrency limits.
+        host: Address of the client.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class Chat:
         self._is_busy = False
 
     async def run(self) -> None:
-        """Answer until the client goes away."""
+        """Answer messages until the client disconnects."""
         turn: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as turns:
-            # Always awaited, also in a turn: that is how one notices that the client is gone.
+            # Receive even during a turn: this is how a disconnect is noticed.
             while (text := await self._received()) is not None:
                 if self._is_busy:
                     await self._send(Refused(message="wait for the answer, then write again"))
@@ -122,7 +122,7 @@ class Chat:
             await steps.join()
             sending.cancel()
         await self._send(end)
-        self._is_busy = False  # in the same breath: who has read the answer may go on
+        self._is_busy = False  # no await since the send: whoever has read the answer may continue
 
     async def _send_steps(self, steps: asyncio.Queue[Event]) -> None:
         while True:
@@ -146,24 +146,24 @@ class Chat:
             return Refused(message=FAILED)
 
     async def _send(self, event: BaseModel) -> None:
-        # In ASCII: half a surrogate pair of a model's cannot be sent otherwise.
+        # Send ASCII: a lone surrogate in a model's text could not be encoded otherwise.
         text = json.dumps(event.model_dump(mode="json"))
-        # Closed meanwhile, by either side: `run` is told so, too, and ends the turn.
+        # The socket may have been closed by either side: `run` notices it and ends the turn.
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             await self._socket.send_text(text)
 
 
 def sentence_of(errors: Sequence[Any]) -> str:
-    """Return what is wrong with a request, of which no more is repeated than names of fields.
+    """Return the first problem of a request, quoting nothing of it but field names.
 
     Args:
-        errors: As pydantic lists them.
+        errors: Errors as pydantic lists them.
     """
     kind, place, problem = errors[0]["type"], errors[0]["loc"], str(errors[0]["msg"])
     if kind == "json_invalid":
         return "the request is no JSON; send one object"
     names = [str(part) for part in place if part not in ("body", "query")]
     if kind == "extra_forbidden":
-        where = ".".join(names[:-1]) or "the request"  # the last is a name that the client made up
+        where = ".".join(names[:-1]) or "the request"  # the last name was invented by the client
         return f"{where} has a field that is not known; leave it out"
     return f"{'.'.join(names) or 'the request'}: {problem[:1].lower()}{problem[1:]}"

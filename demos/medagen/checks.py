@@ -1,7 +1,8 @@
-"""What a model must not say to somebody who asks for a triage, in both languages.
+"""Checks of a model's text, in both languages, before a user sees it.
 
-No dose, no medicine to take, no diagnosis as if it were certain, and no word that keeps one from
-care. Sentences that say so are left out. It is a heuristic over words, and one net of several.
+No dose, no medicine to take, no diagnosis stated as certain, and nothing that keeps the user from
+care. Sentences with such a fault are removed. The checks are a word-based heuristic and only one
+layer of defense.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from demos.medagen.words import fold, split
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _FEW = 4
-"""Words from which on a text has a language."""
+"""Number of words from which the language of a text can be judged."""
 
 _UNIT = r"(?:mg|mcg|µg|μg|g|gram|grams|ml|cc|iu|units?|vien|tablets?|pills?|capsules?|drops?|giot|puffs?|nhat xit|lieu|doses?|ong|goi|sachets?|teaspoons?|tsp|tablespoons?|muong|thia)"  # noqa: E501 - one list
 _NUMBER = r"(?:\d+(?:[.,/]\d+)?|(?:one|two|three|four|half|mot|hai|ba|bon|nua)\b)"
@@ -49,7 +50,7 @@ _DENIED = re.compile(
 
 
 class Fault(StrEnum):
-    """Why a sentence must not be said."""
+    """Reason why a sentence must not be shown."""
 
     DOSE = "dose"
     MEDICINE = "medicine to take"
@@ -102,9 +103,9 @@ _STAY_AWAY = re.compile(
 
 
 def faults(sentence: str) -> set[Fault]:
-    """Return why a sentence must not be said; empty: it may."""
+    """Return the faults of a sentence; empty if it may be shown."""
     written = _written(sentence)
-    plain = "".join(fold(letter) or letter for letter in written)  # as long as what is written
+    plain = "".join(fold(letter) or letter for letter in written)  # keeps the length of `written`
     found: set[Fault] = set()
     if _DOSE.search(plain):
         found.add(Fault.DOSE)
@@ -118,13 +119,13 @@ def faults(sentence: str) -> set[Fault]:
 
 
 def allowed(text: str) -> str:
-    """Return a text without the sentences that must not be said."""
+    """Return a text without its faulty sentences."""
     kept = [part for part in _SENTENCE.split(text) if part.strip() and not faults(part)]
     return " ".join(part.strip() for part in kept)
 
 
 def is_in(text: str, language: Language) -> bool:
-    """Tell whether a text is in a language; one of few words may be."""
+    """Return whether a text is in a language. Texts of very few words always pass."""
     words = split(text)
     return sum(word.isalpha() for word in words.words) < _FEW or words.language is language
 

@@ -1,4 +1,4 @@
-"""What was said in a conversation, as it is shown to the user whose it is."""
+"""The messages of a conversation, as shown to its user."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The service that looks at pictures: any program that speaks this protocol.
+"""Client of the computer vision service, which may be any program that speaks this protocol.
 
     POST {CV_SERVICE_URL}/predict/derm     also …/eye and …/wound
     content-type: image/jpeg
 
     200 {"predictions": [{"label": "eczema", "probability": 0.62}, …]}
 
-It is the operator's own, so it may be on this machine.
+The operator runs the service, so its address may be local.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_ANSWER = 64_000  # bytes
 
 
 class CvKind(StrEnum):
-    """What a picture is looked at for."""
+    """Kind of examination of a picture."""
 
     DERM = "derm"
     EYE = "eye"
@@ -40,11 +40,11 @@ class _Answer(BaseModel):
 
 
 class CvService:
-    """A service for pictures. Use it as a context, or close it with `aclose`.
+    """Client of the computer vision service. Use it with `async with`, or call `aclose`.
 
     Args:
-        url: Its address; None: there is none.
-        seconds: That a picture may take.
+        url: Address of the service; None disables it.
+        seconds: Timeout of one picture in seconds.
     """
 
     def __init__(self, url: str | None, *, seconds: float = 10.0) -> None:
@@ -64,15 +64,15 @@ class CvService:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close all connections."""
         await self._client.aclose()
 
     async def look(self, kind: CvKind, picture: bytes) -> CvFindings:
-        """Return what a picture may show; whatever fails is in `error`.
+        """Return the findings in a picture; any failure is reported in their `error`.
 
         Args:
-            kind: What to look for.
-            picture: JPEG.
+            kind: Kind of examination.
+            picture: JPEG file.
         """
         if self._url is None:
             return CvFindings(error=f"no service for pictures is configured ({SETTING})")
@@ -105,4 +105,4 @@ class CvService:
 
 
 class _RefusedError(Exception):
-    """The service does not answer as it should."""
+    """The service returned an error status or too long an answer."""

@@ -1,7 +1,7 @@
-"""Tells what somebody says that they do not have, or had long ago.
+"""Detects complaints that users deny or report from long ago.
 
-In doubt nothing is denied: to overlook a denial costs a visit, to see one that is none may cost a
-life. So a denial ends with its clause, at "but" and at "and", and goes on over a comma only in a
+In doubt, a complaint counts as present: a missed denial costs a visit, a false one may cost a life.
+A denial therefore ends with its clause, at "but" and at "and", and continues past a comma only in a
 list that ends with "or".
 """
 
@@ -14,9 +14,9 @@ from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.words import Words
 
 _FAR = 4
-"""Words between a denial and what it denies."""
+"""Maximum number of words between a denial and the complaint that it denies."""
 _LONGEST_ITEM = 4
-"""Words of an item of a list."""
+"""Maximum number of words of a list item."""
 
 _NOT = "không|ko|kg|hok|hông|hổng|chẳng|chả"
 _LEXICON = Lexicon(
@@ -28,7 +28,7 @@ _LEXICON = Lexicon(
             "negative for",
             f"{_NOT}|chưa|k",
         ],
-        # What makes no denial of what comes after it.
+        # Cues that cancel a denial, depending on the words that follow.
         "no denial": [
             "no idea|clue|longer|matter|one|relief|improvement|better|change|wonder|doubt|less",
             "no response|answer|pulse|way|sleep|appetite|energy|good",
@@ -79,11 +79,11 @@ _LEXICON = Lexicon(
 
 
 def standing(words: Words, found: Sequence[Found]) -> list[Found]:
-    """Return what is found and not denied, and not of long ago or of a film.
+    """Return the findings that are not denied, not from long ago, and not from a film.
 
     Args:
-        words: The message.
-        found: What was found in it.
+        words: Words of the message.
+        found: Complaints found in the message.
     """
     marks = _marks(words)
     denied = _denied_places(words, marks)
@@ -103,7 +103,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
 
 
 def _marks(words: Words) -> dict[str, set[int]]:
-    """Return where the words of each kind begin."""
+    """Return the start positions of each kind of cue."""
     marks: dict[str, set[int]] = defaultdict(set)
     for one in _LEXICON.find(words):
         marks[one.concept].add(one.start)
@@ -112,7 +112,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
 
 
 def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
-    """Return where a complaint begins that is denied."""
+    """Return the positions at which a denied complaint begins."""
     places: set[int] = set()
     for cue in marks["denied"]:
         items = _items(words, cue + 1, marks)
@@ -124,9 +124,9 @@ def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
 
 
 def _items(words: Words, start: int, marks: dict[str, set[int]]) -> list[list[int]]:
-    """Return the items of a list that ends with "or"; else what comes before the first comma."""
+    """Return the items of a list that ends with "or", or else only the words before its comma."""
     items: list[list[int]] = [[]]
-    whole = 1  # items up to the one after the last "or"
+    whole = 1  # number of items, up to the one after the last "or"
     for at in range(start, len(words.words)):
         if words.is_break(at) or at in marks["turn"] or at in marks["denied"]:
             break
@@ -141,11 +141,12 @@ def _items(words: Words, start: int, marks: dict[str, set[int]]) -> list[list[in
 
 
 def _parts(words: Words, turns: set[int] | None) -> list[int]:
-    """Return the number of the part of the message that each word stands in.
+    """Return the number of the message part that each word belongs to.
 
     Args:
-        words: The message.
-        turns: Words that begin another part, as commas do; None: only sentences are parts.
+        words: Words of the message.
+        turns: Positions of words that begin a new part, as commas do; None splits at sentence ends
+            only.
     """
     numbers: list[int] = []
     number = 0

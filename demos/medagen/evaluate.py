@@ -1,7 +1,7 @@
-"""The program: `python -m demos.medagen.evaluate` measures how triage judges vignettes.
+"""The program `python -m demos.medagen.evaluate`: measures the triage on vignettes.
 
-Under-triage is a level below the right one, severe under-triage an emergency that is said to be
-routine or self-care, or an urgent case said to be self-care. Intervals are Wilson's, 95 %.
+Under-triage is a level below the right one. Severe under-triage is an emergency rated routine or
+self-care, or an urgent case rated self-care. Intervals are 95% Wilson intervals.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Case(BaseModel):
 
 
 class Triage(Protocol):
-    """What `MedagenAssistant` has of it."""
+    """Interface of the assistant under evaluation, such as `MedagenAssistant`."""
 
     async def triage(self, request: TriageRequest) -> TriageResult:
         """Answer a message."""
@@ -66,12 +66,12 @@ class Triage(Protocol):
 
 Opens = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Triage]]
 Judged = Mapping[str, Level | None]
-"""Id of a case -> its level; None: there is no answer."""
+"""Case id -> given level; None if the case got no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many of so many."""
+    """A proportion: `count` out of `of`."""
 
     count: int
     of: int
@@ -86,25 +86,25 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """How levels that were given compare to the right ones."""
+    """Agreement of the given levels with the right ones."""
 
     matrix: Mapping[tuple[str, str], int]
-    """(right level or `mild`, given level or `none`) -> cases."""
+    """Pair of right level (or `mild`) and given level (or `none`) -> number of cases."""
     right: Rate
     over: Rate
     under: Rate
     severe_under: Rate
     emergency_recall: Rate
     mild_alarms: Rate
-    """Cases that are mild (`mild`, routine or self-care) and were given urgent or higher."""
+    """Mild cases (`mild`, routine or self-care) that were rated urgent or higher."""
 
 
 def measures(cases: Sequence[Case], judged: Judged) -> Measures:
-    """Compare levels; a case without an answer is never right, and no over-triage.
+    """Compare levels. A case without an answer counts as severe under-triage.
 
     Args:
-        cases: With the right levels.
-        judged: The levels that were given.
+        cases: Cases with the right levels.
+        judged: Case id -> given level.
     """
     matrix: Counter[tuple[str, str]] = Counter()
     right = over = under = severe = 0
@@ -143,10 +143,10 @@ def _right_ranks(level: Level | Literal["mild"]) -> tuple[int, int]:
 
 
 def read_cases(file: Path) -> list[Case]:
-    """Read a JSONL file of cases, such as that of the vignettes.
+    """Read a JSONL file of cases, such as the vignettes.
 
     Raises:
-        ConfigError: It is not there, or a line of it is no case.
+        ConfigError: The file cannot be read, has no cases, or a line is not a valid case.
     """
     try:
         lines = file.read_bytes().split(b"\n")
@@ -174,7 +174,7 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def by_rules(cases: Sequence[Case]) -> dict[str, Level | None]:
-    """Return what the rules alone say."""
+    """Return the level of each case by the rules alone."""
     rules = shipped_rules()
     return {one.id: rules.screen([one.text], one.language).triage_level for one in cases}
 
@@ -182,12 +182,12 @@ def by_rules(cases: Sequence[Case]) -> dict[str, Level | None]:
 async def by_assistant(
     cases: Sequence[Case], assistant: Triage, at_once: int
 ) -> dict[str, TriageResult | None]:
-    """Return what the assistant says, each case in a conversation of its own.
+    """Return the assistant's result for each case, each in its own conversation.
 
     Args:
-        cases: To be judged.
-        assistant: What judges.
-        at_once: Cases under way.
+        cases: Cases to judge.
+        assistant: Assistant under evaluation.
+        at_once: Maximum number of cases in progress.
     """
     room = asyncio.Semaphore(at_once)
     results: dict[str, TriageResult | None] = {}
@@ -211,11 +211,11 @@ async def by_assistant(
 
 @fails_in_one_line
 def main(argv: Sequence[str], *, open_assistant: Opens | None = None) -> int:
-    """Measure, and print.
+    """Run the evaluation and print its results.
 
     Args:
-        argv: The command line without the program's name.
-        open_assistant: Gives the assistant of an environment; None: the one of Medagen.
+        argv: Command-line arguments without the program's name.
+        open_assistant: Function that opens the assistant of an environment; None uses Medagen's.
 
     Returns:
         The exit status: 0, or 1 if a case got no answer.
@@ -251,7 +251,7 @@ async def _asked(
     cases: Sequence[Case], open_assistant: Opens, at_once: int
 ) -> dict[str, TriageResult | None]:
     with tempfile.TemporaryDirectory() as folder:
-        # Made-up patients do not belong among the conversations of users.
+        # Use a temporary database: fictional patients do not belong among users' conversations.
         variables = dict(read_variables()) | {SETTING: str(Path(folder) / "evaluation.sqlite")}
         async with open_assistant(variables) as assistant:
             return await by_assistant(cases, assistant, at_once)

@@ -1,7 +1,7 @@
-"""Fetches a user's picture, and nothing else: no private address, no redirect, no flood.
+"""Fetches a user's picture safely: no private address, no redirect, no unbounded download.
 
-The host is resolved by us, all its addresses must be public, and the connection goes to one of
-those that were checked, whatever the name resolves to by then.
+The host is resolved here, all its addresses must be public, and the connection goes to one of the
+checked addresses, whatever the name resolves to by then.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mdagents_llm.errors import BenchError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""Host -> its IP addresses; raises `OSError` if it has none."""
+"""Function that maps a host to its IP addresses; it raises `OSError` if there are none."""
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Dial = Callable[[str, str, ssl.SSLContext], Awaitable[Streams]]
-"""IP address, host of the certificate, what checks it -> a connection."""
+"""Function that connects to an IP address, given the certificate's host name and a TLS context."""
 
 _PORT = 443
 _HEADERS = [("accept", "image/jpeg, image/png, image/webp"), ("accept-encoding", "identity")]
@@ -33,25 +33,25 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
 _COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, deprecated
 _MOST_ADDRESSES = 32
 _LONGEST_HEADERS = 16_384  # bytes
-_AT_ONCE = 65_536  # bytes
+_AT_ONCE = 65_536  # bytes per read
 
 
 class ImageRefusedError(BenchError):
-    """A picture cannot be looked at. The message is one line without the address's query."""
+    """The picture cannot be fetched or read. The message is one line without the URL's query."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """What a picture may cost."""
+    """Limits of a download."""
 
     seconds: float = 5.0
-    """From the first to the last byte, resolving the name included."""
+    """Maximum seconds from name resolution to the last byte."""
     size: int = 5_000_000
-    """Bytes of the picture."""
+    """Maximum bytes of the picture."""
 
 
 async def resolved(host: str) -> Sequence[str]:
-    """Return the addresses of a host, as the system knows them."""
+    """Return the IP addresses of a host according to the system's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)
     return [str(one[4][0]) for one in found]
@@ -63,7 +63,7 @@ def _default_context() -> ssl.SSLContext:
 
 
 async def dialled(address: str, host: str, context: ssl.SSLContext) -> Streams:
-    """Connect to an IP address, which must show the certificate of the host."""
+    """Connect to an IP address and verify its certificate for the host."""
     return await asyncio.open_connection(address, _PORT, ssl=context, server_hostname=host)
 
 
@@ -75,17 +75,17 @@ async def fetch_image(
     dial: Dial = dialled,
     context: ssl.SSLContext | None = None,
 ) -> bytes:
-    """Return what is at an address, as it is; `images.reencoded` decides whether it is a picture.
+    """Return the raw content at a URL; `images.reencoded` checks that it is a picture.
 
     Args:
-        url: `https://host/…`, on port 443.
-        limits: What it may cost.
-        resolve: Finds the addresses of the host.
-        dial: Connects to one that was checked.
-        context: Checks the certificate; None: against the authorities of this machine.
+        url: `https://host/…` on port 443.
+        limits: Limits of the download.
+        resolve: Function that resolves the host.
+        dial: Function that connects to a checked address.
+        context: TLS context that verifies the certificate; None trusts the system's authorities.
 
     Raises:
-        ImageRefusedError: The address is none that may be fetched, or there is no picture.
+        ImageRefusedError: The URL may not be fetched, or the download failed.
     """
     parts = _checked(url)
     host = (parts.hostname or "").rstrip(".")
@@ -148,7 +148,7 @@ async def _body(
             body += got.data
             if len(body) > most:
                 raise ImageRefusedError(f"the picture has more than {most:,} bytes")
-        elif not isinstance(got, h11.InformationalResponse):  # the end
+        elif not isinstance(got, h11.InformationalResponse):  # end of message
             return bytes(body)
 
 
@@ -163,7 +163,7 @@ def _check_head(response: h11.Response) -> None:
 
 
 def _checked(url: str) -> SplitResult:
-    """Return the parts of an address that may be fetched."""
+    """Return the parts of a URL after checking that it may be fetched."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -187,10 +187,10 @@ def _checked(url: str) -> SplitResult:
 
 
 def is_public(text: str) -> bool:
-    """Tell whether an IP address is one of the public internet, however it is written or wrapped.
+    """Return whether an IP address belongs to the public internet, in any notation.
 
-    Not public is also an IPv6 address that stands for an IPv4 address which is not (mapped,
-    compatible, NAT64, 6to4, Teredo).
+    An IPv6 address that embeds a non-public IPv4 address (mapped, compatible, NAT64, 6to4, Teredo)
+    is not public.
     """
     try:
         address: Address = ipaddress.ip_address(text)
@@ -208,7 +208,7 @@ def _is_global(address: Address) -> bool:
 
 
 def _wrapped(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address stands for."""
+    """Return the IPv4 addresses that an IPv6 address embeds."""
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     if address in _NAT64 or address in _COMPATIBLE:
         found.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))

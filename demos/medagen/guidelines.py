@@ -16,7 +16,7 @@ from demos.toolkit.retrieval import HybridRetriever, Passage
 from mdagents_llm.errors import ConfigError
 
 FOLDER = Path("data/guidelines")
-"""In a clone."""
+"""Folder of the guidelines in a clone of the repository."""
 
 _NAME = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)\.(en|vi)")
 _FORM = re.compile(
@@ -26,11 +26,12 @@ _FORM = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _KINDS = {Language.ENGLISH: "english", Language.VIETNAMESE: "simple"}
-"""What the retriever knows of a language."""
+"""Language of a guideline -> language setting of its retriever."""
 _UNSEEN = "\n\n~ "
-"""Before what a text is found by and that is not shown: other words, all without diacritics."""
+"""Separator before the hidden part of a text, which is searched but not shown: alternative words
+and, in Vietnamese, the text without diacritics."""
 _LONGEST_QUERY = 500
-# Without diacritics no word is here that may be another one then: `da` is skin, `khi` a monkey.
+# Unaccented words that may have another meaning are left out: `da` is skin, `khi` a monkey.
 _ENGLISH_LITTLE = """
 a an and any are as at be been but by can can't cannot cant did do does for from had has have he her
 him his i i'm i've if im in is it its ive me more my not of on or our she so that the their them
@@ -44,28 +45,29 @@ _SAYS_LITTLE = {
     Language.ENGLISH: frozenset(_ENGLISH_LITTLE.split()),
     Language.VIETNAMESE: frozenset(_VIETNAMESE_LITTLE.split()),
 }
-"""Words that say little of what a query is about."""
+"""Language -> stop words, which say little about the subject of a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guideline:
-    """A text."""
+    """A guideline in one language."""
 
     id: str
     language: Language
     title: str
     text: str
     source: str
-    """The public guidance that it follows."""
+    """Public guidance that the text follows."""
     words: str = ""
-    """What users say instead of its words: it is found by them, and they are not shown."""
+    """Alternative words that users use; they are searched but not shown."""
 
 
 def read_guidelines(folder: Path) -> list[Guideline]:
     """Read all guidelines of a folder: files `<id>.en.md` and `<id>.vi.md`.
 
     Raises:
-        ConfigError: There is none, one cannot be read or is in no form, or lacks a language.
+        ConfigError: The folder has no guidelines, a file cannot be read or is malformed, or a
+            guideline exists in only one language.
     """
     found: list[Guideline] = []
     for file in sorted(folder.glob("*.md")):
@@ -92,17 +94,17 @@ def read_guidelines(folder: Path) -> list[Guideline]:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """What changed: texts, of both languages."""
+    """Numbers of added and removed texts, counted over both languages."""
 
     added: int
     removed: int
 
 
 class Guidelines:
-    """The guidelines in a database, found by their words.
+    """The guidelines in a database, searched by words.
 
-    Made by `open`. By words and not by meaning: the embedder at hand knows English, and takes
-    the processor's time from other chats.
+    Create it with `open`. Embeddings are not used: the available embedder only knows English and
+    takes CPU time from other chats.
     """
 
     def __init__(self, retrievers: Mapping[Language, HybridRetriever]) -> None:
@@ -111,7 +113,7 @@ class Guidelines:
     @classmethod
     @asynccontextmanager
     async def open(cls, database: Database) -> AsyncIterator[Guidelines]:
-        """Open those of a database, which the caller closes.
+        """Open the guidelines of a database. The caller closes the database.
 
         Raises:
             ConfigError: The database cannot be used.
@@ -127,9 +129,9 @@ class Guidelines:
             )
 
     async def seed(self, guidelines: Sequence[Guideline]) -> Seeded:
-        """Put guidelines in the place of those that are there.
+        """Replace the stored guidelines by the given ones.
 
-        Those that have not changed cost nothing.
+        Unchanged guidelines are skipped at no cost.
         """
         added = removed = 0
         for language, retriever in self._retrievers.items():
@@ -143,12 +145,12 @@ class Guidelines:
         return Seeded(added, removed)
 
     async def search(self, query: str, language: Language, k: int = 5) -> list[Passage]:
-        """Return the guidelines that a query is about, the best first.
+        """Return the guidelines that match a query, best first.
 
         Args:
             query: Any text, with or without diacritics.
-            language: Of the guidelines.
-            k: How many at most.
+            language: Language of the guidelines.
+            k: Maximum number of guidelines.
         """
         said = unicodedata.normalize("NFC", query[:_LONGEST_QUERY].lower())
         words = _WORD.findall(said.replace("’", "'"))

@@ -1,4 +1,4 @@
-"""Makes a picture of what was fetched: decoded within limits, without what else was in the file."""
+"""Re-encodes fetched pictures: decodes them within limits and drops all other file content."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from demos.medagen.fetch import ImageRefusedError, fetch_image
 FORMATS = ("JPEG", "PNG", "WEBP")
 MOST_PIXELS = 20_000_000
 LONGEST_SIDE = 1_024
-"""Pixels of the picture that is passed on."""
+"""Maximum width and height, in pixels, of the picture that is passed on."""
 
 
 async def picture_at(url: str) -> bytes:
-    """Return the picture at an address as JPEG.
+    """Return the picture at a URL as JPEG.
 
     Raises:
-        ImageRefusedError: The address is none that may be fetched, or there is no picture.
+        ImageRefusedError: The URL may not be fetched, or its content is not a usable picture.
     """
     return await reencoded(await fetch_image(url))
 
 
 async def reencoded(content: bytes) -> bytes:
-    """Return a picture as JPEG, upright, of 1,024 pixels at most, without metadata.
+    """Return a picture as upright JPEG of at most 1,024 x 1,024 pixels, without metadata.
 
     Args:
-        content: A JPEG, PNG or WebP file; of several frames the first counts.
+        content: JPEG, PNG or WebP file; only the first frame is used.
 
     Raises:
-        ImageRefusedError: It is no such picture, broken, or too large.
+        ImageRefusedError: The content is not such a picture, or it is broken or too large.
     """
     return await asyncio.to_thread(_reencoded, content)
 

@@ -1,4 +1,4 @@
-"""Finds what people complain of in their words, also where a letter or the diacritics are wrong."""
+"""Finds complaints in messages, even with misspelled words or wrong diacritics."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from itertools import chain, product
 
 from demos.medagen.words import Words, fold
 
-_REMEMBERED = 20_000  # words whose meaning is kept
+_REMEMBERED = 20_000  # words whose readings are cached
 _GAP = "_"
 _AS_IT_STANDS = "="
-_LONGEST_GAP = 4  # words between two of a phrase
-_SHORTEST_ALONE = 5  # letters of a word that may be misspelt and is the whole phrase
-_SHORTEST_ENGLISH = 5  # letters of one that may be misspelt in a phrase
-_SHORTEST_VIETNAMESE = 4
+_LONGEST_GAP = 4  # maximum number of words in a gap of a phrase
+_SHORTEST_ALONE = 5  # minimum letters of a one-word phrase that may be misspelled
+_SHORTEST_ENGLISH = 5  # minimum letters of a misspelled English word within a phrase
+_SHORTEST_VIETNAMESE = 4  # minimum letters of a misspelled Vietnamese word within a phrase
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Words that stand for a complaint."""
+    """An occurrence of a concept in a message."""
 
     concept: str
     start: int
-    """The first of its words in the message."""
+    """Position of the first word in the message."""
     end: int
-    """The one after the last."""
+    """Position after the last word."""
     between: tuple[int, ...] = ()
-    """Those of them that are no words of the phrase."""
+    """Positions within the occurrence that fill a gap of the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
     concept: str
     parts: tuple[frozenset[str] | None, ...]
-    """Words that may stand there; None: up to four others, or none."""
+    """Alternative words at each place; None is a gap of up to four words."""
     is_literal: bool
-    """Whether each letter and its marks must be as they are here."""
+    """Whether every letter and diacritic must match exactly."""
     may_be_misspelt: bool
-    """Whether it is read with an error, if it is a word alone."""
+    """Whether a one-word phrase may match with a spelling error."""
     is_vietnamese: bool
-    """In Vietnamese most syllables are another one with a letter or a mark changed."""
+    """Whether the phrase is Vietnamese, where one changed letter or mark often makes a new word."""
 
     def matches(
         self, words: Words, readings: Sequence[Mapping[str, int]], start: int, mistakes: int
     ) -> Iterator[Found]:
-        """Yield where the phrase stands that begins at `start`, the shortest first."""
+        """Yield the matches of the phrase at `start`, shortest first."""
         if self.is_literal and words.words[start] not in (self.parts[0] or ()):
             return
         if len(self.parts) == 1:
@@ -67,7 +67,7 @@ class _Phrase:
         number: int,
         mistakes: int,
     ) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """Yield where the parts from `number` on end, the words between them, and mistakes."""
+        """Yield (end, gap positions, mistakes) of each match of the parts from `number` on."""
         if number == len(self.parts):
             yield at, (), mistakes
             return
@@ -91,15 +91,15 @@ class _Phrase:
 class Lexicon:
     """Phrases of concepts.
 
-    A phrase is words with spaces between; `a|b+c` is either the word a or the words b c, `_` up to
-    four words of any kind.
+    A phrase is a sequence of words separated by spaces. `a|b+c` matches either the word a or the
+    words b c, and `_` matches up to four words of any kind.
 
     Args:
-        concepts: Name -> phrases.
-        real_words: Words that are never taken for another one that is misspelt.
-        reads_errors: Whether a word may be misspelt at all.
-        may_be_misspelt: Concepts whose phrases of one word may be; of all, an error is read only
-            where another word of the phrase stands beside it.
+        concepts: Concept -> phrases.
+        real_words: Words that are never read as a misspelling of another word.
+        reads_errors: Whether misspelled words are recognized at all.
+        may_be_misspelt: Concepts whose one-word phrases may be misspelled. In longer phrases of any
+            concept, one error is accepted, because the other words confirm the match.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Lexicon:
                     self._near[near].add(word)
 
     def find(self, words: Words) -> list[Found]:
-        """Return all that is said, whether it is denied or not, in its order."""
+        """Return all occurrences in their order, whether they are denied or not."""
         readings = [self._read(word, words.has_diacritics) for word in words.words]
         found: dict[tuple[str, int], Found] = {}
         for start, reading in enumerate(readings):
@@ -157,7 +157,7 @@ class Lexicon:
         return list(found.values())
 
     def _readings(self, word: str, has_diacritics: bool) -> dict[str, int]:
-        """Return the words of the lexicon that a word may be -> mistakes in it, 0 or 1."""
+        """Return lexicon word -> number of mistakes (0 or 1), for all that a word may mean."""
         folded = fold(word)
         if not word.isalpha():
             return {word: 0} if word in self._by_folded else {}
@@ -178,7 +178,7 @@ class Lexicon:
 
 
 def _spelled_out(phrase: str) -> Iterator[str]:
-    """Yield a phrase for each of its alternatives that are several words."""
+    """Yield the phrases that result from expanding the alternatives of several words."""
     ways: list[list[str]] = []
     for part in phrase.split():
         single = [word for word in part.split("|") if "+" not in word]
@@ -189,12 +189,12 @@ def _spelled_out(phrase: str) -> Iterator[str]:
 
 
 def _neighbours(word: str) -> set[str]:
-    """Return a word and all that is left of it without one letter."""
+    """Return a word and every variant of it with one letter removed."""
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
 def is_misspelt(meant: str, written: str) -> bool:
-    """Tell whether a letter is missing, too many, wrong, or changed place with its neighbour."""
+    """Return whether one letter is missing, added or wrong, or two neighbors are swapped."""
     shortest = _SHORTEST_ENGLISH if meant.isascii() else _SHORTEST_VIETNAMESE
     meant = fold(meant)
     if len(meant) < shortest or abs(len(meant) - len(written)) > 1:

@@ -1,4 +1,4 @@
-"""What a client may ask of the server: how often, how much, and how many at once."""
+"""Limits of the server's clients: request rate, body size and concurrency."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mdagents_llm.errors import BenchError
 from mdagents_llm.web.serve import LONGEST_MESSAGE
 
 _REMEMBERED = 10_000
-"""Names whose rate is known: the one that asked last the longest ago is forgotten."""
+"""Maximum number of names in a rate table; the least recently used is forgotten first."""
 _SITE = 64
-"""Bits of an IPv6 address that its owner does not choose freely (RFC 6177)."""
+"""Prefix length of an IPv6 site in bits; its owner freely chooses the rest (RFC 6177)."""
 
 
 @dataclass(frozen=True)
@@ -27,24 +27,24 @@ class Limits:
     """The limits of a server."""
 
     per_minute: int = 30
-    """Requests that a client may make, and likewise a user."""
+    """Maximum requests per minute of a client and, counted separately, of a user."""
     burst: int = 10
-    """Requests that may come at once."""
+    """Maximum requests in a burst."""
     turns: int = 200
-    """Turns under way at once, of all clients together."""
+    """Maximum turns in progress, for all clients together."""
     sockets: int = 1_000
-    """Chats open at once."""
+    """Maximum open chats."""
     body: int = LONGEST_MESSAGE
-    """Bytes of the body of a request."""
+    """Maximum bytes of a request body."""
 
 
 class LimitError(BenchError):
-    """A client reached a limit; the message is for the client.
+    """A client reached a limit; the message is shown to the client.
 
     Args:
         message: One sentence.
-        status: Of HTTP.
-        retry_after: Whole seconds until it is worth trying again.
+        status: HTTP status code.
+        retry_after: Whole seconds until a retry is worthwhile.
     """
 
     def __init__(self, message: str, status: int, retry_after: int) -> None:
@@ -54,13 +54,13 @@ class LimitError(BenchError):
 
 
 class Rates:
-    """A token bucket for each of many names.
+    """Token buckets, one per name.
 
     Args:
-        per_minute: Tokens that come back.
-        burst: Tokens of a full bucket, which a name has that is not known.
-        monotonic: The clock, seconds.
-        most: Names that are remembered.
+        per_minute: Tokens added per minute.
+        burst: Capacity of a bucket; an unknown name starts with a full bucket.
+        monotonic: Clock in seconds.
+        most: Maximum number of names that are remembered.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Rates:
         self._monotonic = monotonic
         self._most = most
         self._buckets: dict[str, tuple[float, float]] = {}
-        """Name -> tokens, and when they were counted; the last to ask is the last."""
+        """Name -> (tokens, time in seconds when they were counted), least recently used first."""
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def take(self, name: str) -> float:
-        """Take a token; return 0, or the seconds until there is one."""
+        """Take a token and return 0, or return the seconds until one is available."""
         now = self._monotonic()
         tokens, counted = self._buckets.pop(name, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - counted) * self._per_second)
@@ -89,14 +89,14 @@ class Rates:
 
 
 class Admission:
-    """Lets requests in, or refuses them.
+    """Admits or refuses requests.
 
-    Clients are told apart by their address and users by their id, in tables of their own: ids are
-    free, and to make up many must not push an address out of its table.
+    Clients are identified by address and users by id, in separate tables: ids are free, and someone
+    who invents many of them must not push an address out of its table.
 
     Args:
-        limits: What is allowed.
-        monotonic: The clock, seconds.
+        limits: Limits of the server.
+        monotonic: Clock in seconds.
     """
 
     def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
@@ -104,15 +104,15 @@ class Admission:
         self._clients = Rates(limits.per_minute, limits.burst, monotonic)
         self._users = Rates(limits.per_minute, limits.burst, monotonic)
         self.turns = 0
-        """Under way."""
+        """Number of turns in progress."""
         self.sockets = 0
-        """Open."""
+        """Number of open chats."""
 
     def check_client(self, host: str) -> None:
-        """Count a request of an address.
+        """Count a request of a client address.
 
         Raises:
-            LimitError: There were too many.
+            LimitError: The client has exceeded its request rate.
         """
         _check(self._clients, _site_of(host))
 
@@ -120,16 +120,16 @@ class Admission:
         """Count a request of a user.
 
         Raises:
-            LimitError: There were too many.
+            LimitError: The user has exceeded the request rate.
         """
         _check(self._users, user_id)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Hold a place for a turn.
+        """Hold a slot for a turn.
 
         Raises:
-            LimitError: There is none.
+            LimitError: All slots are taken.
         """
         if self.turns >= self._limits.turns:
             raise LimitError("too many people are asking at once; try again in a moment", 503, 5)
@@ -141,10 +141,10 @@ class Admission:
 
     @contextmanager
     def socket(self) -> Iterator[None]:
-        """Hold a place for a chat.
+        """Hold a slot for a chat.
 
         Raises:
-            LimitError: There is none.
+            LimitError: All slots are taken.
         """
         if self.sockets >= self._limits.sockets:
             raise LimitError("too many chats are open; try again in a moment", 503, 15)
@@ -172,11 +172,11 @@ def _site_of(host: str) -> str:
 
 
 class BodyLimit:
-    """Refuses a body that is too long, without reading it.
+    """ASGI middleware that refuses request bodies that are too long, without reading them.
 
     Args:
-        app: What answers.
-        most: Bytes.
+        app: Wrapped ASGI app.
+        most: Maximum bytes of a body.
     """
 
     def __init__(self, app: ASGIApp, most: int) -> None:
@@ -184,7 +184,7 @@ class BodyLimit:
         self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or have it answered."""
+        """Pass the request on to the app, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -208,5 +208,5 @@ class BodyLimit:
 
     def _error(self) -> HTTPException:
         sentence = f"the request is too long; send at most {self._most:,} bytes"
-        # The server would read the rest, were the connection to be used again.
+        # Close the connection: to reuse it, the server would have to read the rest of the body.
         return HTTPException(413, sentence, {"connection": "close"})

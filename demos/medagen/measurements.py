@@ -1,6 +1,6 @@
-"""Reads ages, durations, pregnancies and vital signs out of messages.
+"""Extracts ages, durations, pregnancies and vital signs from messages.
 
-What cannot be, such as a temperature of 390 °C, is not read.
+Impossible values, such as a temperature of 390 °C, are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WORD = re.compile(r"[a-z]{4,}")
 
 
 class _Patterns:
-    """The expressions of measurements.yaml."""
+    """Compiled regular expressions of measurements.yaml."""
 
     def __init__(self, read: Mapping[str, Any]) -> None:
         self._of = str(read["of"])
@@ -79,21 +79,21 @@ def _patterns() -> _Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What messages say in numbers; None: nothing."""
+    """Facts extracted from messages; None if a fact was not mentioned."""
 
     age: float | None
-    """Years."""
+    """Age in years."""
     is_pregnant: bool
     duration_days: float | None
-    """The longest."""
+    """Longest mentioned duration in days."""
     vital_signs: VitalSigns
 
 
 def measured(texts: Sequence[str]) -> Measured:
-    """Read all messages of a conversation.
+    """Extract the facts from all messages of a conversation.
 
-    Of several vital signs of a kind the more dangerous counts, of several ages the one that is
-    further from that of a young adult.
+    If a vital sign is mentioned several times, the most dangerous value counts. Of several ages,
+    the one furthest from that of a young adult counts.
     """
     plain = [_plain(text) for text in texts]
     ages = [age for text in plain for age in _ages(text)]
@@ -123,7 +123,7 @@ def _plain(text: str) -> str:
 
 
 def _as_meant(found: re.Match[str]) -> str:
-    """Return a word without a spelling error in it, if it is one that measurements need."""
+    """Return the corrected spelling of a word that measurements depend on; else the word itself."""
     word = found.group()
     patterns = _patterns()
     if word in patterns.spelt or word in patterns.no_mistake:

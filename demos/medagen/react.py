@@ -1,4 +1,4 @@
-"""The ReAct loop: a model thinks, calls a tool, reads what it returns, and in the end answers."""
+"""The ReAct loop: a model thinks, calls tools, reads their results, and finally answers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from demos.medagen.tools import Toolbox
 from demos.toolkit.guard import untrusted
 
 MOST_ITERATIONS = 5
-"""Replies of the model in a turn; the last can only be the answer."""
+"""Maximum replies of the model in a turn; the last one must be the answer."""
 ANSWER = "final_answer"
 
 _IN_FENCES = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-_LONGEST_RESULT = 2_500  # characters of what a tool returned, in the prompt
+_LONGEST_RESULT = 2_500  # characters of a tool result in the prompt
 
 
 class Draft(BaseModel):
@@ -36,7 +36,7 @@ class Draft(BaseModel):
 
 
 class NoDraftError(Exception):
-    """The model has not answered in a form that can be read."""
+    """The model did not give an answer that can be parsed."""
 
 
 _ANSWER_TOOL = {
@@ -60,15 +60,15 @@ async def react(
     """Run the loop until the model answers.
 
     Args:
-        model: What thinks.
-        toolbox: The tools.
-        messages: The prompt.
-        on_event: Told of thoughts, calls and results as they come.
-        most: Replies of the model.
+        model: Chat model that reasons.
+        toolbox: Tools of the turn.
+        messages: Messages of the prompt.
+        on_event: Callback for thoughts, tool calls and results as they occur.
+        most: Maximum replies of the model.
 
     Raises:
-        NoDraftError: It has not answered in a form that can be read.
-        ProviderError: It could not be asked.
+        NoDraftError: The model did not give an answer that can be parsed.
+        ProviderError: The model could not be called.
     """
     talk = list(messages)
     tools = [*toolbox.offered, _ANSWER_TOOL]
@@ -103,7 +103,7 @@ async def _observed(
 
 
 def _draft_in(text: str) -> Draft:
-    """Return the draft in a text, also between fences."""
+    """Return the draft in a text, which may be inside a code fence."""
     fenced = _IN_FENCES.search(text)
     try:
         read: Any = json.loads(fenced.group(1) if fenced else text)

@@ -1,4 +1,4 @@
-"""A conversation as a page to print: levels over time, warning signs, advice."""
+"""Printable report of a conversation: levels over time, warning signs, advice."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from demos.medagen.wording import Wording
 
 
 class Reports:
-    """Writes reports.
+    """Renders reports.
 
     Args:
-        wording: The texts.
+        wording: Texts of the report in both languages.
     """
 
     def __init__(self, wording: Wording) -> None:
@@ -30,7 +30,7 @@ class Reports:
         ).get_template("report.html")
 
     def html_of(self, conversation: Conversation) -> str:
-        """Return the page, in the language of the last answer."""
+        """Return the report as HTML, in the language of the last answer."""
         answers = [(entry.at, entry.result) for entry in conversation.entries if entry.result]
         results = [result for _, result in answers]
         language = results[-1].language if results else Language.VIETNAMESE
@@ -51,6 +51,6 @@ def _once(values: Iterable[str]) -> list[str]:
 
 
 def _latest(rules: Iterable[Fired]) -> list[Fired]:
-    """Return each rule once, the most urgent first."""
+    """Return each rule once, in its latest form, most urgent first."""
     by_id = {fired.rule: fired for fired in rules}
     return sorted(by_id.values(), key=lambda fired: -fired.level.rank)

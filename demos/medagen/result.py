@@ -1,7 +1,7 @@
-"""Makes what a user is told of what the rules, the pictures and the model say.
+"""Combines the rules, the pictures and the model's draft into the user's result.
 
-The level is the highest of all. Of the model's words only those are told that pass the checks, are
-in the user's language, and were meant for no lower level.
+The level is the highest of all. The model's text is only used if it passes the checks, is in the
+user's language, and was written for no lower level.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from demos.medagen.react import Draft
 from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageResult, highest
 from demos.toolkit.guard import seen
 
-_LONGEST_ITEM = 100  # characters of a flag or a condition in the model's words
+_LONGEST_ITEM = 100  # characters of a flag or a condition that the model names
 _MOST_ITEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a message without the model's judgement."""
+    """Evidence about a message apart from the model's judgment."""
 
     rules: RulesResult
-    """On the whole conversation."""
+    """Result of the rules on the whole conversation."""
     more_rules: Sequence[RulesResult]
-    """On what the model asked them."""
+    """Results of the rules that the model requested as a tool."""
     level: Level | None
-    """What pictures and the model's calls of the rules ask for at least."""
+    """Minimum level required by pictures and by the model's calls of the rules; None if none."""
     findings: Mapping[str, CvFindings] | None
     guidelines: tuple[str, ...]
     has_picture: bool
     message: str
-    """As the user wrote it."""
+    """Message as the user wrote it."""
 
 
 def told(
@@ -43,14 +43,14 @@ def told(
     language: Language,
     session_id: str,
 ) -> TriageResult:
-    """Return what a user is told.
+    """Return the result for the user.
 
     Args:
-        draft: What the model says; None: nothing that can be used.
-        failure: Why there is no draft.
-        evidence: What else is known.
-        language: Of the user.
-        session_id: Of the conversation.
+        draft: Answer of the model; None if it gave no usable one.
+        failure: Why there is no draft; None if there is one.
+        evidence: Evidence apart from the draft.
+        language: Language of the user.
+        session_id: Id of the conversation.
     """
     level = highest(_levels(draft, evidence))
     flags = [*evidence.rules.red_flags]
@@ -63,7 +63,7 @@ def told(
         flags += _items(draft.red_flags)
         conditions = _items(draft.suspected_conditions)
         summary = _checked(draft.symptom_summary, language)
-        if draft.triage_level is level:  # else it would play down what the level says
+        if draft.triage_level is level:  # advice for a lower level would play the result down
             words = _checked(draft.recommendation, language)
     return TriageResult(
         triage_level=level,
@@ -86,7 +86,7 @@ def _levels(draft: Draft | None, evidence: Evidence) -> list[Level]:
     levels.append(draft.triage_level if draft is not None else Level.URGENT)
     if evidence.level is not None:
         levels.append(evidence.level)
-    if evidence.has_picture:  # what it shows may be more than what is written
+    if evidence.has_picture:  # the picture may show more than the message says
         levels.append(Level.ROUTINE)
     return levels
 

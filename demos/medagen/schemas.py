@@ -1,4 +1,4 @@
-"""What goes into a triage and what comes out of it: levels, measurements, requests, results."""
+"""Data models of the triage: levels, measurements, requests, results."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Level(StrEnum):
     """How soon somebody needs care, the least urgent first."""
 
     SELF_CARE = "self_care"
-    """Can be looked after at home, with an eye on it."""
+    """Can be cared for at home, with monitoring."""
     ROUTINE = "routine"
-    """To be seen within some days."""
+    """Needs to be seen within a few days."""
     URGENT = "urgent"
-    """To be seen within 24 hours."""
+    """Needs to be seen within 24 hours."""
     EMERGENCY = "emergency"
-    """At once."""
+    """Needs care immediately."""
 
     @property
     def rank(self) -> int:
-        """0 for self-care to 3 for an emergency."""
+        """Urgency from 0 (self-care) to 3 (emergency)."""
         return list(Level).index(self)
 
 
@@ -35,7 +35,7 @@ def highest(levels: Iterable[Level]) -> Level:
 
 
 class Language(StrEnum):
-    """What a user writes in."""
+    """Language of a user's messages."""
 
     VIETNAMESE = "vi"
     ENGLISH = "en"
@@ -228,4 +228,4 @@ class Refused(BaseModel):
 Event = Annotated[
     Thought | ActionStart | Observation | FinalAnswer | Refused, Field(discriminator="type")
 ]
-"""A step of a turn, as the chat page is told of it."""
+"""A step of a turn, as sent to the chat page."""

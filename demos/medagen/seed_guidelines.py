@@ -1,4 +1,4 @@
-"""The program: `python -m demos.medagen.seed_guidelines` puts guidelines into the database."""
+"""The program `python -m demos.medagen.seed_guidelines`: loads guidelines into the database."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 @fails_in_one_line
 def main(argv: Sequence[str]) -> int:
-    """Seed the guidelines; those that are gone from the folder are removed.
+    """Seed the guidelines, and remove stored ones that are no longer in the folder.
 
     Args:
-        argv: The command line without the program's name.
+        argv: Command-line arguments without the program's name.
 
     Returns:
         The exit status.

@@ -1,4 +1,4 @@
-"""The program: `python -m demos.medagen.server` serves the chat and its API until Ctrl-C."""
+"""The program `python -m demos.medagen.server`: serves the chat and its API until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     OpenAssistant = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Assistant]]
 
 _NO_DEVICE = "A demonstration, not a medical device: do not use it for patients."
-_TO_END = 2  # seconds that answers under way get at the end
-_MUST_END = 15.0  # seconds until the process ends, whatever it hangs in
+_TO_END = 2  # seconds that open responses get at shutdown
+_MUST_END = 15.0  # seconds until the process is forced to exit, even if it hangs
 
 
 @fails_in_one_line
@@ -44,14 +44,14 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
     """Serve until Ctrl-C.
 
     Args:
-        argv: The command line without the program's name.
-        open_assistant: Gives what answers, of the environment; None: the one of Medagen.
+        argv: Command-line arguments without the program's name.
+        open_assistant: Function that opens the assistant of an environment; None uses Medagen's.
 
     Returns:
         The exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
     """
     options = _parser().parse_args(argv)
-    with needs_demos("Medagen"):  # imported here: neither help nor wrong use needs a server
+    with needs_demos("Medagen"):  # imported late: --help and wrong use do not need a server
         from demos.medagen.limits import Limits
 
         if open_assistant is None:
@@ -68,13 +68,13 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
 
 
 class _Program:
-    """One call of the program.
+    """One invocation of the program.
 
     Args:
-        place: Where it listens.
-        limits: What clients may ask.
-        open_assistant: Gives what answers.
-        options: The command line.
+        place: Address to listen on.
+        limits: Limits of the clients' requests.
+        open_assistant: Function that opens the assistant.
+        options: Parsed command line.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class _Program:
         self._is_ending = False
 
     async def run(self) -> None:
-        """Serve until a signal comes."""
+        """Serve until a signal arrives."""
         self._work = asyncio.create_task(self._run())
         self._listen_to_signals()
         try:
@@ -114,10 +114,10 @@ class _Program:
             self._server = server = server_of(app, _TO_END)
             serving = asyncio.create_task(server.serve(sockets=[place.socket]))
             await asyncio.sleep(0)
-            self._listen_to_signals()  # the server has put its own in their place
+            self._listen_to_signals()  # the server has replaced the signal handlers
             self._show_address()
             await serving
-            if left := server.server_state.tasks:  # cancelled: they still need the assistant
+            if left := server.server_state.tasks:  # cancelled, but they still use the assistant
                 await asyncio.wait(left)
 
     def _listen_to_signals(self) -> None:
@@ -125,7 +125,7 @@ class _Program:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """End at the first signal, and at the second at once."""
+        """Shut down at the first signal; exit immediately at the second."""
         if self._is_ending:
             os._exit(128 + number)
         self._is_ending = True
@@ -144,7 +144,7 @@ class _Program:
         url = self._place.url("/")
         print_result(f"Medagen: {url} (Ctrl-C ends it). {_NO_DEVICE}")
         is_seen = not self._options.no_open and has_screen(read_variables(), sys.platform)
-        # Other users can read the arguments of a browser's process.
+        # Do not pass a token: other users can read the arguments of a browser's process.
         if is_seen and not self._place.token:
             open_browser(url)
 
@@ -156,9 +156,9 @@ def _positive(flag: str, value: int) -> int:
 
 
 def _without_messages(record: logging.LogRecord) -> bool:
-    """Keep of an error where it came from, and not its message: that may hold what a patient wrote.
+    """Reduce a logged error to its traceback: its message may quote what a patient wrote.
 
-    A filter of loggers: the text that it makes is the one that all their handlers use.
+    This is a logging filter. It sets `exc_text`, which all handlers of the logger use.
     """
     if record.exc_info and record.exc_info[1] is not None:
         record.msg, record.args = record.getMessage().partition("\n")[0], ()

@@ -1,4 +1,4 @@
-"""The settings of Medagen, from the environment."""
+"""Settings of Medagen, read from the environment."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from demos.toolkit.settings import database_of
 from mdagents_llm.errors import ConfigError
 
 DATABASE_FILE = Path("output/medagen/medagen.sqlite")
-"""Where conversations and guidelines are, where no other database is chosen."""
+"""Default SQLite file for conversations and guidelines."""
 
 _DEADLINE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an operator chooses."""
+    """Settings of the operator."""
 
     database: Database
-    """`DATABASE_URL`."""
+    """Database from `DATABASE_URL`, or else the default SQLite file."""
     cv_service_url: str | None
-    """`CV_SERVICE_URL`: what looks at pictures; None: nothing does."""
+    """Address of the computer vision service from `CV_SERVICE_URL`; None disables pictures."""
     deadline: float
-    """`MEDAGEN_DEADLINE`: seconds for the model and its tools."""
+    """Seconds for the model and its tools, from `MEDAGEN_DEADLINE`."""
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> Self:
         """Read the settings.
 
         Args:
-            variables: As `mdagents_llm.config.read_variables` returns them.
+            variables: Environment, as returned by `mdagents_llm.config.read_variables`.
 
         Raises:
-            ConfigError: One of them is wrong.
+            ConfigError: A setting is not valid.
         """
         return cls(
             database=database_of(variables, DATABASE_FILE),

@@ -1,4 +1,4 @@
-"""The tools of the agent, and what they have found in a turn."""
+"""The tools of the agent, and their findings in a turn."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ PICTURES = {"derm_cv": CvKind.DERM, "eye_cv": CvKind.EYE, "wound_cv": CvKind.WOU
 
 _LOG = logging.getLogger(__name__)
 _MOST_GUIDELINES = 5
-_MOST_CITED = 3  # of a search; those after it are often about something else
-_ALARMING = 0.7  # what a picture shows with a higher probability is urgent
+_MOST_CITED = 3  # guidelines of a search; later hits are often about something else
+_ALARMING = 0.7  # a finding in a picture above this probability is urgent
 
 JSON = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the tools work with; shared by all turns."""
+    """Services behind the tools, shared by all turns."""
 
     rules: Rules
     search: Callable[[str, Language, int], Awaitable[list[Passage]]]
-    """Query, language, how many -> guidelines, the best first."""
+    """Search function: query, language and maximum number -> guidelines, best first."""
     fetch: Callable[[str], Awaitable[bytes]]
-    """Address of a picture -> the picture; raises `BenchError` where it is refused."""
+    """Function that fetches the picture at a URL; it raises `BenchError` if it is refused."""
     look: Callable[[CvKind, bytes], Awaitable[CvFindings]]
 
 
@@ -67,13 +67,13 @@ _ABOUT_PICTURES = {
 
 
 class Toolbox:
-    """The tools in one turn.
+    """The tools of one turn.
 
     Args:
-        services: What they work with.
-        language: Of the user.
-        image_url: The picture of this message, the only one that can be looked at: the model
-            chooses no address.
+        services: Services that the tools use.
+        language: Language of the user.
+        image_url: URL of the message's picture, or None. It is the only picture that can be
+            fetched: the model cannot choose a URL.
     """
 
     def __init__(self, services: Services, language: Language, image_url: str | None) -> None:
@@ -87,7 +87,7 @@ class Toolbox:
 
     @property
     def offered(self) -> list[JSON]:
-        """The tools as a model is told of them; those for pictures where there is one."""
+        """Tool definitions for the model; those for pictures only if the message has one."""
         tools = [
             _tool(TRIAGE_RULES, _RulesCall.__doc__ or "", _RulesCall),
             _tool(GUIDELINES, _GuidelineCall.__doc__ or "", _GuidelineCall),
@@ -98,7 +98,7 @@ class Toolbox:
 
     @property
     def level(self) -> Level | None:
-        """What pictures and calls of the rules ask for at least; None: nothing."""
+        """Minimum level required by pictures and by calls of the rules; None if none."""
         levels = [one.triage_level for one in self.rules]
         if any(
             one.probability > _ALARMING
@@ -109,7 +109,7 @@ class Toolbox:
         return max(levels, key=lambda level: level.rank, default=None)
 
     async def call(self, name: str, arguments: JSON) -> JSON:
-        """Call a tool; what fails is told to the model, and the turn goes on."""
+        """Call a tool. A failure is returned to the model and does not end the turn."""
         try:
             if name in PICTURES:
                 return (await self._look(name)).model_dump(mode="json", exclude_none=True)
@@ -164,7 +164,7 @@ def _tool(name: str, about: str, arguments: type[BaseModel]) -> JSON:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without titles and defaults, which a model pays for and does not need."""
+    """Remove titles and defaults from a schema, which cost tokens and do not help the model."""
     if isinstance(schema, dict):
         told = {name: one for name, one in schema.items() if name not in ("title", "default")}
         return {name: _plain(one) for name, one in told.items()}

@@ -1,7 +1,7 @@
-"""The rules of triage: what is said and measured -> a level, and why.
+"""The triage rules: map complaints and measurements to a level and its reasons.
 
-They are data (rules.yaml); this reads them and tells which hold. Nothing that is known lowers a
-level, and what no rule knows is seen by somebody: only what is clearly mild is self-care.
+The rules are data in rules.yaml; this module reads and evaluates them. No fact lowers a level, and
+a complaint that no rule recognizes is routine: only clearly mild complaints are self-care.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _NOTHING_KNOWN = {
     "vi": "Không có quy tắc nào nhận ra triệu chứng này; nên đi khám.",
 }
 _FEVER = 38.0
-"""°C; NHS, NICE NG143."""
-_REMEMBERED = 1_000  # messages
+"""Fever threshold in °C (NHS, NICE NG143)."""
+_REMEMBERED = 1_000  # messages whose findings are cached
 _EXPLAINED = 3
-"""Rules that the reasoning tells of."""
+"""Maximum number of rules that the reasoning explains."""
 
 
 class _Phrases(BaseModel):
@@ -103,21 +103,21 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of somebody."""
+    """Facts about a patient; None if unknown."""
 
     age: float | None
     is_pregnant: bool
     days: float | None
     vital_signs: VitalSigns
     said: Mapping[str, str] = field(default_factory=dict)
-    """Rules, complaints and conditions whose phrases stand in a message -> the words."""
+    """Rule, complaint or condition mentioned in a message -> the words that mention it."""
 
 
 class Rules:
     """The rules of a file.
 
     Args:
-        text: YAML as that of rules.yaml.
+        text: YAML in the format of rules.yaml.
     """
 
     def __init__(self, text: str) -> None:
@@ -140,7 +140,7 @@ class Rules:
             may_be_misspelt={rule.id for rule in read.rules if rule.level is Level.EMERGENCY}
             | {"fever", "drowsy"},
         )
-        # A conversation is read anew with each message.
+        # Every new message re-evaluates the whole conversation, so cache the findings per message.
         self._said_in = lru_cache(maxsize=_REMEMBERED)(self._found_in)
         self._check_names(set(concepts))
 
@@ -153,11 +153,11 @@ class Rules:
                 raise ValueError(f"rule {rule.id} names {', '.join(unknown)}, which is not there")
 
     def evaluate(self, given: TriageInput, language: Language) -> RulesResult:
-        """Return what the rules say of complaints and facts.
+        """Return the result of the rules for complaints and facts.
 
         Args:
-            given: The complaints, in words of either language, and what is known besides.
-            language: What the reasoning is in.
+            given: Complaints, in words of either language, and further facts.
+            language: Language of the reasoning.
         """
         found = measured(given.symptoms)
         info = given.patient_info
@@ -174,11 +174,11 @@ class Rules:
         return self._judged(known, given.symptom_severity, language)
 
     def screen(self, messages: Sequence[str], language: Language) -> RulesResult:
-        """Return what the rules say of all that somebody has written in a conversation.
+        """Return the result of the rules for everything that a user has written in a conversation.
 
         Args:
-            messages: In their order.
-            language: What the reasoning is in.
+            messages: Messages of the user, in order.
+            language: Language of the reasoning.
         """
         found = measured(messages)
         known = _Known(
@@ -195,21 +195,21 @@ class Rules:
         for text in messages:
             for concept, words in self._said_in(text):
                 said.setdefault(concept, words)
-        for text in conditions:  # a list of what somebody has: nothing in it is denied
+        for text in conditions:  # a list of known conditions: denials are not expected
             for one in self._lexicon.find(split(text)):
                 if one.concept in self._conditions:
                     said.setdefault(one.concept, text)
         return said
 
     def _found_in(self, text: str) -> Sequence[tuple[str, str]]:
-        """Return what a message says, and the words for it."""
+        """Return the concepts that a message mentions, each with its words."""
         words = split(text)
         found = standing(words, self._meant(self._lexicon.find(words)))
         return [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
 
     @staticmethod
     def _meant(found: Sequence[Found]) -> list[Found]:
-        """Leave out what is part of words that mean something else."""
+        """Drop occurrences that are part of a phrase with another meaning."""
         other: dict[str, list[Found]] = {}
         for one in found:
             if one.concept.startswith(_UNLESS):
@@ -225,7 +225,7 @@ class Rules:
 
     def _judged(self, known: _Known, severity: Severity | None, language: Language) -> RulesResult:
         held = _measured_fever(known, language)
-        # A rule may name another one: those that stand below what they name come in a later round.
+        # Repeat, because a rule may depend on another one that is listed after it.
         for _ in range(3):
             for rule in self.rules:
                 if rule.id not in held and (because := _holds(rule, known, held, language)):
@@ -272,7 +272,7 @@ class Rules:
 
 @cache
 def shipped_rules() -> Rules:
-    """Return the rules of Medagen."""
+    """Return the rules that ship with Medagen."""
     return Rules(_FILE.read_text(encoding="utf-8"))
 
 
@@ -287,7 +287,7 @@ def _longest(*days: float | None) -> float | None:
 
 
 def _holds(rule: Rule, known: _Known, held: Mapping[str, str], language: Language) -> str:
-    """Return what a rule holds for; empty: it does not."""
+    """Return the reasons why a rule holds; empty if it does not hold."""
     because: list[str] = []
     if rule.en or rule.vi:
         if rule.id not in known.said:
@@ -306,20 +306,20 @@ def _holds(rule: Rule, known: _Known, held: Mapping[str, str], language: Languag
 
 def _of(names: Iterable[str], known: _Known, held: Mapping[str, str], own: str) -> Iterator[str]:
     for name in names:
-        # A rule that needs more than its words counts only where it holds.
+        # Another name counts if it holds or is mentioned; the rule's own name only if mentioned.
         yield (
             known.said.get(name, "") if name == own else held.get(name) or known.said.get(name, "")
         )
 
 
 def _measured_fever(known: _Known, language: Language) -> dict[str, str]:
-    """Return that there is a fever, where it was measured."""
+    """Return the measured fever, if there is one, as a rule that holds."""
     measured_one = _measurement("temperature_from", _FEVER, known.vital_signs, language)
     return {"fever": measured_one} if measured_one else {}
 
 
 def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Iterator[str]:
-    """Yield a fact for each thing that a rule asks for, an empty one for what is not so."""
+    """Yield a fact for each condition of a rule; the fact is empty if the condition is not met."""
     age = known.age
     years = f"{age:.2g} {'tuổi' if language is Language.VIETNAMESE else 'years'}" if age else "0"
     for name, value in asked.items():

@@ -1,4 +1,4 @@
-"""What the page and the report say, in both languages."""
+"""Texts of the page and the report, in both languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGE = "demos.medagen"
 
 
 class Wording:
-    """Texts by their keys: those of the page, and why each rule of the triage holds.
+    """Texts by key: those of the page, and the explanation of each triage rule.
 
     Args:
         texts: Key -> language -> text.
@@ -24,13 +24,13 @@ class Wording:
         self.texts = texts
 
     def text(self, key: str, language: Language) -> str:
-        """Return a text; of a key that is not known, what is behind its kind."""
+        """Return a text; for an unknown key, the part after its first dot, as words."""
         known = self.texts.get(key)
         return known[language] if known else key.partition(".")[2].replace("_", " ")
 
 
 def load_wording() -> Wording:
-    """Read the texts that come with the program."""
+    """Load the texts that ship with the program."""
     folder = files(_PACKAGE)
     texts = json.loads(folder.joinpath("page/words.json").read_text(encoding="utf-8"))
     rules = yaml.safe_load(folder.joinpath("rules.yaml").read_text(encoding="utf-8"))["rules"]

@@ -1,4 +1,4 @@
-"""Messages as words: lower case, with or without diacritics, in clauses, in a language."""
+"""Splits messages into lowercase words, and detects clauses, diacritics and language."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ _MAY_BE_BOTH = _VIETNAMESE & _ENGLISH
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A message in pieces."""
+    """A message split into words."""
 
     words: Sequence[str]
-    """In lower case, and marks of punctuation that end or part clauses."""
+    """Lowercase words, and punctuation marks that separate clauses."""
     folded: Sequence[str]
-    """Likewise without diacritics."""
+    """Lowercase words without diacritics."""
     language: Language
     has_diacritics: bool
-    """Whether it is written with Vietnamese diacritics."""
+    """Whether the message is written with Vietnamese diacritics."""
 
     def parts_clauses(self, at: int) -> bool:
-        """Tell whether a clause ends at this place, or an item of a list."""
+        """Return whether a clause or a list item ends at a position."""
         return self.is_break(at) or self.words[at] == ","
 
     def is_break(self, at: int) -> bool:
-        """Tell whether a clause ends at this place."""
+        """Return whether a clause ends at a position."""
         return self.words[at] in _BREAKS
 
 
 @lru_cache(maxsize=20_000)
 def fold(word: str) -> str:
-    """Return a word without diacritics, `đ` as `d`."""
+    """Return a word without diacritics, with `đ` as `d`."""
     plain = unicodedata.normalize("NFD", word.replace("đ", "d").replace("Đ", "D"))
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
 def split(text: str) -> Words:
-    """Return the words of a message."""
+    """Split a message into words."""
     text = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower())
     words = _TOKEN.findall(text.replace("_", " "))
     folded = [fold(word) for word in words]
     marked = sum(a != b for a, b in zip(words, folded, strict=True))
-    # An accent or two may stand in an English text: café.
+    # An English text may contain an accent or two, as in "café".
     has_diacritics = marked >= 2 or (marked > 0 and len(words) < 4)
     return Words(words, folded, _language(folded, has_diacritics), has_diacritics)
 
@@ -75,7 +75,7 @@ def _language(folded: Sequence[str], has_diacritics: bool) -> Language:
 
 
 def language_of(texts: Sequence[str]) -> Language:
-    """Return what the last of the messages is written in that has words."""
+    """Return the language of the last message that has letters; English if none has."""
     for text in reversed(texts):
         if any(letter.isalpha() for letter in text):
             return split(text).language

@@ -1,1 +1,1 @@
-"""What companion systems share: sessions, retrieval, guards."""
+"""Shared parts of the companion systems: sessions, retrieval, guards."""

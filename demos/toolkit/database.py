@@ -1,4 +1,4 @@
-"""Where companion systems keep things: a SQLite file, or a PostgreSQL by one setting."""
+"""The database of the companion systems: a SQLite file, or PostgreSQL by one setting."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from mdagents_llm.files.private import make_private_file, make_private_folder, t
 
 SETTING = "DATABASE_URL"
 
-_BUSY = 30_000  # ms that a writer waits for another one
-_ASKED_EVERY = 0.02  # seconds, for a lock that another one has
+_BUSY = 30_000  # ms that a writer waits for another writer
+_ASKED_EVERY = 0.02  # seconds between attempts to take a lock
 _CONNECTIONS = 10
 _SCHEMES = ("postgres", "postgresql", "postgresql+psycopg")
 _GOOD_NAME = "postgresql://USER:PASSWORD@HOST:5432/NAME"
 
 
 class LockTakenError(Exception):
-    """Another one holds a lock."""
+    """The lock is held by another task, thread or process."""
 
 
 class Database:
-    """A SQLite file in WAL mode, or a PostgreSQL.
+    """A SQLite file in WAL mode or a PostgreSQL database.
 
     Args:
-        address: `postgresql://…`, or the path of a SQLite file, which is made, with its folder.
-            Only its owner can read it.
+        address: `postgresql://…`, or the path of a SQLite file. The file and its folder are
+            created if missing, and only their owner can read the file.
 
     Raises:
-        ConfigError: The address is none, or the file cannot be written.
+        ConfigError: The address is not valid, or the file cannot be written.
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -52,22 +52,22 @@ class Database:
 
     @property
     def path(self) -> Path:
-        """The file of a SQLite database."""
+        """Path of the SQLite file."""
         return Path(self.url.database or "")
 
     @property
     def address(self) -> str:
-        """What psycopg connects to, with the password: never to be printed."""
+        """Connection string for psycopg. It contains the password: never print it."""
         return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     @property
     def shown(self) -> str:
-        """The address as it may be printed."""
+        """Address without the password, for messages."""
         return self.url.render_as_string() if self.is_postgres else str(self.path)
 
     @property
     def engine(self) -> AsyncEngine:
-        """Connections of this process; they belong to one event loop."""
+        """Connection pool of this process, created on first use; it belongs to one event loop."""
         if self._engine is None:
             if self.is_postgres:
                 self._engine = create_async_engine(
@@ -81,29 +81,29 @@ class Database:
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction; it is kept when the block ends well, and undone otherwise.
+        """Open a transaction that commits when the block succeeds and rolls back otherwise.
 
         Raises:
-            ConfigError: The database is not there, or refuses this user.
-            StorageError: It cannot write: its disk is full, for example.
+            ConfigError: The database cannot be reached or refuses the user.
+            StorageError: The database cannot write, for example because its disk is full.
         """
         with self.told():
             async with self.engine.begin() as connection:
                 if not self.is_postgres:
-                    # Now and not at the first change: one who has read before cannot wait any more.
+                    # Lock now, not at the first write: SQLite cannot wait after a read.
                     await connection.exec_driver_sql("BEGIN IMMEDIATE")
                 yield connection
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """Open a connection for reading; errors are those of `begin`."""
+        """Open a connection for reading; it raises the same errors as `begin`."""
         with self.told():
             async with self.engine.connect() as connection:
                 yield connection
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Raise what the driver raises as a sentence for the user, without the password."""
+        """Convert driver errors into messages for the user, without the password."""
         try:
             yield
         except OperationalError as error:
@@ -125,11 +125,11 @@ class Database:
         return ConfigError(f"{what}cannot use {self.shown}: {line}")
 
     async def make(self, metadata: MetaData, extra: Mapping[str, str] | None = None) -> None:
-        """Make the tables and indexes that are not there; several processes may do so at once.
+        """Create missing tables and indexes; several processes may do so at the same time.
 
         Args:
-            metadata: The tables.
-            extra: Further statements by dialect, `sqlite` or `postgresql`.
+            metadata: Tables and indexes to create.
+            extra: Dialect (`sqlite` or `postgresql`) -> additional statement.
         """
         async with self.lock("schema", patience=60), self.begin() as connection:
             for table in metadata.sorted_tables:
@@ -144,15 +144,15 @@ class Database:
     async def lock(
         self, name: str, *, patience: float, monotonic: Callable[[], float] = time.monotonic
     ) -> AsyncIterator[None]:
-        """Hold a lock that no other task, thread or process has; it dies with its process.
+        """Hold an exclusive lock across tasks, threads and processes; it ends with its process.
 
         Args:
-            name: Of what is locked.
-            patience: Seconds until `LockTakenError`.
-            monotonic: The clock.
+            name: Name of the locked resource.
+            patience: Seconds to wait for the lock.
+            monotonic: Clock in seconds.
 
         Raises:
-            LockTakenError: Another one has it all the time.
+            LockTakenError: The lock was not released in time.
         """
         held = self._locked_row(name) if self.is_postgres else self._locked_file(name)
         until = monotonic() + patience
@@ -191,8 +191,8 @@ class Database:
 
         @asynccontextmanager
         async def attempt() -> AsyncIterator[bool]:
-            # A connection of its own, whose end is the end of the lock. It never waits in the
-            # database: an index that another one makes concurrently would wait for it in turn.
+            # The lock lives as long as its own connection. The query never blocks in the database:
+            # a concurrent index build would wait for it, which would be a deadlock.
             if self._locks is None:
                 self._locks = create_async_engine(
                     self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT"
@@ -227,7 +227,7 @@ def _url_of(address: str | Path) -> URL:
     path = Path(address).absolute()
     try:
         make_private_folder(path.parent)
-        make_private_file(path)  # whose mode SQLite gives the files that it puts beside it
+        make_private_file(path)  # SQLite gives its -wal and -shm files the same mode
         for beside in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 tighten(path.with_name(path.name + beside))
@@ -237,7 +237,7 @@ def _url_of(address: str | Path) -> URL:
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, record: object) -> None:
-    """Let readers read while one writes, and let transactions begin where we say so."""
+    """Set WAL mode and a busy timeout, and leave the start of transactions to explicit BEGINs."""
     connection.isolation_level = None
     cursor = connection.cursor()
     for setting in ("journal_mode = WAL", f"busy_timeout = {_BUSY}", "foreign_keys = ON"):
@@ -246,10 +246,10 @@ def _set_up_sqlite(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _keep_connection(context: ExceptionContext) -> None:
-    """Have a connection whose use was cancelled rolled back, and not thrown away.
+    """Keep a connection whose use was cancelled, so that it is rolled back and not discarded.
 
-    Its thread finishes the statement first. Thrown away with a cursor that somebody still holds, it
-    would keep the lock on the file until that is collected.
+    The connection's thread finishes the statement first. A discarded connection whose cursor is
+    still referenced would keep the lock on the file until garbage collection.
     """
     if isinstance(context.original_exception, asyncio.CancelledError):
         context.is_disconnect = False

@@ -1,4 +1,4 @@
-"""What comes from outside: ids that may name a file, and text that may stand in a prompt."""
+"""Guards for untrusted input: ids that may name a file, and text that may enter a prompt."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from mdagents_llm.errors import ConfigError
 
 LONGEST = 4_000
-"""Characters of a document that stand in a prompt, where nothing else is asked for."""
+"""Default maximum number of characters of a document in a prompt."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
 )
-"""Control characters but tab and line feed, and what is not seen or turns the text around."""
+"""Control characters except tab and line feed, invisible characters, and bidirectional marks."""
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?。！？])[\"'”’)\]]*\s+"  # with what is behind its full stop
+    r"(?<=[.!?。！？])[\"'”’)\]]*\s+"  # includes closing quotes and brackets after the full stop
     r"|\n\s*\n\s*"
-    r"|\n(?![^\S\n]*[a-zà-öø-ÿ])"  # a line that goes on with a small letter was only wrapped
+    r"|\n(?![^\S\n]*[a-zà-öø-ÿ])"  # a line that starts with a lowercase letter was only wrapped
 )
 
 _LEFT_OUT = "[left out: a sentence that addresses the model]"
@@ -44,19 +44,19 @@ def _to_the_model() -> re.Pattern[str]:
 
 
 def new_id() -> str:
-    """Return a random id that nobody guesses."""
+    """Return a random id that cannot be guessed."""
     return secrets.token_hex(16)
 
 
 def valid_id(text: str, what: str) -> str:
-    """Return an id that may name a file: 1 to 64 letters, digits, `-`, `_`, `.`, no `.` first.
+    """Return the id if it may name a file: 1 to 64 letters, digits, `-`, `_`, `.`, no leading `.`.
 
     Args:
-        text: The id.
-        what: What it is of, with its article, for the message.
+        text: Id to check.
+        what: Kind of object that the id identifies, with its article, for the message.
 
     Raises:
-        ConfigError: It is no such id.
+        ConfigError: The id is not valid.
     """
     if not _ID.fullmatch(text):
         raise ConfigError(
@@ -66,21 +66,21 @@ def valid_id(text: str, what: str) -> str:
 
 
 def seen(text: str) -> str:
-    """Return a text without control characters and others that are not seen or turn it around."""
+    """Return a text without control, invisible and bidirectional characters."""
     return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def without_instructions(text: str) -> tuple[str, list[str]]:
-    """Leave out the sentences of a document that address a model, such as "ignore the rules".
+    """Remove sentences of a document that address a model, such as "ignore the rules".
 
-    A heuristic, and one net of several: what a document says is fenced in prompts besides, chooses
-    no route, and no number comes from the model's own words.
+    This is a heuristic and only one layer of defense: documents are also fenced in prompts and
+    cannot choose a route, and no number is taken from the model's own words.
 
     Args:
-        text: Of a document.
+        text: Text of the document.
 
     Returns:
-        The text, with a note in place of each such sentence, and these sentences.
+        The text with a note in place of each removed sentence, and the removed sentences.
     """
     kept: list[str] = []
     found: list[str] = []
@@ -99,29 +99,29 @@ def without_instructions(text: str) -> tuple[str, list[str]]:
 
 
 def untrusted(text: str, source: str, *, limit: int = LONGEST) -> str:
-    """Return a document's text as it may stand in a prompt.
+    """Return a document's text in a form that is safe to place in a prompt.
 
-    It is `fenced`, without sentences that address the model.
+    The text is `fenced` and has no sentences that address the model.
 
     Args:
-        text: What the document says.
-        source: What it is, an id for example; stands in the fence.
-        limit: The most characters.
+        text: Text of the document.
+        source: Label in the fence, such as the document's id.
+        limit: Maximum number of characters.
     """
     clean, _ = without_instructions(seen(text))
     return fenced(clean, source, limit=limit)
 
 
 def fenced(text: str, source: str, *, limit: int = LONGEST) -> str:
-    """Return what a user wrote as it may stand in a prompt, with all its sentences.
+    """Return a user's text, with all its sentences, fenced for a prompt.
 
-    It stands between marks that it cannot know, without characters that are not seen, and ends
-    after `limit` characters with a note.
+    The fence has a random mark that the text cannot know. Invisible characters are removed, and
+    text beyond `limit` is replaced by a note.
 
     Args:
-        text: What was written.
-        source: What it is; stands in the fence.
-        limit: The most characters.
+        text: Text of the user.
+        source: Label in the fence.
+        limit: Maximum number of characters.
     """
     clean = seen(text)
     if len(clean) > limit:

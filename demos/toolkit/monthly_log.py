@@ -1,4 +1,4 @@
-"""A log that begins a new file each month; several processes may write to it."""
+"""A log file that rotates monthly; several processes may write to it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}T)")
 
 
 class MonthlyLog:
-    """Appends lines to a file; at a new month the earlier lines go to `NAME.YYYY-MM.log`.
+    """Appends lines to a file, which is renamed to `NAME.YYYY-MM.log` when a new month begins.
 
-    Each line is there as a whole or not at all, also on a full disk and beside one that a killed
-    process left unfinished. A file of an earlier month is never replaced: where one is there
-    already, after a clock was set back, the next is `NAME.YYYY-MM.2.log`.
+    Each line is written completely or not at all, even on a full disk or after a line that a killed
+    process left unfinished. A file of an earlier month is never replaced: if it already exists,
+    because a clock was set back, the next one is `NAME.YYYY-MM.2.log`.
 
     Args:
-        file: The file; its folder is made. Only its owner can read it.
-        now: The clock, UTC.
+        file: Path of the log. Its folder is created; only the owner can read the file.
+        now: Clock in UTC.
     """
 
     def __init__(self, file: Path, now: Callable[[], datetime]) -> None:
@@ -35,15 +35,16 @@ class MonthlyLog:
         self._lock = filelock.FileLock(file.with_name(f".{file.name}.lock"), timeout=10)
 
     def write(self, line: str) -> None:
-        """Append a line that begins with the time, in UTC to the second.
+        """Append a line, prefixed with the UTC time to the second.
 
         Raises:
-            StorageError: It cannot be written: what an audit does not hold must not happen.
+            StorageError: The line cannot be written. The caller must then not act, because nothing
+                may happen that the audit log does not record.
         """
         try:
             make_private_folder(self._file.parent)
             with self._lock:
-                at = self._now()  # not before: another one may have begun a month while we waited
+                at = self._now()  # read under the lock: another process may have rotated the file
                 self._begin_month(f"{at:%Y-%m}")
                 self._append(f"{at:%Y-%m-%dT%H:%M:%SZ} {line}\n".encode(errors="backslashreplace"))
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Packages that the companion systems need and the benchmark does without."""
+"""Checks for packages that the companion systems need and the benchmark does not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mdagents_llm.interpreter import LEVELS, missing_package, set_up
 
 @contextmanager
 def needs_demos(what: str) -> Iterator[None]:
-    """Guard the imports of a companion system: a missing package is one line with the command.
+    """Guard the imports of a companion system and report a missing package in one line.
 
     Args:
-        what: The system, for the message.
+        what: Name of the system for the message.
 
     Raises:
-        ConfigError: A package is missing.
+        ConfigError: A package is missing; the message names the command that installs it.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Finds passages by their words (BM25), by their meaning (embeddings), and by both."""
+"""Passage retrieval by keywords (BM25), by embeddings, and by both."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from demos.toolkit.database import Database
 from mdagents_llm.embeddings import Embedder
 
 _RANK = 60
-"""Added to each rank before its inverse is taken (Cormack, Clarke, Büttcher, SIGIR 2009)."""
+"""Constant k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
 _DEPTH = 50
-"""Ranks of each list that count."""
+"""Number of top ranks that each list contributes."""
 _MOST_WORDS = 64
-"""Words of a query that are looked for."""
+"""Maximum number of words of a query that are searched."""
 _LANGUAGES = {"english": "porter unicode61 remove_diacritics 2", "simple": "unicode61"}
-"""Language of a PostgreSQL text search -> tokenizer of SQLite's FTS5."""
+"""PostgreSQL text search configuration -> SQLite FTS5 tokenizer."""
 
 _TABLES = MetaData()
 _PASSAGES = Table(
@@ -63,7 +63,7 @@ _PASSAGES = Table(
 
 
 class By(StrEnum):
-    """What passages are found by."""
+    """Methods of finding passages."""
 
     WORDS = "bm25"
     MEANING = "embeddings"
@@ -76,32 +76,32 @@ class Passage:
 
     id: str
     document: str
-    """Id of the document."""
+    """Id of the document that contains the passage."""
     text: str
     title: str = ""
     scope: str = ""
-    """Empty: found by all; else by searches in that scope, of one session for example."""
+    """Scope that a search must name to find the passage, such as a session; empty is shared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found."""
+    """A passage found by a search."""
 
     passage: Passage
     score: float
-    """Of reciprocal rank fusion: comparable within one search only."""
+    """Reciprocal rank fusion score; comparable only within one search."""
     ranks: Mapping[str, int]
-    """Way -> rank from 1, of the ways by which it was found."""
+    """Method -> rank from 1, for the methods that found the passage."""
 
 
 class HybridRetriever:
     """Passages of one collection in a database.
 
     Args:
-        database: Where they are kept; closed by its owner.
-        collection: Their name there.
-        embedder: Makes vectors; None: they are found by words alone.
-        language: `english`: by the stems of words; `simple`: by whole words, of any language.
+        database: Database that stores the passages; its owner closes it.
+        collection: Name of the collection.
+        embedder: Model that computes vectors; None searches by words only.
+        language: `english` matches stems of words; `simple` matches whole words of any language.
     """
 
     def __init__(
@@ -122,11 +122,11 @@ class HybridRetriever:
 
     @property
     def ways(self) -> tuple[By, ...]:
-        """What it can find passages by."""
+        """Available search methods."""
         return tuple(By) if self._embedder else (By.WORDS,)
 
     async def __aenter__(self) -> Self:
-        """Make the tables.
+        """Create the tables.
 
         Raises:
             ConfigError: The database cannot be used.
@@ -147,15 +147,15 @@ class HybridRetriever:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Do nothing: the database is closed by its owner."""
+        """Do nothing; the owner of the database closes it."""
 
     async def add(self, passages: Sequence[Passage]) -> None:
-        """Add passages; each takes the place of the one with its id and scope.
+        """Add passages, replacing those with the same id and scope.
 
-        Those that are there already as they are cost nothing.
+        Unchanged passages are skipped at no cost.
 
         Args:
-            passages: Any number; of two with one id and scope the later one counts.
+            passages: Passages to add; the last one with a given id and scope wins.
         """
         wanted = {(passage.scope, passage.id): passage for passage in passages}
         async with self._database.read() as connection:
@@ -174,7 +174,7 @@ class HybridRetriever:
                 await self._insert(connection, passage, vector)
 
     async def documents(self, scope: str = "") -> list[str]:
-        """Return the ids of the documents that have passages in a scope."""
+        """Return the sorted ids of the documents that have passages in a scope."""
         query = select(_PASSAGES.c.document).where(self._within([scope])).distinct()
         async with self._database.read() as connection:
             return sorted((await connection.execute(query)).scalars())
@@ -188,13 +188,13 @@ class HybridRetriever:
     async def search(
         self, query: str, *, k: int = 5, scopes: Collection[str] = ("",), by: By = By.BOTH
     ) -> list[Hit]:
-        """Return the passages that a query is about, the best first.
+        """Return the passages that match a query, best first.
 
         Args:
             query: Any text.
-            k: How many at most.
-            scopes: Where to look.
-            by: Without an embedder `BOTH` is by words.
+            k: Maximum number of passages.
+            scopes: Scopes to search.
+            by: Search method; without an embedder, `BOTH` searches by words.
 
         Raises:
             ValueError: `by` is `MEANING` and there is no embedder.
@@ -311,7 +311,7 @@ class HybridRetriever:
         if not self._database.is_postgres:
             query = select(_PASSAGES.c.number, _PASSAGES.c.title, _PASSAGES.c.text).where(of_it)
             for row in (await connection.execute(query)).all():
-                # FTS5 keeps words and no texts, and has to be told which ones to forget.
+                # The FTS5 index is contentless: deleting a row requires the original texts.
                 forget = (
                     f"INSERT INTO {self._words} ({self._words}, rowid, title, body) "
                     "VALUES ('delete', :number, :title, :body)"
@@ -322,6 +322,6 @@ class HybridRetriever:
 
 
 def _words_of(query: str) -> list[str]:
-    """Return the words of a query, each once: letters and digits, nothing of a query's syntax."""
+    """Return the distinct words of a query: letters and digits only, without query syntax."""
     words = re.findall(r"[^\W_]+", query[: 100 * _MOST_WORDS].casefold())
     return list(dict.fromkeys(words))[:_MOST_WORDS]

@@ -1,4 +1,4 @@
-"""Sessions of an assistant: whose they are, what was said, and the state of its graph."""
+"""Sessions of an assistant: their owners, messages and graph checkpoints."""
 
 from __future__ import annotations
 
@@ -65,66 +65,66 @@ _MESSAGES = Table(
     Column("at", String(32), nullable=False),
     Column("data", JSON, nullable=False),
 )
-_CONNECTIONS = 10  # of the checkpointer
+_CONNECTIONS = 10  # maximum pool size of the checkpointer
 
 
 class Role(StrEnum):
-    """Who said something."""
+    """Author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
 
 
 class UnknownSessionError(ConfigError):
-    """There is no such session, or it is another user's: which of both is not told."""
+    """The session does not exist or belongs to another user; the message does not reveal which."""
 
 
 class SessionBusyError(ConfigError):
-    """Another turn of a session is under way, in this process or another."""
+    """Another turn of the session is in progress, in this process or another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What is known of a session."""
+    """Metadata of a session."""
 
     id: str
     user_id: str
-    """Whose it is; empty where there is one user only."""
+    """Owner of the session; empty in a single-user system."""
     started: datetime
-    """UTC."""
+    """Start of the session in UTC."""
     updated: datetime
-    """UTC, when its last turn ended."""
+    """End of the last successful turn in UTC."""
     turns: int
-    """Turns that ended well."""
+    """Number of successful turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a user or the assistant said."""
+    """A message of the user or the assistant."""
 
     number: int
-    """From 1, without a gap, in each session."""
+    """Number of the message in its session, consecutive from 1."""
     role: Role
     text: str
     at: datetime
-    """UTC."""
+    """Time of the message in UTC."""
     data: Mapping[str, Any]
-    """More of it, as JSON: the structured answer, for example."""
+    """Additional JSON data, such as the structured answer."""
 
 
 class Turn:
-    """A turn under way: what was said before, and what is said in it."""
+    """A turn in progress, with the earlier messages of its session."""
 
     def __init__(self, session: Session, messages: Sequence[Message], now: Now) -> None:
         self.session = session
         self.messages = messages
-        """What was said before, oldest first."""
+        """Earlier messages of the session, oldest first."""
         self.said: list[Message] = []
-        """What was said in this turn: stored when it ends well."""
+        """New messages of this turn, stored when it succeeds."""
         self._now = now
 
     def say(self, role: Role, text: str, data: Mapping[str, Any] | None = None) -> None:
-        """Add a message; without NUL, which PostgreSQL does not take."""
+        """Add a message. NUL characters are removed, because PostgreSQL does not accept them."""
         number = len(self.messages) + len(self.said) + 1
         text = text.replace("\0", "")
         self.said.append(Message(number, role, text, self._now(), dict(data or {})))
@@ -134,15 +134,15 @@ Now = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the time."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 class _SqliteCheckpoints(AsyncSqliteSaver):
-    """LangGraph's, whose writes come to their end also when they are cancelled.
+    """SQLite checkpointer of LangGraph that completes its writes even when it is cancelled.
 
-    All sessions share its one connection: a transaction that is left in the middle would lock the
-    file for everybody.
+    All sessions share its single connection, so an unfinished transaction would lock the file for
+    all of them.
     """
 
     async def aput(
@@ -170,14 +170,14 @@ class _SqliteCheckpoints(AsyncSqliteSaver):
 class SessionStore:
     """Conversations and the checkpoints of their graphs, in one database.
 
-    Made by `open`. Several processes may use one database at the same time.
+    Create a store with `open`. Several processes may use one database at the same time.
     """
 
     def __init__(
         self, database: Database, checkpointer: BaseCheckpointSaver[str], now: Now
     ) -> None:
         self.checkpointer = checkpointer
-        """For `graph.compile`; the `thread_id` is the id of the session."""
+        """Checkpointer for `graph.compile`; the `thread_id` is the session id."""
         self._database = database
         self._now = now
 
@@ -190,13 +190,13 @@ class SessionStore:
         now: Now = utc_now,
         state_types: Sequence[type] = (),
     ) -> AsyncIterator[SessionStore]:
-        """Open the store of a database, which the caller closes.
+        """Open the session store of a database. The caller closes the database.
 
         Args:
-            database: Where it is.
-            now: The clock.
-            state_types: Classes that the state of a graph may hold: no other is made from what is
-                in the database.
+            database: Database that stores the sessions.
+            now: Clock in UTC.
+            state_types: Classes that the state of a graph may hold. No other class is deserialized
+                from the database.
 
         Raises:
             ConfigError: The database cannot be used.
@@ -227,11 +227,11 @@ class SessionStore:
     # Sessions
 
     async def start(self, user_id: str = "", session_id: str | None = None) -> Session:
-        """Return a new session, or the one of this user that is there.
+        """Return the user's session with this id, or a new session if it does not exist.
 
         Raises:
-            ConfigError: An id is none.
-            UnknownSessionError: It is another user's.
+            ConfigError: An id is not valid.
+            UnknownSessionError: The session belongs to another user.
         """
         if user_id:
             valid_id(user_id, "a user")
@@ -248,13 +248,13 @@ class SessionStore:
         """Return a session.
 
         Raises:
-            UnknownSessionError: It is not there, or another user's.
+            UnknownSessionError: The session does not exist or belongs to another user.
         """
         async with self._database.read() as connection:
             return _of_user(await self._find(connection, session_id), session_id, user_id)
 
     async def sessions(self, user_id: str = "") -> list[Session]:
-        """Return all sessions of a user, the one that was used last first."""
+        """Return all sessions of a user, most recently updated first."""
         query = select(_SESSIONS).where(_SESSIONS.c.user_id == user_id)
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(_SESSIONS.c.updated.desc()))
@@ -263,26 +263,26 @@ class SessionStore:
     async def messages(
         self, session_id: str, user_id: str = "", *, last: int | None = None
     ) -> list[Message]:
-        """Return what was said in a session, oldest first.
+        """Return the messages of a session, oldest first.
 
         Args:
-            session_id: Of the session.
-            user_id: Whose it is.
-            last: How many at most; None: all.
+            session_id: Id of the session.
+            user_id: Id of the session's owner.
+            last: Maximum number of messages, counted from the latest; None returns all.
 
         Raises:
-            UnknownSessionError: It is not there, or another user's.
+            UnknownSessionError: The session does not exist or belongs to another user.
         """
         async with self._database.read() as connection:
             _of_user(await self._find(connection, session_id), session_id, user_id)
             return await _said(connection, session_id, last)
 
     async def delete(self, session_id: str, user_id: str = "") -> None:
-        """Forget a session: its messages and its checkpoints.
+        """Delete a session with its messages and checkpoints.
 
         Raises:
-            UnknownSessionError: It is not there, or another user's.
-            SessionBusyError: A turn of it is under way.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            SessionBusyError: A turn of the session is in progress.
         """
         await self.session(session_id, user_id)
         async with self._alone(session_id, patience=0):
@@ -291,10 +291,10 @@ class SessionStore:
                 await connection.execute(delete(_SESSIONS).where(_SESSIONS.c.id == session_id))
 
     async def export(self, session_id: str, user_id: str = "") -> dict[str, Any]:
-        """Return a session with all its messages as JSON.
+        """Return a session with all its messages as JSON-compatible data.
 
         Raises:
-            UnknownSessionError: It is not there, or another user's.
+            UnknownSessionError: The session does not exist or belongs to another user.
         """
         session = await self.session(session_id, user_id)
         messages = await self.messages(session_id, user_id)
@@ -322,22 +322,22 @@ class SessionStore:
     async def turn(
         self, session_id: str, user_id: str = "", *, patience: float = 60.0
     ) -> AsyncIterator[Turn]:
-        """Hold a session for a turn: of all tasks and processes one at a time.
+        """Run a turn with exclusive access to its session, across all tasks and processes.
 
-        What is said is stored together when the block ends well. An error, a cancellation or the
-        end of the process leaves nothing of it, and the session free.
+        The new messages are stored together when the block succeeds. After an error, a cancellation
+        or the end of the process, none of them is stored and the session is free.
 
         Args:
-            session_id: Of the session.
-            user_id: Whose it is.
-            patience: Seconds to wait for a turn that is under way.
+            session_id: Id of the session.
+            user_id: Id of the session's owner.
+            patience: Seconds to wait for another turn in progress.
 
         Raises:
-            UnknownSessionError: It is not there, or another user's.
-            SessionBusyError: Another turn is under way all the time.
-            StorageError: It cannot be stored.
+            UnknownSessionError: The session does not exist or belongs to another user.
+            SessionBusyError: Another turn did not end in time.
+            StorageError: The messages cannot be stored.
         """
-        await self.session(session_id, user_id)  # before waiting: whose it is does not change
+        await self.session(session_id, user_id)  # fail before waiting: the owner never changes
         async with self._alone(session_id, patience=patience):
             async with self._database.read() as connection:
                 found = await self._find(connection, session_id)
@@ -377,7 +377,7 @@ class SessionStore:
                 await connection.execute(
                     update(_SESSIONS).where(_SESSIONS.c.id == id_).values(changed)
                 )
-        except IntegrityError:  # the database lost the lock with the connection that held it
+        except IntegrityError:  # the lock's connection was lost, and another turn wrote meanwhile
             raise SessionBusyError(
                 f"session {id_} went on elsewhere meanwhile; ask once more"
             ) from None

@@ -1,4 +1,4 @@
-"""The settings that companion systems share."""
+"""Settings shared by the companion systems."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from demos.toolkit.database import SETTING, Database
 
 
 def database_of(variables: Mapping[str, str], file: Path) -> Database:
-    """Return the database that the environment names, else a SQLite file.
+    """Return the database that the environment names, or else a SQLite file.
 
     Args:
-        variables: The environment, as `mdagents_llm.config.read_variables` returns it.
-        file: Of the SQLite database.
+        variables: Environment, as returned by `mdagents_llm.config.read_variables`.
+        file: Path of the SQLite file.
 
     Raises:
-        ConfigError: `DATABASE_URL` is no address.
+        ConfigError: `DATABASE_URL` is not a valid address.
     """
     return Database(variables.get(SETTING) or file)

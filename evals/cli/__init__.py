@@ -1,1 +1,1 @@
-"""The programs of evals: `python -m evals.cli.NAME`."""
+"""Command-line programs of evals: `python -m evals.cli.NAME`."""

@@ -1,4 +1,4 @@
-"""`python -m evals.cli.calibrate TRACES`: compares settings of the TokenGate, without a model."""
+"""`python -m evals.cli.calibrate TRACES`: compare TokenGate settings, without a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mdagents_llm.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "calibrate",
         "Sweep the settings of the TokenGate over frozen traces: updates, chunk size, concepts "
@@ -56,7 +56,7 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 def told_of_v3(chunk_ctu: int | None) -> str:
-    """Return the line that says what the size of V3's chunks is, as calibrated."""
+    """Return the line that reports the calibrated chunk size of V3."""
     if chunk_ctu is None:
         return "chunk of V3: as it is, since V0 has no regular flush on these traces"
     return f"chunk of V3: {chunk_ctu} CTU, the median of V0's regular flushes"

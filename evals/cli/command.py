@@ -1,4 +1,4 @@
-"""The common parts of the programs of evals."""
+"""Shared parts of the evals command-line programs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.printing import fails_in_one_line, print_line
 
 RUN_FILE = "run.json"
-"""What main.py says of a run, in the run's folder."""
+"""Name of the file in a run folder in which main.py describes the run."""
 FOUND_PROBLEMS = 1
-"""Exit status of a program that is done, when the data has problems or a case failed."""
+"""Exit status of a program that finished but found data problems or failed cases."""
 
 
 def program(
     parser: Callable[[], argparse.ArgumentParser], command: Callable[[argparse.Namespace], int]
 ) -> Callable[..., int]:
-    """Return the main function of a program: command line, if given -> exit status.
+    """Return the main function of a program, which takes an optional argv.
 
     Args:
-        parser: Makes the parser of its command line.
-        command: Does what the options say and returns the exit status.
+        parser: Factory of the argument parser.
+        command: Function that runs the parsed options and returns the exit status.
     """
 
     @fails_in_one_line
@@ -42,16 +42,16 @@ def make_parser(module: str, description: str) -> argparse.ArgumentParser:
 def open_traces(
     paths: Sequence[Path], *, of_one_run: bool = False
 ) -> tuple[Mapping[str, Path], int]:
-    """Return case id -> file of the traces that can be used, and the exit status so far.
+    """Return the usable trace files by case id, and the exit status so far.
 
-    One odd trace does not stop the others: a line on stderr says what is wrong with it.
+    A bad trace does not stop the others: its problem is reported on stderr.
 
     Args:
-        paths: Files, or folders of them.
-        of_one_run: Whether traces of another run than most are left out too.
+        paths: Trace files, or folders of trace files.
+        of_one_run: Whether to also skip traces of another run than most.
 
     Raises:
-        ConfigError: There is none, or none can be used.
+        ConfigError: No trace exists, or none can be used.
     """
     files = trace_files(paths)
     found = usable(files, of_one_run=of_one_run)
@@ -69,19 +69,19 @@ def open_traces(
 
 
 def output_folder(given: Path | None, source: Path, below: str = "") -> Path:
-    """Return where output goes: where the command line says, else into the folder that is read.
+    """Return the output folder: `--out` if given, else the source folder.
 
     Args:
-        given: `--out`, if there is one.
-        source: The folder that is read.
-        below: Folder for the output in it; empty: the folder itself.
+        given: Value of `--out`; None if not given.
+        source: Folder that is read.
+        below: Output subfolder in `source`; if empty, `source` itself.
 
     Raises:
-        ConfigError: `source` would be written to, but is read-only.
+        ConfigError: `source` would be written to but is read-only.
     """
     if given is not None:
         return given
-    # Root may write to a folder that its owner has made read-only, but should not.
+    # Root can write to a folder that its owner made read-only, but should not.
     if source.is_dir() and not (os.access(source, os.W_OK) and source.stat().st_mode & 0o222):
         raise ConfigError(f"{source} is read-only: say with --out where to write")
     return source / below

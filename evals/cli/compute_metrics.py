@@ -1,4 +1,4 @@
-"""`python -m evals.cli.compute_metrics RUN`: metrics M1 to M10 of replayed traces."""
+"""`python -m evals.cli.compute_metrics RUN`: compute metrics M1 to M10 of replayed traces."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from evals.stoplists import Stoplists, load_stoplists
 from mdagents_llm.files.printing import print_line, print_result
 
 METRICS = "metrics"
-"""Computed metrics, below the folder of the run."""
+"""Folder of computed metrics, relative to the run folder."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "compute_metrics",
         f"Compute the metrics of the run logs in RUN/{RUNS}; writes RUN/{METRICS}/{PER_CASE_FILE} "
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_extractor_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `Extractor`."""
+    """Add the options that configure `Extractor`."""
     parser.add_argument(
         "--negation",
         action="store_true",
@@ -69,11 +69,11 @@ def add_extractor_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compute_metrics(options: argparse.Namespace, traces: Mapping[str, Path]) -> int:
-    """Compute, write and show the metrics that the command line asks for.
+    """Compute, write and print the metrics requested on the command line.
 
     Args:
-        options: Of the command line.
-        traces: Case id -> trace file.
+        options: Parsed command-line options.
+        traces: Trace file by case id.
     """
     out = output_folder(options.out, options.run, METRICS)
     stoplists = load_stoplists(options.stoplists) if options.stoplists else Stoplists()

@@ -1,4 +1,4 @@
-"""`python -m evals.cli.import_upstream FOLDER`: published logs of earlier forms become ours."""
+"""`python -m evals.cli.import_upstream FOLDER`: import published logs of earlier versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.printing import print_line, print_result
 
 IMPORTED = "imported"
-"""Where the imported files go, below the folder that they come from."""
+"""Folder of the imported files, relative to the source folder."""
 
 _MOST_NAMED = 5
 _SUFFIXES = (".jsonl.gz", ".jsonl", ".json")
@@ -34,7 +34,7 @@ _MANIFEST: TypeAdapter[Any] = TypeAdapter(ManifestRecord)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "import_upstream",
         "Bring published run logs and manifests of earlier forms into the present one: writes "
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
 
 @dataclass(slots=True)
 class _Found:
-    """The files of a folder, by their format."""
+    """The files of a folder, grouped by format."""
 
     by_format: dict[str, list[Path]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ def _run_logs(
     changes: Changes,
     refused: list[str],
 ) -> int:
-    """Import run logs and return how many were."""
+    """Import run logs and return the number imported."""
     seqs: dict[str, SeqsOf | None] = {}
 
     def trace_of(case_id: str) -> SeqsOf | None:
@@ -142,7 +142,7 @@ def _run_logs(
 
 
 def _manifest(manifests: Sequence[Path], out: Path, changes: Changes, refused: list[str]) -> int:
-    """Import the manifest and return how many were."""
+    """Import the first manifest and return the number imported: 0 or 1."""
     refused += [f"{path} is a second manifest, after {manifests[0]}" for path in manifests[1:]]
     for path in manifests[:1]:
         own = Changes()
@@ -158,16 +158,16 @@ def _manifest(manifests: Sequence[Path], out: Path, changes: Changes, refused: l
 
 
 def _checked(path: Path, records: Iterable[Line], form: TypeAdapter[Any]) -> list[bytes]:
-    """Return the lines of records that have the present form.
+    """Validate records against the current format and return their lines.
 
     Raises:
-        RecordError: One does not have it, whatever was changed.
+        RecordError: A record does not match the current format despite the changes.
     """
     return [dump_line(validated(form, path, number, record)) for number, record in records]
 
 
 def _tell(found: _Found, notes: Sequence[str], changes: Changes, refused: Sequence[str]) -> None:
-    """Print what was changed, what is odd, and what was left out."""
+    """Print the changes made, notes on irregularities, and the files skipped."""
     for what, count in sorted(changes.counts.items()):
         print_result(f"{count:7,} x {what}")
     if found.others:

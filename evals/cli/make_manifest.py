@@ -1,4 +1,4 @@
-"""`python -m evals.cli.make_manifest RUN`: the manifest of a run's frozen traces."""
+"""`python -m evals.cli.make_manifest RUN`: write the manifest of a run's frozen traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mdagents_llm.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "make_manifest",
         "Write the manifest of the traces of a run of main.py, or of any folder of traces.",
@@ -62,7 +62,7 @@ def _make(options: argparse.Namespace) -> int:
 
 
 def config_hash_of(run_folder: Path) -> str:
-    """Return the hash of the run's configuration as main.py wrote it; empty without one."""
+    """Return the hash of the run's configuration that main.py wrote; empty if missing."""
     try:
         told = json.loads((run_folder / RUN_FILE).read_bytes())["config_hash"]
     except (OSError, ValueError, KeyError, TypeError):

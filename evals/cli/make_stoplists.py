@@ -1,4 +1,4 @@
-"""`python -m evals.cli.make_stoplists TRACES`: concepts that nearly every trace has."""
+"""`python -m evals.cli.make_stoplists TRACES`: list concepts that nearly every trace has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mdagents_llm.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "make_stoplists",
         "Find concepts and terms with a high document frequency; writes stop_cuis.txt, "

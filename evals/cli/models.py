@@ -1,4 +1,4 @@
-"""The models of the programs of evals."""
+"""Models for the evals command-line programs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import load_model_configs
 
 REPLIES = Path(".cache") / "replies.sqlite"
-"""Recorded replies, below the folder of the run."""
+"""Database of recorded replies, relative to the run folder."""
 
 
 _LEAST_CONNECTIONS = 16
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `open_models`."""
+    """Add the options that `open_models` reads."""
     add = parser.add_argument
     add(
         "--model",
@@ -46,12 +46,12 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.asynccontextmanager
 async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[Models]:
-    """Open the models that the command line asks for, until the end of the block.
+    """Open the models chosen on the command line for the duration of the block.
 
-    Nobody else uses the endpoint, so that with `--jobs` it has as many calls under way.
+    The endpoint is assumed to be unshared, so `--jobs` raises the number of concurrent calls.
 
     Raises:
-        ConfigError: A model is not known or cannot be reached.
+        ConfigError: A model is unknown or cannot be reached.
     """
     environment, configs = parse_environment(read_variables()), load_model_configs()
     chooser = ModelChooser(environment, configs, options.model_base_url)
@@ -65,7 +65,7 @@ async def open_models(options: argparse.Namespace, out: Path) -> AsyncIterator[M
         if options.cache is not CacheMode.OFF:
             replies = ReplyStore(options.replies or out / REPLIES)
             opened.callback(replies.close)
-        is_local = any(spec.is_local for spec in specs)  # it has few slots
+        is_local = any(spec.is_local for spec in specs)  # a local server has few slots
         runtime = Runtime(
             environment,
             Ledger(),

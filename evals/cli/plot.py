@@ -1,4 +1,4 @@
-"""`python -m evals.cli.plot RUN`: figures of computed metrics."""
+"""`python -m evals.cli.plot RUN`: draw figures of computed metrics."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.printing import print_result
 
 FIGURES = "figures"
-"""Figures, below the folder of the run."""
+"""Folder of figures, relative to the run folder."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "plot",
         f"Draw the metrics in RUN/{METRICS}: coverage against budget, cost against coverage, "
@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_plot_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `run_all` shares."""
+    """Add the plot options, which `run_all` shares."""
     parser.add_argument("--format", choices=FORMATS, default="png", help="[%(default)s]")
 
 
@@ -49,7 +49,8 @@ def draw(metrics: Path, out: Path, format_: str) -> None:
 
     Raises:
         RecordError: The metrics cannot be read.
-        ConfigError: A file of metrics is empty.
+        ConfigError: The file of aggregate metrics is empty or holds no variant.
+        StorageError: A figure cannot be written.
     """
     aggregate = next(read_as(TypeAdapter(AggregateMetrics), metrics / AGGREGATE_FILE), None)
     if aggregate is None:

@@ -1,4 +1,4 @@
-"""`python -m evals.cli.replay TRACES`: replays frozen traces through the variants of EXAID."""
+"""`python -m evals.cli.replay TRACES`: replay frozen traces through the variants of EXAID."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.processes import cores, in_processes
 
 RUNS = Path("data") / "runs"
-"""Run logs, below the folder of the run."""
+"""Folder of run logs, relative to the run folder."""
 VARIANTS = Path("data") / "variants"
-"""The settings that `run_all` has calibrated, below the folder of the run."""
-_WORTH_A_PROCESS = 4  # traces for each process that is started: a few seconds of work
+"""Folder of the variant settings calibrated by `run_all`, relative to the run folder."""
+_WORTH_A_PROCESS = 4  # traces per process, a few seconds of work
 _SHARES = 3
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "replay",
         "Feed frozen traces through variants of EXAID in virtual time; writes "
@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_replay_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `run_all` shares."""
+    """Add the replay options, which `run_all` shares."""
     add = parser.add_argument
     add("--variants", default=",".join(VARIANT_IDS), metavar="V0,V1,…", help="[%(default)s]")
     add(
@@ -88,9 +88,9 @@ def replay(options: argparse.Namespace, files: Sequence[Path], out: Path) -> int
     """Replay traces under the settings of the command line, with a progress bar.
 
     Args:
-        options: See `add_replay_options`.
-        files: The traces.
-        out: Folder of the run.
+        options: Options added by `add_replay_options`.
+        files: Trace files.
+        out: Run folder.
     """
     variants = _variants(options, out)
     stoplists = load_stoplists(options.stoplists) if options.stoplists else Stoplists()
@@ -123,7 +123,7 @@ def replay(options: argparse.Namespace, files: Sequence[Path], out: Path) -> int
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is replayed, in a form that travels between processes."""
+    """The work of a replay, in a form that can be sent between processes."""
 
     options: argparse.Namespace
     out: Path
@@ -137,20 +137,20 @@ def _replay_all(
 ) -> None:
     """Replay all traces.
 
-    A model that is asked has to be waited for, and one process waits for all. Recorded replies are
-    there at once: then the work of EXAID itself is what takes time, and several processes share it.
+    Live model calls are I/O-bound, so one process awaits them all. With recorded replies, EXAID's
+    own work dominates, so it is split among several processes.
 
     Args:
-        work: What is replayed.
-        files: The traces.
-        tell: Called with outcomes, as they come.
+        work: Settings and variants to replay.
+        files: Trace files.
+        tell: Callback that receives outcomes as they arrive.
     """
     options = work.options
     processes = min(options.jobs, cores(), len(files) // _WORTH_A_PROCESS)
     if options.cache is not CacheMode.ONLY or processes <= 1:
         asyncio.run(_replay_here(work, files, tell))
         return
-    # Several shares for each process, since traces are of different lengths.
+    # Several shares per process, since traces differ in length.
     count = processes * _SHARES
     shares = [(work, tuple(files[place::count])) for place in range(count) if files[place::count]]
     for of_share in in_processes(_replay_share, shares, processes=processes):
@@ -182,10 +182,10 @@ async def _replay_here(
 
 
 def variant_ids(options: argparse.Namespace) -> list[str]:
-    """Return the variants that the command line names, each once.
+    """Return the variants named on the command line, without duplicates.
 
     Raises:
-        ConfigError: It names none.
+        ConfigError: No variant is named.
     """
     names = list(dict.fromkeys(filter(None, options.variants.split(","))))
     if not names:
@@ -194,7 +194,7 @@ def variant_ids(options: argparse.Namespace) -> list[str]:
 
 
 def _variants(options: argparse.Namespace, out: Path) -> list[Variant]:
-    """Return the settings of the variants: those of the run, where it has some of its own."""
+    """Return the settings of the variants, preferring the run's own over the package's."""
     own = options.settings or out / VARIANTS
     return [
         load_variant(name, own if options.settings or (own / f"{name}.yaml").is_file() else FOLDER)
@@ -226,7 +226,7 @@ def _positive(text: str) -> int:
 def _replay(options: argparse.Namespace) -> int:
     folder = next((path for path in options.traces if path.is_dir()), Path())
     out = output_folder(options.out, folder)
-    _variants(options, out)  # before traces are read
+    _variants(options, out)  # fail before traces are read
     files, status = open_traces(options.traces, of_one_run=True)
     return max(status, replay(options, list(files.values()), out))
 

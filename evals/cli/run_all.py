@@ -1,4 +1,4 @@
-"""`python -m evals.cli.run_all RUN`: manifest, replay, metrics and figures of a run."""
+"""`python -m evals.cli.run_all RUN`: make the manifest, replays, metrics and figures of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mdagents_llm.files.printing import print_line, print_result
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "run_all",
         "From the traces of a run of main.py to metrics and figures: make_manifest, calibrate (the "
@@ -60,7 +60,7 @@ def _run_all(options: argparse.Namespace) -> int:
 
 
 def _calibrate(options: argparse.Namespace, files: Sequence[Path], out: Path) -> None:
-    """Write the settings of the variants, with chunks of V3 that are as large as those of V0."""
+    """Write the settings of the variants, with V3's chunk size calibrated to V0's flushes."""
     variants = {name: load_variant(name) for name in variant_ids(options)}
     if "V3" in variants:
         gate = load_variant("V0").exaid_config().gate

@@ -1,4 +1,4 @@
-"""`python -m evals.cli.validate_logs FILES`: checks traces, run logs, manifests and metrics."""
+"""`python -m evals.cli.validate_logs FILES`: check traces, run logs, manifests and metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mdagents_llm.files.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the argument parser of the program."""
     parser = make_parser(
         "validate_logs",
         "Check traces, run logs, manifests and metrics: each record against its schema, then "

@@ -1,1 +1,1 @@
-"""Dangers to life that an agent reports, found by rule."""
+"""Rule-based detection of dangers to life that agents report."""

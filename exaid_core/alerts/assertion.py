@@ -1,8 +1,8 @@
-"""Tells whether a clause affirms a finding that it names: present, now, in this patient.
+"""Decides whether a clause affirms a finding that it names: present, now, in this patient.
 
-The method is that of ConText (Harkema et al. 2009, https://doi.org/10.1016/j.jbi.2009.05.002): cues
-before or after the finding, each with a scope that ends with the clause or with a new statement.
-The cues are our own, kept in the files `assertion.txt` of `exaid_core/cues`.
+The method is ConText (Harkema et al. 2009, https://doi.org/10.1016/j.jbi.2009.05.002): cues before
+or after the finding, each with a scope that ends at the end of the clause or at a new statement.
+The cues are our own, in the files `assertion.txt` of `exaid_core/cues`.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from exaid_core.cues.files import CHINESE_OR_JAPANESE, THAI, any_of, read_cues
 from exaid_core.cues.finder import CueFinder
 
 REACH = 160
-"""Characters before and after a finding in which cues are looked for."""
+"""Number of characters before and after a finding that are searched for cues."""
 
 _KINDS_BEFORE = ("no cue", "condition", "past", "denial")
-"""At the same place the first of them counts."""
+"""Kinds of cues before a finding; of several at one position, the first kind wins."""
 
 
 def is_affirmed(text: str, start: int, end: int) -> bool:
-    """Return whether the finding `text[start:end]` is said to be present, now, in this patient.
+    """Return whether the text states that the finding `text[start:end]` is present in this patient.
 
-    It does not if the clause denies it ("no evidence of", "was ruled out"), makes it a condition or
-    a risk ("if … occurs", "to prevent"), or puts it into the past or into another person ("history
-    of", "three years ago", "his father had"). A finding that is only suspected is affirmed.
+    A finding is not affirmed if the clause denies it ("no evidence of", "was ruled out"), makes it
+    a condition or a risk ("if … occurs", "to prevent"), or places it in the past or in another
+    person ("history of", "three years ago", "his father had"). A suspected finding counts as
+    affirmed.
 
     Args:
-        text: Text as `exaid_core.cues.files.normal` returns it; in English ASCII apostrophes are
-            enough.
-        start: Where the finding begins.
-        end: Where it ends.
+        text: Text normalized by `exaid_core.cues.files.normal`; for English text, ASCII apostrophes
+            are enough.
+        start: Start index of the finding.
+        end: End index of the finding.
     """
     before = _clause_end().split(text[max(start - REACH, 0) : start])[-1]
     after = _clause_end().split(text[end : end + REACH], maxsplit=1)[0]
@@ -71,10 +72,10 @@ def _any(*kinds: str) -> re.Pattern[str]:
 def _clause_end() -> re.Pattern[str]:
     unspaced = f"[{CHINESE_OR_JAPANESE}{THAI}]"
     return re.compile(
-        # A full stop, not that of "e.g." or of 0.5.
+        # A period, but not the one in "e.g." or 0.5.
         r"[;!?\n—。؛؟،]|(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\b[Dd]r)(?<!\b[Zz])(?<!\b[Zz]\.n)"
         rf"(?<!\b[Zz]\. n)\.(?=\s|(?-i:[A-Z])|{unspaced}|$)"
-        # Chinese lists have another comma.
+        # Chinese separates list items with a different comma.
         rf"|(?<={unspaced}),|,(?={unspaced})"
         rf"|{any_of(read_cues('assertion'), 'clause end')}",
         re.IGNORECASE,
@@ -89,7 +90,7 @@ def _stated_of_it() -> re.Pattern[str]:
 
 @cache
 def _new_statement() -> re.Pattern[str]:
-    """Return what matches "no fever, then he developed …", "no fever, … occurred"."""
+    """Return a pattern for new statements: "no fever, then he developed …", "…, … occurred"."""
     cues = read_cues("assertion")
     return re.compile(
         rf"(?:,|{any_of(cues, 'and')})\s*(?:\w+\s+){{0,3}}?{any_of(cues, 'now', 'moment', 'verb')}",

@@ -1,7 +1,7 @@
-"""Finds words that report an immediate danger to life, without asking a model.
+"""Finds reports of an immediate danger to life, without a model.
 
-A safety net under the buffer agent: a segment that says "the patient is in cardiac arrest" must be
-summarised even if the model that judges segments fails.
+This is a safety net under the buffer agent: a segment that says "the patient is in cardiac arrest"
+must be summarized even if the model that judges segments fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from exaid_core.cues.files import CHINESE_OR_JAPANESE, THAI, folded, normal, rea
 from exaid_core.cues.finder import CueFinder
 from exaid_core.term_list import phrases
 
-# In scripts without spaces a run of letters is looked for within longer runs.
+# In scripts without spaces, a run of letters is searched within longer runs.
 _UNSPACED = re.compile(f"[{CHINESE_OR_JAPANESE}{THAI}]")
 _WORD = re.compile(
     rf"[{THAI}]+|[{CHINESE_OR_JAPANESE}]+|(?:(?![{CHINESE_OR_JAPANESE}{THAI}])[^\W_])+"
@@ -31,7 +31,7 @@ def find_alert(text: str) -> str | None:
     """Return the first critical alert that a text affirms, in the text's own words.
 
     Args:
-        text: A segment of a trace, as its tokens came.
+        text: Raw text of a trace segment.
 
     Returns:
         The words of the alert with single spaces, or None.
@@ -42,13 +42,12 @@ def find_alert(text: str) -> str | None:
 def find_alerts(text: str) -> Iterator[str]:
     """Yield the critical alerts that a text affirms, in order, each once and in its own words.
 
-    An alert is a phrase of the files `alerts.txt` in `exaid_core/cues` or a vital sign beyond its
+    An alert is a phrase from the files `alerts.txt` in `exaid_core/cues` or a vital sign beyond its
     threshold. An alert that is denied, feared or long past does not count (see `is_affirmed`); a
-    suspected one does.
-    Time is linear in the length of the text.
+    suspected one does. Time is linear in the length of the text.
 
     Args:
-        text: A segment of a trace, as its tokens came.
+        text: Raw text of a trace segment.
 
     Yields:
         The words of an alert with single spaces.
@@ -57,7 +56,7 @@ def find_alerts(text: str) -> Iterator[str]:
     seen = set()
     last_end = 0
     for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
-        # "systolic BP 60/40" is a reading of two signs.
+        # "systolic BP 60/40" matches as a reading of two vital signs.
         if start < last_end or not is_affirmed(text, start, end):
             continue
         last_end = end
@@ -70,18 +69,18 @@ def find_alerts(text: str) -> Iterator[str]:
 def mentions_alert(summary_text: str, alert: str) -> bool:
     """Return whether a reader of a summary learns of an alert.
 
-    So it is if the summary affirms any critical alert, which sends the reader to the trace, or has
-    all words of this one but articles, prepositions and auxiliary verbs, and does not deny it.
-    Case, punctuation and order do not count; words of a script without spaces may stand within
-    other words.
+    This holds if the summary affirms any critical alert, which sends the reader to the trace, or if
+    it contains all words of this alert except articles, prepositions and auxiliary verbs, and does
+    not deny it. Case, punctuation and word order are ignored; words of a script without spaces may
+    occur within other words.
 
     Args:
-        summary_text: All fields of the summary.
-        alert: What `find_alerts` found in the text that the summary covers.
+        summary_text: Text of all fields of the summary.
+        alert: Alert that `find_alerts` found in the text that the summary covers.
     """
     if find_alert(summary_text):
         return True
-    if any(_phrases(normal(summary_text))):  # all of them denied
+    if any(_phrases(normal(summary_text))):  # every alert phrase in it is denied
         return False
     wanted = _words(alert)
     said = _words(summary_text)

@@ -1,4 +1,4 @@
-"""Finds vital signs and laboratory values that by themselves mean danger to life."""
+"""Finds vital signs and laboratory values that alone indicate a danger to life."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from exaid_core.cues.finder import CueFinder
 
 @dataclass(frozen=True, slots=True)
 class _VitalSign:
-    """A measurement that is dangerous from `least` up to, but not including, `bound`."""
+    """A measurement that is dangerous in the half-open range from `least` to `bound`."""
 
     least: float
     bound: float
     too_low: bool
-    """Whether `bound` is the threshold, not `least`; the other is the limit of plausible values."""
+    """Whether the threshold is `bound` rather than `least`; the other limits plausible values."""
     tail: str = ""
-    """What must follow the value, or must not."""
+    """Regular expression for the text after the value."""
 
 
-# By the kind of their labels in `vital_signs.txt`. Thresholds lie beyond those that call for a
-# review: such values fill ordinary case reports.
+# Keyed by the kind of the labels in `vital_signs.txt`. The thresholds are more extreme than those
+# that call for a clinical review, because such values are common in ordinary case reports.
 _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "oxygen saturation": _VitalSign(
         least=20, bound=85, too_low=True, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|years?|/))"
@@ -38,7 +38,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         least=6.5,
         bound=10,
         too_low=False,
-        tail=r"(?!\s?(?:m?eq|mg|g|days?|%)\b(?!/))",  # doses
+        tail=r"(?!\s?(?:m?eq|mg|g|days?|%)\b(?!/))",  # excludes doses
     ),
     "blood ph": _VitalSign(least=6.5, bound=7.0, too_low=True),
 }
@@ -48,15 +48,15 @@ _NUMBER = r"\d{1,3}(?:\.\d+|[,٫]\d{1,2}(?!\d))?"
 
 
 def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each reading that is dangerous, in order.
+    """Yield the start and end of each dangerous reading, in order.
 
-    Signs: oxygen saturation below 85 %, systolic pressure below 70 mmHg, Glasgow coma scale 8 or
-    less, potassium 6.5 mmol/L or more, blood pH below 7.0. A bound counts as its value (`SpO2 <
-    80`) unless it points the other way (`SpO2 > 80`); of a range the end nearer to normal counts,
-    of a change (`from 95 to 70`) the last value.
+    The thresholds are oxygen saturation below 85%, systolic pressure below 70 mmHg, Glasgow coma
+    scale 8 or less, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts as
+    its value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the end
+    nearer to normal, and a change (`from 95 to 70`) as its last value.
 
     Args:
-        text: Text as `exaid_core.cues.files.normal` returns it.
+        text: Text normalized by `exaid_core.cues.files.normal`.
     """
     for label in _labels().find(text):
         sign = _VITAL_SIGNS[label.cue.kind]
@@ -73,7 +73,7 @@ def _labels() -> CueFinder:
 
 @cache
 def _reading(tail: str) -> re.Pattern[str]:
-    """Return what follows a label: "70-75", "70 to 75", "fell from 95 to 70", "95 → 70"."""
+    """Return a pattern for readings after a label: "70-75", "fell from 95 to 70", "95 → 70"."""
     cues = read_cues("vital_signs")
     changes = any_of(cues, "becomes")
     return re.compile(
@@ -108,5 +108,5 @@ def _is_dangerous(sign: _VitalSign, reading: re.Match[str]) -> bool:
 
 
 def _value(number: str) -> float:
-    """Return a number in the digits of any script, with a decimal point or comma."""
+    """Parse a number in the digits of any script, with a decimal point or comma."""
     return float(number.replace(",", ".").replace("٫", "."))

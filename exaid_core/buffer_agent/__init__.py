@@ -1,1 +1,1 @@
-"""Decides when the text of the agents is worth a summary."""
+"""The agent that decides when text is worth a summary."""

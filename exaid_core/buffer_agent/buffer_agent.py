@@ -1,4 +1,4 @@
-"""Keeps the text that is not summarised yet, and decides when it is worth a summary."""
+"""Buffers the text that has no summary yet, and decides when it is worth one."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ class BufferAnalysis(BaseModel):
 
 
 class TriggerReason(StrEnum):
-    """Why a summary is due, or that no summary is."""
+    """Why a summary is due; `NONE` if none is due."""
 
     NONE = "none"
     TOPIC_SHIFT = "topic_shift"
     CRITICAL_ALERT = "critical_alert"
     """The model reports a danger to life."""
     LEXICAL_ALERT = "lexical_alert"
-    """Words report a danger to life, whatever the model's judgement."""
+    """The words of the text report a danger to life, whatever the model's judgment."""
     BUFFER_FULL = "buffer_full"
     BUFFER_OLD = "buffer_old"
     FIRST_TEXT = "first_text"
-    """Nothing has been summarised yet; no model was asked."""
+    """No summary exists yet; the model was not asked."""
     BEHIND = "behind"
-    """Text has waited too long to be judged first; no model was asked."""
+    """The text has waited too long to be judged first; the model was not asked."""
     BACKED_OFF = "backed_off"
-    """A summary is due, but the summarizer keeps failing, and is not asked again so soon."""
+    """A summary is due, but the summarizer keeps failing and is in backoff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,10 @@ class Judgement:
 
     reason: TriggerReason
     asked: Asked[BufferAnalysis] | None = None
-    """None: no model was asked, since a summary was due anyway, or because it keeps failing."""
+    """Outcome of the model call; None if the model was not asked, because a summary was due anyway
+    or because the model keeps failing."""
     mismatch: bool = False
-    """Whether the model's own `final_trigger` differs from what follows from its judgements."""
+    """Whether the model's own `final_trigger` contradicts its other judgments."""
 
     @property
     def triggers(self) -> bool:
@@ -76,21 +77,21 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class TraceData:
-    """What is kept of an agent's traces."""
+    """Statistics of an agent's traces."""
 
     count: int
-    """Segments that the agent has sent so far."""
+    """Number of segments that the agent has sent so far."""
 
 
 class BufferAgent:
-    """One ordered list of segments for a case.
+    """An ordered buffer of the segments of a case, and the model that judges new ones.
 
     Args:
-        llm: The model that judges; None: that of the role registry.
-        config: Sizes, ages, and whether novelty is judged.
-        case_id: Books the calls under this case.
+        llm: Model that judges; None uses the one from the role registry.
+        config: Size and age limits, and whether novelty is judged.
+        case_id: Case to which the calls are booked.
         monotonic: Clock in seconds.
-        now_ms: Time in ms since 1970 UTC, of text that comes by `addsegment`.
+        now_ms: Clock in ms since 1970 UTC, for text that comes through `addsegment`.
     """
 
     def __init__(
@@ -110,17 +111,17 @@ class BufferAgent:
         self._held: list[Segment] = []
         self._counts: Counter[str] = Counter()
         self.said = 0
-        """CTU of all segments so far."""
+        """Total CTU of all segments so far."""
 
     async def addsegment(
         self, agent_id: str, segment: str, previous_summaries: Sequence[str]
     ) -> bool:
-        """Keep a segment and return whether a summary is due.
+        """Add a segment to the buffer and return whether a summary is due.
 
         Args:
-            agent_id: The agent.
-            segment: Its text.
-            previous_summaries: Against which novelty is judged, the latest last.
+            agent_id: Agent that wrote the segment.
+            segment: Text of the segment.
+            previous_summaries: Summaries against which novelty is judged, the latest last.
         """
         alert = find_alert(segment)
         alerts = () if alert is None else (alert,)
@@ -128,9 +129,9 @@ class BufferAgent:
         return (await self.judge([new], previous_summaries)).triggers
 
     async def judge(self, new: list[Segment], previous_summaries: Sequence[str]) -> Judgement:
-        """Keep segments and decide about them together, in one call.
+        """Add segments to the buffer and judge them together, in one call.
 
-        When the model fails, words, size and age still decide.
+        If the model fails, the rules for words, size and age still decide.
         """
         newest_first = (segment.text for segment in reversed(self._held))
         shown = fitting(newest_first, self._config.context_ctu)
@@ -151,35 +152,35 @@ class BufferAgent:
         return Judgement(reason, asked, mismatch)
 
     def hold(self, new: list[Segment]) -> None:
-        """Keep segments without a judgement."""
+        """Add segments to the buffer without judging them."""
         self._held += new
         self.said += size(new)
         self._counts.update(segment.agent_id for segment in new)
 
     def take(self) -> list[Segment]:
-        """Return all segments, to be summarised, and keep them no longer."""
+        """Empty the buffer and return its segments, to be summarized."""
         taken, self._held = self._held, []
         return taken
 
     def put_back(self, segments: list[Segment]) -> None:
-        """Keep again segments that could not be summarised."""
+        """Return segments that could not be summarized to the front of the buffer."""
         self._held = segments + self._held
 
     def held(self) -> tuple[Segment, ...]:
-        """Return the segments that are kept."""
+        """Return the segments in the buffer."""
         return tuple(self._held)
 
     def peek(self) -> list[str]:
-        """Return the segments that are kept, as `| agent | text`."""
+        """Return the segments in the buffer as `| agent | text`."""
         return [segment.tagged for segment in self._held]
 
     def flush(self) -> list[str]:
-        """Return all segments as `| agent | text`, and keep them no longer."""
+        """Empty the buffer and return its segments as `| agent | text`."""
         return [segment.tagged for segment in self.take()]
 
     @property
     def traces(self) -> dict[str, TraceData]:
-        """Agent id -> what is kept of its traces, for each agent that has sent a segment."""
+        """Trace statistics by agent id, for each agent that has sent a segment."""
         return {agent_id: TraceData(number) for agent_id, number in self._counts.items()}
 
     def get_trace_count(self, agent_id: str) -> int:
@@ -211,9 +212,9 @@ class BufferAgent:
         return TriggerReason.NONE
 
     def due(self, new: Sequence[Segment] = ()) -> TriggerReason:
-        """Return why words, size or age alone make a summary due, of what is kept and `new`."""
+        """Return why the words, size or age of the buffer plus `new` make a summary due."""
         held = [*self._held, *new]
-        if any(segment.is_alert for segment in held):  # also one whose summary failed
+        if any(segment.is_alert for segment in held):  # including one whose summary failed
             return TriggerReason.LEXICAL_ALERT
         if size(held) > self._config.max_buffer_ctu:
             return TriggerReason.BUFFER_FULL

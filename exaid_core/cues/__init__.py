@@ -1,1 +1,1 @@
-"""Words that mean danger, denial or disagreement, in the languages of the folders beside this."""
+"""Words for danger, denial and disagreement, in one folder per language."""

@@ -1,9 +1,9 @@
-"""Reads the cue files: one folder for each language, one file for each subject.
+"""Reads the cue files: one folder per language, one file per subject.
 
-A line is a regular expression, in most files after its kind and a colon. Case does not count. A
-space stands for white space, hyphens or Markdown emphasis (in a look-behind `.` stands for it). A
-cue begins and ends with a word, except in scripts that write no spaces. All languages are looked
-for in any text, so that no cue may be an ordinary word of another language.
+A line is a regular expression, in most files preceded by its kind and a colon. Matching ignores
+case. A space matches white space, hyphens or Markdown emphasis (in a look-behind, use `.`). A cue
+begins and ends at word boundaries, except in scripts without spaces. The cues of all languages are
+searched in any text, so no cue may be an ordinary word of another language.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from exaid_core.channel import clean
 from exaid_core.term_list import read_terms, with_gaps
 
 LANGUAGES = ("en", "es", "de", "fr", "vi", "zh", "ja", "th", "ar")
-"""ISO 639-1 codes, the names of the folders."""
+"""ISO 639-1 codes of the languages, which are the names of the folders."""
 
 CHINESE_OR_JAPANESE = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff"
 THAI = "\u0e01-\u0e4e"
-"""Letters of a script, for a character class."""
+"""Letters of Thai, for a regular expression's character class."""
 
-# Where languages meet ("排除STEMI") there is no space either. To fold the case of so large a class
-# would take long.
+# Where scripts meet ("排除STEMI") there is no space either. Case-insensitive matching of so large a
+# class would be slow.
 LETTER = rf"(?-i:[^\W{CHINESE_OR_JAPANESE}{THAI}])"
 """A letter or digit of a script that puts spaces between words."""
 
 _UNSPACED = frozenset({"zh", "ja", "th"})
 _FOLDER = Path(__file__).parent
 
-# Signs of Arabic that writers leave out or add at will: vowels, and the line that stretches a word.
+# Optional Arabic signs: vowel marks, and the tatweel that stretches a word.
 _OPTIONAL = re.compile("[\u0640\u064b-\u065f\u0670]")
-# Letters that they write one for the other.
+# Arabic letters that writers use interchangeably.
 _VARIANTS = ("اأإآٱ", "يىی", "ةه", "كک")
 _ANY_VARIANT = str.maketrans(
     {letter: f"[{variants}]" for variants in _VARIANTS for letter in variants}
@@ -44,7 +44,7 @@ _FIRST_VARIANT = str.maketrans(
     {letter: variants[0] for variants in _VARIANTS for letter in variants}
 )
 _ARTICLES = "[وفبكل]{0,2}(?:ال)?"
-"""Written as one word with what follows: "and", "so", "in", "like", "for", "the"."""
+"""Arabic prefixes written as one word with the next: "and", "so", "in", "like", "for", "the"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Cue:
 
     language: str
     kind: str
-    """Empty in a file without kinds."""
+    """Kind of the cue within its file; empty in a file without kinds."""
     expression: str
-    """As in the file, in the form that `normal` gives a text."""
+    """Regular expression from the file, normalized by `normal`."""
 
     def pattern(self, *, within_a_word: bool = False) -> str:
-        """Return the regular expression that finds the cue in a `normal` text.
+        """Return the regular expression that finds the cue in a text normalized by `normal`.
 
         Args:
             within_a_word: Whether a letter or a digit may follow.
@@ -69,7 +69,7 @@ class Cue:
         return f"(?<!{LETTER}){pattern}" + ("" if within_a_word else f"(?!{LETTER})")
 
     def words(self) -> str:
-        """Return the regular expression without the bounds of a word."""
+        """Return the regular expression without word boundaries."""
         pattern = f"(?:{with_gaps(self.expression)})"
         if self.language == "ar":
             return f"{_ARTICLES}{pattern.translate(_ANY_VARIANT)}"
@@ -77,19 +77,19 @@ class Cue:
 
 
 def normal(text: str) -> str:
-    """Return `text` with one spelling for each character: NFKC, ASCII apostrophes, no vowel signs.
+    """Return `text` normalized: NFKC, ASCII apostrophes, no optional Arabic vowel signs.
 
-    Vowel signs are those that Arabic may leave out. Invisible characters are gone, too.
+    Invisible characters are removed as well.
     """
     text = unicodedata.normalize("NFKC", clean(text)).replace("’", "'")
     if text.isascii():
         return text
-    # NFKC takes the Thai vowel apart that everybody writes as one sign.
+    # NFKC decomposes the Thai vowel sara am, which everybody writes as one character.
     return _OPTIONAL.sub("", text).replace("\u0e4d\u0e32", "\u0e33")
 
 
 def folded(text: str) -> str:
-    """Return a `normal` text in lower case, with one letter for those that Arabic mixes."""
+    """Return a normalized text in lower case, with interchangeable Arabic letters unified."""
     text = text.lower()
     return text if text.isascii() else text.translate(_FIRST_VARIANT)
 
@@ -99,7 +99,7 @@ def read_cues(subject: str, *, kinds: bool = True) -> tuple[Cue, ...]:
     """Return the cues of all languages.
 
     Args:
-        subject: Name of the file, without `.txt`.
+        subject: Name of the cue file without `.txt`.
         kinds: Whether each line begins with its kind.
     """
     cues = []
@@ -111,14 +111,14 @@ def read_cues(subject: str, *, kinds: bool = True) -> tuple[Cue, ...]:
 
 
 def any_of(cues: Iterable[Cue], *kinds: str) -> str:
-    """Return a regular expression that matches any cue of these kinds; without one, nothing.
+    """Return a regular expression that matches any cue of these kinds; nothing if there are none.
 
     Args:
         cues: Cues of a subject.
-        kinds: Kinds that are wanted.
+        kinds: Kinds of cues to match.
     """
     wanted = [cue for cue in cues if cue.kind in kinds]
-    # What is common to all is tried once, not once for each.
+    # Their common word boundaries are checked once, not once per cue.
     spaced = "|".join(cue.words() for cue in wanted if cue.language not in _UNSPACED)
     patterns = [cue.words() for cue in wanted if cue.language in _UNSPACED]
     if spaced:

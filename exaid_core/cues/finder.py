@@ -1,4 +1,4 @@
-"""Finds cues in a text, hundreds of them at once."""
+"""Searches a text for hundreds of cues at once."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Found(NamedTuple):
 
 
 class CueFinder:
-    """Finds cues as one regular expression would that has them all as alternatives, but faster.
+    """Finds what one regular expression with all cues as alternatives would find, but faster.
 
-    Most texts hold hardly any. So the literal that each cue needs is searched first, all of them in
-    one pass (Aho–Corasick), and only the cues whose literal is there are searched in earnest.
+    Most texts contain hardly any cues. So the literals that the cues need are searched first, all
+    in one pass (Aho–Corasick), and only the cues whose literal occurs are matched in full.
 
     Args:
-        cues: At one place the first of them counts.
+        cues: Cues to find; of several that match at one position, the first wins.
         within_a_word: Whether a letter or a digit may follow a cue.
     """
 
     def __init__(self, cues: Iterable[Cue], *, within_a_word: bool = False) -> None:
         self._cues = tuple(cues)
         self._within_a_word = within_a_word
-        self._patterns: dict[int, re.Pattern[str]] = {}  # compiled when they are needed
+        self._patterns: dict[int, re.Pattern[str]] = {}  # compiled on first use
         self._always: set[int] = set()
         self._needing: dict[str, set[int]] = {}
         for index, cue in enumerate(self._cues):
@@ -46,7 +46,7 @@ class CueFinder:
         self._automaton = AhoCorasick(self._literals)
 
     def find(self, text: str) -> Iterator[Found]:
-        """Yield the cues of a `normal` text in order, without overlap.
+        """Yield the cues in a text normalized by `normal`, in order and without overlap.
 
         Time is linear in the length of the text.
         """
@@ -81,19 +81,19 @@ _TOKEN = re.compile(
 
 
 def needed_literals(expression: str) -> frozenset[str]:
-    """Return literals of which each match of a regular expression holds one; empty if unknown.
+    """Return literals at least one of which occurs in every match; empty if unknown.
 
-    Of the parts that every match must hold, the longest is taken. Only the syntax of the cue files
-    is understood.
+    Among the parts that every match must contain, the longest is chosen. Only the regular
+    expression syntax of the cue files is supported.
     """
     return _alternatives(_TOKEN.finditer(expression))
 
 
 def _alternatives(tokens: Iterator[re.Match[str]]) -> _Literals:
-    """Read up to the end of a group."""
+    """Return the needed literals of the alternatives up to the end of the group."""
     branches: list[_Literals] = []
-    parts: list[_Literals] = [_Literals()]  # that the branch must hold, in order
-    run = ""  # the letters just before
+    parts: list[_Literals] = [_Literals()]  # required by the branch, in order
+    run = ""  # letters just before the current token
 
     def end_of_run() -> None:
         nonlocal run

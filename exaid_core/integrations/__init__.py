@@ -1,9 +1,9 @@
-"""EXAID in programs of other frameworks; only the module of a package needs that package.
+"""EXAID in programs of other frameworks; each module needs only its own framework.
 
-| module | gives | extra |
+| module | provides | extra |
 |---|---|---|
 | `langchain` | `ExaidCallback`, for LangChain and LangGraph | `langchain` |
 | `openai_agents` | `ExaidHooks`, for the OpenAI Agents SDK | `agents` |
 | `autogen` | `overheard`, for teams of AutoGen's agentchat | |
-| `opentelemetry` | `ExaidSpans`, what EXAID does as spans | `opentelemetry` |
+| `opentelemetry` | `ExaidSpans`, spans of the work of EXAID | `opentelemetry` |
 """

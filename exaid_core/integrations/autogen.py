@@ -1,4 +1,4 @@
-"""EXAID in programs of AutoGen's agentchat: overhears the messages of a team."""
+"""EXAID for AutoGen's agentchat: forwards the messages of a team."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["overheard"]
 
 T = TypeVar("T")
 
-_TASK = "user"  # AutoGen's name for who gave the task
+_TASK = "user"  # AutoGen's source name for the user who set the task
 _NOT_SAID = frozenset(
     {
-        # What a model thinks, what is about the talk and not of it, and what was said before.
+        # Thoughts, messages about the conversation rather than in it, and repetitions.
         *("ThoughtEvent", "MemoryQueryEvent", "SelectorEvent", "SelectSpeakerEvent"),
         *("UserInputRequestedEvent", "ToolCallSummaryMessage"),
     }
@@ -24,23 +24,23 @@ _NOT_SAID = frozenset(
 
 
 def overheard(exaid: Listener, stream: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """Return what yields the same as `stream`, and tells EXAID what the agents say in it.
+    """Wrap `stream` in a generator that yields the same and sends the agents' text to EXAID.
 
         async with EXAID() as exaid:
             await Console(overheard(exaid, team.run_stream(task="…")))
 
-    An agent is the source of a message. Its text is taken in pieces where its model streams
-    (`model_client_stream=True`), else whole; calls of tools and their results are turns of the
-    agent, too. Thoughts are left out, and so is the task; of results longer than `LONGEST_DATA` the
-    end. The program goes on as without it: it waits for nothing more and nothing is raised but what
-    the stream raises.
+    Agents are identified by the source of their messages. Text is taken in pieces if the agent's
+    model streams (`model_client_stream=True`), else whole; tool calls and their results are turns
+    of the agent as well. Thoughts and the task are left out, and results are cut to `LONGEST_DATA`.
+    The wrapper does not affect the program: it adds no waiting, and raises only what the stream
+    raises.
 
     Args:
-        exaid: An `EXAID` or a `SyncExaid`; closed by its owner, after the run.
-        stream: What `run_stream` of a team or an agent returns.
+        exaid: An `EXAID` or a `SyncExaid`; its owner closes it after the run.
+        stream: Stream returned by `run_stream` of a team or an agent.
 
     Raises:
-        TypeError: `exaid` is neither.
+        TypeError: `exaid` is neither an `EXAID` nor a `SyncExaid`.
     """
     return _overheard(_Talk(Feed.of(exaid)), stream)
 
@@ -62,14 +62,14 @@ class _Talk:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._turns: dict[str, Turn] = {}
-        """Turns in progress of agents whose words are streamed, by the source of the messages."""
+        """Turns in progress of agents whose text is streamed, by message source."""
         self._results: dict[str, set[str]] = {}
-        """What the last tools have said, by source: who hands over says the same again."""
+        """Results of the latest tool calls by source, because a handoff message repeats them."""
 
     def take(self, message: object) -> None:
-        """Take what the stream has yielded; never raises."""
+        """Forward an item of the stream to EXAID; never raises."""
         try:
-            # A single agent ends with a response around its message.
+            # The stream of a single agent ends with a response that wraps its message.
             self._take(getattr(message, "chat_message", message))
         except Exception as error:  # noqa: BLE001 - an observer must not disturb the team
             self._feed.failed(error)

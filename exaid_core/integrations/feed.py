@@ -1,6 +1,6 @@
-"""What the agents of another framework say, on its way to EXAID.
+"""Forwards the turns of another framework's agents to EXAID.
 
-The framework must not notice: nothing here waits, and nothing raises.
+The framework must not notice: nothing here waits, and nothing here raises.
 """
 
 from __future__ import annotations
@@ -24,47 +24,50 @@ from mdagents_llm.reasoning_tags import ThinkTags, without_reasoning
 _LOG = logging.getLogger("exaid_core")
 
 LONGEST_DATA = 4_000
-"""Most characters of what is not a model's words, such as a tool's result: a file that a tool has
-read is not said by anybody, and reading it for alerts would take time from the agents."""
+"""Maximum characters of text that no model wrote, such as a tool's result.
 
-_ROOM_FOR_A_NUMBER = 10  # characters
-_CONTROL_FLOW = "GraphBubbleUp"  # LangGraph's: an interrupt, or a command to the graph above
+A file that a tool has read is not said by anybody, and searching it for alerts would slow down the
+agents.
+"""
+
+_ROOM_FOR_A_NUMBER = 10  # characters for a suffix such as " (2)"
+_CONTROL_FLOW = "GraphBubbleUp"  # in LangGraph, an interrupt or a command to the parent graph
 
 
 class Listener(Protocol):
     """An `EXAID` or a `SyncExaid`."""
 
     def on_event(self, event: TraceEvent) -> None:
-        """Take an event and return at once; from any thread."""
+        """Accept an event from any thread and return at once."""
 
 
 class Feed:
-    """Tells EXAID what agents say; from any thread, in one order. Made by `of`."""
+    """Sends turns of agents to EXAID, from any thread and in one order. Created by `of`."""
 
     def __init__(self, exaid: Listener) -> None:
-        self._exaid = exaid  # lives as long as this, which is found by its id
+        self._exaid = exaid  # kept alive by this feed, which is found by its id
         self._bus = TraceBus(on_failure=self.failed)
         self._bus.subscribe(exaid.on_event)
         self._lock = RLock()
-        # EXAID's tasks must not belong to the step of the framework during which they begin: a
-        # model of EXAID that is made with the same framework would be overheard, too.
-        self._context = copy_context()  # of which each event has a copy: one can be within another
-        # Loads the word lists here, and not in the middle of the first reply.
+        # EXAID's tasks must not run in the context of the framework's current step: otherwise a
+        # model of EXAID that uses the same framework would be overheard as well.
+        self._context = copy_context()  # copied for each event, since events can be nested
+        # Load the word lists now, not in the middle of the first reply.
         find_alert("No arrest, SpO2 99 %.")
         self._speaking: set[str] = set()
         self._has_failed = False
 
     @classmethod
     def of(cls, exaid: Listener) -> Self:
-        """Return the feed of an EXAID: one for all who overhear for it at the same time.
+        """Return the feed of an EXAID, which all concurrent integrations share.
 
-        So they know of each other's speakers, and say nothing twice.
+        A shared feed knows all speakers, so that nothing is said twice.
 
         Args:
-            exaid: Who is told.
+            exaid: An `EXAID` or a `SyncExaid` that receives the turns.
 
         Raises:
-            TypeError: It is no `EXAID` and no `SyncExaid`.
+            TypeError: `exaid` is neither an `EXAID` nor a `SyncExaid`.
         """
         if not callable(getattr(exaid, "on_event", None)) or isinstance(exaid, type):
             raise TypeError(f"exaid must be an EXAID or a SyncExaid, not {exaid!r:.60}")
@@ -75,11 +78,11 @@ class Feed:
             return feed
 
     def start_turn(self, agent: str) -> Turn:
-        """Return the turn of an agent that begins to speak.
+        """Start the turn of an agent and return it.
 
         Args:
-            agent: Any name. While another turn of this name is under way it is `name (2)` and so
-                on: EXAID would take both for one text.
+            agent: Name of the agent. While another turn of this name is in progress, it becomes
+                `name (2)` and so on, because EXAID would merge the two texts.
         """
         with self._lock:
             agent_id = self._free(_shown(agent))
@@ -88,13 +91,13 @@ class Feed:
             return Turn(self, agent_id, published)
 
     def say(self, agent: str, text: str) -> None:
-        """Take a whole turn of an agent."""
+        """Publish a whole turn of an agent."""
         turn = self.start_turn(agent)
         turn.say(text)
         turn.end()
 
     def failed(self, error: Exception) -> None:
-        """Log that something could not be told to EXAID: the first time, and without its text."""
+        """Log that EXAID missed something, once per feed and without the error's message."""
         if not self._has_failed:
             self._has_failed = True
             words = "EXAID cannot hear all that is said: %s"
@@ -117,38 +120,38 @@ class Feed:
 
 
 _FEEDS: WeakValueDictionary[tuple[type[Feed], int], Feed] = WeakValueDictionary()
-"""The feeds in use, by their type and the id of their EXAID."""
+"""Feeds in use, by their type and the id of their EXAID."""
 _FINDING = RLock()
 
 
 class Turn:
-    """A turn of an agent.
+    """A turn of an agent of another framework.
 
     Args:
-        feed: Of which it is a turn.
-        agent_id: Whose turn it is.
-        published: The same turn on the bus.
+        feed: Feed that the turn belongs to.
+        agent_id: Id of the agent whose turn it is.
+        published: The turn on the bus.
     """
 
     def __init__(self, feed: Feed, agent_id: str, published: Published) -> None:
         self.agent_id = agent_id
-        """Different from those of all other turns under way."""
+        """Agent id, unique among the turns in progress."""
         self._publish = partial(feed._publish, agent_id, published)  # noqa: SLF001 - its other half
         self.has_spoken = False
-        """Whether the agent has said anything but reasoning."""
+        """Whether the agent has said anything besides reasoning."""
         self._tags = ThinkTags()
         self._is_over = False
 
     def say(self, text: str) -> None:
-        """Take a piece of what the agent says; reasoning in tags is left out, also in pieces."""
+        """Publish a piece of the agent's text without tagged reasoning, even if a tag is split."""
         self._tell(self._tags.feed(text))
 
     def say_call(self, text: str) -> None:
-        """Take a piece of a call of a tool, which may come before the reasoning is closed."""
+        """Publish a piece of a tool call, which may come before a reasoning tag is closed."""
         self._tell(self._tags.end() + text)
 
     def flush(self) -> None:
-        """Tell what was kept back because it could have become a tag."""
+        """Publish text that was held back because it could have become a tag."""
         self._tell(self._tags.end())
 
     def _tell(self, text: str) -> None:
@@ -157,12 +160,13 @@ class Turn:
             self._publish(text)
 
     def end(self, error: BaseException | None = None, what: str = "") -> None:
-        """End the turn, if it is under way.
+        """End the turn if it is in progress.
 
         Args:
-            error: With which it has failed. Its message is not told, since it may hold anything;
-                nor is a cancellation or an interrupt of the graph, which is no failure of an agent.
-            what: Has failed.
+            error: Exception with which the turn failed; None if it succeeded. Its message is not
+                published, since it may contain anything. A cancellation or an interrupt of the
+                graph is not published at all, since it is not a failure of an agent.
+            what: Name of the thing that failed, such as a tool.
         """
         self.flush()
         if error is not None and not is_control_flow(error):
@@ -174,16 +178,16 @@ class Turn:
 
 
 def is_control_flow(error: BaseException) -> bool:
-    """Return whether an exception is how a framework stops or redirects, and no failure."""
+    """Return whether an exception stops or redirects a framework rather than signals a failure."""
     if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | SystemExit):
         return True
     return any(kind.__name__ == _CONTROL_FLOW for kind in type(error).__mro__)
 
 
 def as_text(value: object) -> str:
-    """Return data as one text, cut to `LONGEST_DATA`: text as it is, else JSON if it can be.
+    """Return data as text cut to `LONGEST_DATA`: strings unchanged, else JSON if possible.
 
-    Reasoning in tags is left out: a tool may be an agent.
+    Tagged reasoning is left out, because a tool may be an agent.
     """
     if not isinstance(value, str):
         try:

@@ -1,4 +1,4 @@
-"""EXAID in programs of LangChain and LangGraph: a callback handler that overhears their agents."""
+"""EXAID for LangChain and LangGraph: a callback handler that forwards what agents say."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["ExaidCallback"]
 
 P = ParamSpec("P")
 
-_BRANCH = "map:key:"  # LangChain's tag of a branch of a RunnableParallel
+_BRANCH = "map:key:"  # prefix of LangChain's tag for a branch of a RunnableParallel
 _TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
 _OF_AN_AGENT = frozenset(
     {
-        # The nodes of which `create_agent` and `create_react_agent` make the graph of one agent.
+        # Nodes of the single-agent graphs that `create_agent` and `create_react_agent` build.
         *("agent", "model", "tools", "pre_model_hook", "post_model_hook"),
         "generate_structured_response",
     }
@@ -36,7 +36,7 @@ _OF_AN_AGENT = frozenset(
 
 
 class _Nothing:
-    """What a callback returns: may be awaited, and is no coroutine that needs an event loop."""
+    """Result of a callback: awaitable, but not a coroutine that needs an event loop."""
 
     def __await__(self) -> Iterator[None]:
         return iter(())
@@ -46,10 +46,10 @@ _NOTHING = _Nothing()
 
 
 def _at_once(method: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, None]]:
-    """Make a callback that raises nothing.
+    """Turn a method into a callback that never raises.
 
-    A function and no coroutine: from synchronous code LangChain runs each coroutine of a callback
-    on an event loop of its own, which for each token costs more than the token.
+    The callback is a plain function: from synchronous code, LangChain runs each callback coroutine
+    on an event loop of its own, which costs more than the token that it is called for.
     """
 
     @wraps(method)
@@ -65,36 +65,36 @@ def _at_once(method: Callable[P, None]) -> Callable[P, Coroutine[Any, Any, None]
 
 @dataclass(slots=True)
 class _Run:
-    """A run under way, of a chain, a model or a tool."""
+    """A run in progress of a chain, a model or a tool."""
 
     root: UUID
-    """The run that nothing is around."""
+    """Id of the outermost run that contains this one."""
     agent: str
-    """Who speaks in it; empty if only its own kind tells."""
+    """Name of the agent that speaks in the run; empty if nothing but the run's class names it."""
     name: str = ""
-    """What a chain was called."""
+    """Name that a chain was given."""
     node: str = ""
-    """The node of a graph in which it runs."""
+    """Node of a graph in which the run takes place."""
     place: str = ""
-    """That node and those around: LangGraph's `langgraph_checkpoint_ns`."""
+    """Path of `node` and the nodes around it: LangGraph's `langgraph_checkpoint_ns`."""
     steps: tuple[Step, ...] = ()
-    """The nodes in which it runs: of the graph, of a graph in that, and so on."""
+    """Nodes in which the run takes place, from the outermost graph inward."""
     step: str = ""
-    """Where a node is in the graphs; empty for a run that is no node."""
+    """Path of the node if the run is one; empty otherwise."""
     turn: Turn | None = None
-    """The turn that a model speaks in; None for a run that is no model."""
+    """Turn in which a model speaks; None if the run is not a model."""
     tool: str = ""
-    """Name of a tool."""
+    """Name of the tool; empty if the run is not a tool."""
     told_by: str = ""
-    """How its text comes in pieces, `tokens` or `events`; the other one would be the same again."""
+    """Channel of the streamed text, `tokens` or `events`; the other one would repeat it."""
     callbacks: int = 1
-    """How often each piece comes: LangChain tells a callback as often as it was given."""
+    """Number of times that each piece arrives: once per registration of the callback."""
     pieces: int = 0
-    """How often one has come."""
+    """Number of pieces so far, repetitions included."""
 
 
 class _Hearing(Feed):
-    """What all callbacks of an EXAID hear: they may be told of the same run."""
+    """The feed that all callbacks of an EXAID share, since they may report the same run."""
 
     def __init__(self, exaid: Listener) -> None:
         super().__init__(exaid)
@@ -103,27 +103,27 @@ class _Hearing(Feed):
 
 
 class ExaidCallback(AsyncCallbackHandler):
-    """Tells EXAID what the agents of a LangGraph or LangChain program say.
+    """Sends the text of the agents in a LangGraph or LangChain program to EXAID.
 
         async with EXAID() as exaid:
             await graph.ainvoke(state, config={"callbacks": [ExaidCallback(exaid)]})
 
-    An agent is a node of the graph, or the graph that is made of one agent (by `create_agent`, for
-    example); without a graph, what the run or a run around it is called, else its first tag, else
-    the class of the model. Its text is taken token by token where the
-    model streams, else whole. Tool calls, their results and failures are turns, too, and so is the
-    text that a node returns in which no model has spoken: messages of agents and texts that were
-    not in its input. Reasoning is left out, and of data that is longer than `LONGEST_DATA` the end.
+    An agent is a node of the graph, or a graph made of a single agent (by `create_agent`, for
+    example). Without a graph, an agent is named after its run or a run around it, else after the
+    run's first tag, else after the class of the model. Text is taken token by token if the model
+    streams, else whole. Tool calls, their results and failures are turns as well, and so is the
+    text that a node returns if no model has spoken in it: messages of agents and texts that were
+    not in its input. Reasoning is left out, and data is cut to `LONGEST_DATA`.
 
-    The program goes on as without it: it waits for nothing and raises nothing. One handler may be
-    used for several runs at the same time, with synchronous methods and from any thread; several
-    of one EXAID are as good as one.
+    The handler does not affect the program: it waits for nothing and raises nothing. One handler
+    can serve several concurrent runs, synchronous methods and any thread; several handlers of one
+    EXAID work like one.
 
     Args:
-        exaid: An `EXAID` or a `SyncExaid`; closed by its owner, after the program.
+        exaid: An `EXAID` or a `SyncExaid`; its owner closes it after the program.
 
     Raises:
-        TypeError: `exaid` is neither.
+        TypeError: `exaid` is neither an `EXAID` nor a `SyncExaid`.
     """
 
     run_inline = True
@@ -134,17 +134,17 @@ class ExaidCallback(AsyncCallbackHandler):
 
     @property
     def ignore_retriever(self) -> bool:
-        """True: documents are not what an agent says."""
+        """True, because documents are not said by an agent."""
         return True
 
     @property
     def ignore_retry(self) -> bool:
-        """True: each attempt is a run of its own."""
+        """True, because each attempt is a run of its own."""
         return True
 
     @property
     def ignore_custom_event(self) -> bool:
-        """True: they may be anything."""
+        """True, because custom events may contain anything."""
         return True
 
     # Models
@@ -161,7 +161,7 @@ class ExaidCallback(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Begin a turn."""
+        """Start a turn."""
         self._begin(run_id, parent_run_id, tags, metadata, kwargs.get("name"), _kind(serialized))
 
     @_at_once
@@ -176,7 +176,7 @@ class ExaidCallback(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Begin a turn."""
+        """Start a turn."""
         self._begin(run_id, parent_run_id, tags, metadata, kwargs.get("name"), _kind(serialized))
 
     @_at_once
@@ -190,7 +190,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take a piece of what a model says, or of its call of a tool."""
+        """Forward a piece of a model's text or tool call."""
         if not self._is_told_by(run_id, "tokens"):
             return
         message = getattr(chunk, "message", None)
@@ -211,7 +211,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take a piece of what a model says, in the third version of LangChain's streams."""
+        """Forward a piece of text or a tool call from version 3 of LangChain's streams."""
         if not self._is_told_by(run_id, "events"):
             return
         match event:
@@ -230,7 +230,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """End a turn; where nothing was streamed, take the whole text."""
+        """End a turn; if nothing was streamed, forward the whole text first."""
         run = self._runs.get(run_id)
         try:
             if run and run.turn:
@@ -269,7 +269,7 @@ class ExaidCallback(AsyncCallbackHandler):
         inputs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Remember who calls a tool; take a call that was not a model's."""
+        """Record who calls a tool, and forward the call if no model made it."""
         if run_id in self._runs:
             return
         name = str((serialized or {}).get("name") or kwargs.get("name") or "tool")
@@ -289,7 +289,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take the result of a tool."""
+        """Forward the result of a tool."""
         run = self._runs.pop(run_id, None)
         if run is not None:
             texts = results(output)
@@ -325,13 +325,13 @@ class ExaidCallback(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Remember who speaks in a run."""
+        """Record who speaks in a run."""
         if run_id in self._runs:
             return
         name = str(kwargs.get("name") or "")
         node, place = _where(metadata)
         step = ""
-        # The outermost run of a node, or of a task, has its name; what runs in it may have, too.
+        # The outermost run of a node or task has its name; runs inside may have the same name.
         if place and name == node and place not in self._steps:
             step = place
             self._steps[step] = Step(inputs)
@@ -348,7 +348,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take what a node says in which no model has spoken."""
+        """Forward the output of a node in which no model has spoken."""
         run, step = self._end_chain(run_id)
         if run and step and not step.has_spoken and (texts := update(outputs, step)):
             self._feed.say(run.agent, "\n".join(texts))
@@ -364,7 +364,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Tell that a node has failed, unless the failure is that of a model or tool in it."""
+        """Report that a node failed, unless a model or tool in it already reported the failure."""
         run, step = self._end_chain(run_id)
         if run and step and step.error is not error and not is_control_flow(error):
             for each in run.steps:
@@ -413,7 +413,7 @@ class ExaidCallback(AsyncCallbackHandler):
         if run is None:
             return None, None
         if run.root == run_id:
-            # Not everything that is cancelled tells so.
+            # Canceled runs do not always report their end.
             for other_id, other in tuple(self._runs.items()):
                 if other.root == run_id:
                     self._steps.pop(other.step, None)
@@ -475,7 +475,7 @@ class ExaidCallback(AsyncCallbackHandler):
 
 
 def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Return the node of a graph in which something runs, and its place."""
+    """Return the graph node in which a run takes place, and the path of the node."""
     known = metadata or {}
     node, place = known.get("langgraph_node"), known.get("langgraph_checkpoint_ns")
     return str(node or ""), str(place or "")
@@ -484,7 +484,7 @@ def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
 def _agent(
     around: _Run | None, node: str, place: str, tags: Sequence[str] | None, name: str
 ) -> str:
-    """Return who speaks in a run; empty where nothing tells."""
+    """Return the name of the agent that speaks in a run; empty if nothing names it."""
     if node in _OF_AN_AGENT and around:
         is_tool_of_another = around.place != place and around.node in _OF_AN_AGENT
         return (around.name if is_tool_of_another else "") or around.agent or node
@@ -500,6 +500,6 @@ def _spoken(steps: Sequence[Step]) -> None:
 
 
 def _kind(serialized: Mapping[str, Any] | None) -> str:
-    """Return the class of what runs."""
+    """Return the name of the class that runs."""
     known = serialized or {}
     return str(known.get("name") or (known.get("id") or ["model"])[-1])

@@ -1,4 +1,4 @@
-"""What messages, results of tools and nodes of LangChain and LangGraph say, as text."""
+"""Extracts text from messages, tool results and nodes of LangChain and LangGraph."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _ROLES = ("assistant", "ai", "tool")
 
 @dataclass(slots=True)
 class Step:
-    """A node of a graph at work."""
+    """A graph node in progress."""
 
     inputs: object
     has_spoken: bool = False
-    """Whether a model has said something in it."""
+    """Whether a model has said something in the node."""
     results: set[str] = field(default_factory=set)
-    """Results of tools in it."""
+    """Results of tools in the node."""
     error: BaseException | None = None
-    """Told as the failure of a turn in it."""
+    """Exception already reported as the failure of a turn in the node; None without one."""
 
 
 def content(message: BaseMessage) -> str:
-    """Return what a whole message says: its text, and why it refuses, but no reasoning."""
+    """Return the text or refusal of a whole message, without tagged reasoning."""
     return without_reasoning(piece(message))
 
 
 def piece(message: BaseMessage) -> str:
-    """Return what a piece of a message says, in which a tag of reasoning may be cut."""
+    """Return the text or refusal of a piece of a message, in which a reasoning tag may be split."""
     refusal = message.additional_kwargs.get("refusal")
     return str(message.text) or (refusal if isinstance(refusal, str) else "")
 
 
 def results(output: object) -> list[str]:
     """Return the result of a tool as texts."""
-    if type(output).__name__ != "Command":  # LangGraph's, which need not be installed
+    if type(output).__name__ != "Command":  # from LangGraph, which may not be installed
         return [_result(output)]
-    # What such a tool changes; of the messages its own, since it may repeat the others.
+    # The tool's changes of the state, but only its own messages, since it may repeat others.
     texts: list[str] = []
     for name, value in _changes(output):
         if isinstance(value, ToolMessage):
@@ -54,7 +54,7 @@ def results(output: object) -> list[str]:
 
 
 def update(outputs: object, step: Step) -> list[str]:
-    """Return what a node says in its update of the state: what was not there before."""
+    """Return the new texts in a node's update of the state."""
     before = {key for value in _values(step.inputs) for key in _keys(value)}
     return [
         text
@@ -65,20 +65,20 @@ def update(outputs: object, step: Step) -> list[str]:
 
 
 def _changes(outputs: object) -> Iterator[tuple[str, object]]:
-    """Yield the values in an update of the state, each with the name of its field."""
+    """Yield each value in an update of the state with the name of its field."""
     if type(outputs).__name__ == "Command":
         outputs = getattr(outputs, "update", None)
     state = _state(outputs)
     if state is not None:
         for name, value in state.items():
-            # LangGraph's, around a value that is not added to what is there.
+            # LangGraph's wrapper for a value that replaces the present one instead of extending it.
             value = getattr(value, "value", None) if type(value).__name__ == "Overwrite" else value
             for each in _items(value):
                 yield name, each
         return
     for each in _items(outputs):
         if type(each).__name__ == "Command" or _state(each) is not None:
-            yield from _changes(each)  # of a list of updates
+            yield from _changes(each)  # an item of a list of updates
         elif isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str):
             yield from _changes({each[0]: each[1]})
         else:
@@ -86,7 +86,7 @@ def _changes(outputs: object) -> Iterator[tuple[str, object]]:
 
 
 def _values(state: object) -> Iterator[object]:
-    """Yield the values of a state, also of the one that LangGraph hands to a tool."""
+    """Yield the values of a state, including one that LangGraph passes to a tool."""
     for name, value in (_state(state) or {}).items():
         yield from _values(value) if name == "state" else _items(value)
 
@@ -96,7 +96,7 @@ def _items(value: object) -> Sequence[object]:
 
 
 def _keys(value: object) -> set[object]:
-    """Return what makes a value of the state the same as another."""
+    """Return the keys by which a value of the state is recognized; equal values share one."""
     if isinstance(value, str):
         return {value}
     identity: set[object] = {id(value)}
@@ -104,7 +104,7 @@ def _keys(value: object) -> set[object]:
 
 
 def _is_of_a_tool(name: str, value: object, step: Step) -> bool:
-    """Return whether a value is what a tool has said in the same step."""
+    """Return whether a tool in the same step has already said a value."""
     if isinstance(value, ToolMessage):
         is_told = value.status == "error" and step.error is not None
         return is_told or _result(value) in step.results
@@ -121,9 +121,9 @@ def _result(output: object) -> str:
 
 
 def _state(state: object) -> Mapping[str, object] | None:
-    """Return the fields of a state; None if it is none."""
+    """Return the fields of a state; None if the object is not a state."""
     if isinstance(state, Mapping):
-        return None if "role" in state and "content" in state else state  # that is a message
+        return None if "role" in state and "content" in state else state  # a message, not a state
     if isinstance(state, BaseModel) and not isinstance(state, BaseMessage):
         return dict(state)
     if is_dataclass(state) and not isinstance(state, type):

@@ -1,4 +1,4 @@
-"""EXAID in programs of the OpenAI Agents SDK: run hooks that overhear the agents."""
+"""EXAID for the OpenAI Agents SDK: run hooks that forward what agents say."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class ExaidHooks(RunHooks[Any]):
-    """Tells EXAID what the agents of a run say.
+    """Sends the text of the agents in a run to EXAID.
 
         async with EXAID() as exaid:
             result = await Runner.run(agent, question, hooks=ExaidHooks(exaid))
 
-    What a model says is taken when its reply is there; in pieces, if a streamed run is read by
-    `stream_events`. Calls of tools, results of tools and handoffs are turns of the agent, too.
-    Reasoning is left out, and of results longer than `LONGEST_DATA` the end. The SDK tells its
-    hooks of no failure of a model.
+    The text of a model is taken when its reply is complete, or in pieces if a streamed run is read
+    through `stream_events`. Tool calls, tool results and handoffs are turns of the agent as well.
+    Reasoning is left out, and results are cut to `LONGEST_DATA`. The SDK does not report failures
+    of models to hooks.
 
-    The run goes on as without it: it waits for nothing and raises nothing. One object may be used
-    for several runs at the same time.
+    The hooks do not affect the run: they wait for nothing and raise nothing. One object can serve
+    several concurrent runs.
 
     Args:
-        exaid: An `EXAID` or a `SyncExaid`; closed by its owner, after the run.
+        exaid: An `EXAID` or a `SyncExaid`; its owner closes it after the run.
 
     Raises:
-        TypeError: `exaid` is neither.
+        TypeError: `exaid` is neither an `EXAID` nor a `SyncExaid`.
     """
 
     def __init__(self, exaid: Listener) -> None:
         self._feed = Feed.of(exaid)
         self._streamed: WeakSet[RunContextWrapper[Any]] = WeakSet()
-        """Contexts of the runs whose text is read by `stream_events`."""
+        """Contexts of the runs that are read through `stream_events`."""
 
     async def on_llm_end(
         self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
     ) -> None:
-        """Take what a model has said."""
+        """Forward the reply of a model."""
         with self._unseen():
             if context not in self._streamed:
                 self._feed.say(agent.name, "\n".join(_texts(response.output)))
@@ -58,27 +58,27 @@ class ExaidHooks(RunHooks[Any]):
     async def on_tool_end(
         self, context: RunContextWrapper[Any], agent: Any, tool: Tool, result: object
     ) -> None:
-        """Take the result of a tool."""
+        """Forward the result of a tool."""
         with self._unseen():
             self._feed.say(agent.name, f"{tool.name} → {as_text(result)}")
 
     async def on_handoff(
         self, context: RunContextWrapper[Any], from_agent: Any, to_agent: Any
     ) -> None:
-        """Take that an agent hands over to another."""
+        """Forward the handoff of an agent to another."""
         with self._unseen():
             self._feed.say(from_agent.name, f"Hands over to {to_agent.name}.")
 
     def stream_events(self, result: RunResultStreaming) -> AsyncIterator[StreamEvent]:
-        """Return `result.stream_events()`, of which EXAID takes the text in pieces.
+        """Wrap `result.stream_events()` so that EXAID receives the text in pieces.
 
             result = Runner.run_streamed(agent, question, hooks=hooks)
             async for event in hooks.stream_events(result):
 
         Args:
-            result: Of a run with these hooks that has just been begun.
+            result: Result of a run with these hooks that has just been started.
         """
-        # From here on, not when the first event is asked for: the run has begun already.
+        # Done here, not at the first event, because the run has already started.
         self._streamed.add(result.context_wrapper)
         return self._overheard(result)
 
@@ -110,8 +110,8 @@ class _StreamedReply:
     """The replies of a streamed run, one after the other.
 
     Args:
-        start_turn: Begins a turn of an agent.
-        agent: Who begins.
+        start_turn: Function that starts a turn of an agent.
+        agent: Name of the first agent.
     """
 
     def __init__(self, start_turn: Callable[[str], Turn], agent: str) -> None:
@@ -120,7 +120,7 @@ class _StreamedReply:
         self._turn: Turn | None = None
 
     def take(self, event: StreamEvent) -> None:
-        """Take an event of the stream."""
+        """Forward an event of the stream."""
         if event.type == "agent_updated_stream_event":
             self.end()
             self._agent = event.new_agent.name
@@ -128,7 +128,7 @@ class _StreamedReply:
             self._take_raw(event.data)
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the turn under way, if there is one."""
+        """End the turn in progress, if any."""
         turn, self._turn = self._turn, None
         if turn is not None:
             turn.end(error)
@@ -153,7 +153,7 @@ class _StreamedReply:
 
 
 def _texts(output: Iterable[Any]) -> Iterator[str]:
-    """Yield what a reply of a model says: texts, refusals and calls of tools."""
+    """Yield the texts, refusals and tool calls in a model's reply."""
     for item in output:
         if item.type == "message":
             for part in item.content:

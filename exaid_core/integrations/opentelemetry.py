@@ -1,7 +1,7 @@
-"""What EXAID does as spans of OpenTelemetry, by the semantic conventions for generative AI.
+"""OpenTelemetry spans of EXAID's work, by the semantic conventions for generative AI.
 
-Names as in https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/; what those do
-not have begins with `exaid.`.
+Names follow https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/; attributes that
+are not defined there begin with `exaid.`.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ __all__ = ["ExaidSpans"]
 
 Attributes = dict[str, str | int | bool | tuple[str, ...]]
 
-_NS = 1_000_000  # in a millisecond
+_NS = 1_000_000  # nanoseconds in a millisecond
 
 
 class ExaidSpans:
-    """Makes a span of each decision and each summary of an EXAID, or of the attempt at one.
+    """Records a span for each decision and each summary, or failed attempt at one, of an EXAID.
 
         async with EXAID() as exaid:
             ExaidSpans(exaid)
 
-    A span is `invoke_agent buffer_agent` or `invoke_agent summarizer`, begins when the model was
-    asked and ends with what came of it. It has the model and its tokens, the agents of the text,
-    the trigger of a decision, the alerts and flags of a summary, and the kind of a failure, but
-    nothing that agents or models said unless `with_text`. Without a tracer provider it costs next
-    to nothing. The spans belong to the one that is current where this object is made.
+    A span is named `invoke_agent buffer_agent` or `invoke_agent summarizer`, starts with the model
+    call and ends with its outcome. It records the model and its tokens, the agents of the text, the
+    trigger of a decision, the alerts and flags of a summary, and the kind of a failure, but nothing
+    that agents or models said unless `with_text`. Without a tracer provider, the overhead is
+    negligible. The parent of the spans is the span that is current when this object is created.
 
     Args:
-        exaid: Whose work is traced, from now on.
-        tracer: Makes the spans; None: the one of the global tracer provider.
-        with_text: Whether the spans hold the fields of summaries and the words of failures, which
-            are about patients.
+        exaid: EXAID whose work is traced from now on.
+        tracer: Tracer that starts the spans; None uses one from the global tracer provider.
+        with_text: Whether the spans include the fields of summaries and the messages of failures,
+            which are about patients.
 
     Raises:
-        TypeError: `exaid` is no `EXAID` or `SyncExaid`.
+        TypeError: `exaid` is neither an `EXAID` nor a `SyncExaid`.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ def _of_summary(record: SummaryEvent) -> Attributes:
 
 
 def _failure(record: BufferDecision | SummaryEvent) -> tuple[str, str]:
-    """Return the kind of a failure, and its words, which may quote a model or an endpoint."""
+    """Return the kind and message of a failure; the message may quote a model or an endpoint."""
     if isinstance(record, BufferDecision):
         return ("no_judgement", record.failure_mode) if record.failure_mode else ("", "")
     if record.schema_ok:

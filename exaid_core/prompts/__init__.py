@@ -1,4 +1,4 @@
-"""The prompts of EXAID: one text file each."""
+"""The prompts of EXAID, one text file per prompt."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The form of a summary."""
+"""The schema of a summary."""

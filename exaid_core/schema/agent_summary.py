@@ -1,4 +1,4 @@
-"""A summary as clinicians read it, and the draft of it that a model fills in."""
+"""The summary that clinicians read, and the draft of it that a model fills in."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ LIMITS: Mapping[str, int] = MappingProxyType(
         "agent_contributions": 150,
     }
 )
-"""Most characters of each field, in the order of the fields."""
+"""Maximum characters of each field, in field order."""
 
 PLACEHOLDER = "None reported."
-"""The text of a field without content."""
+"""Text of a field without content."""
 
 _NOTHING = frozenset({"", "none", "none reported", "null", "nil", "n/a", "not reported"})
-"""What models write into a field without content, in lower case and without marks around it."""
+"""Texts that models write into fields without content, in lower case without punctuation."""
 
 _SEMANTIC_FIELDS = tuple(name for name in LIMITS if name != "agent_contributions")
 
-# A grammar stops a model at maxLength in the middle of a word. With this room above the limit such
-# a field is still recognised as too long, and can be cut between words.
+# A grammar stops a model at maxLength in the middle of a word. With this room above the limit, such
+# a field is still recognized as too long and can be cut between words.
 _ROOM = 40
 
 
@@ -149,22 +149,22 @@ class AgentSummary(_SixFields):
         findings: str | None = None,
         next_steps: str | None = None,
     ) -> Self:
-        """Return the summary of the older form with five fields.
+        """Return a summary made from the older form with five fields.
 
-        Text beyond the limit of its field in this form is cut as a model's is. What the older form
-        did not have holds the placeholder.
+        Text beyond the limit of its field is cut like a model's. Fields that the older form lacks
+        hold the placeholder.
 
         Args:
             agents: Ids of the agents.
-            action: Becomes `status_action`.
-            reasoning: Becomes `differential_rationale`.
-            findings: Becomes `key_findings`.
-            next_steps: Becomes `recommendation_next_step`.
+            action: Text for `status_action`.
+            reasoning: Text for `differential_rationale`.
+            findings: Text for `key_findings`; None for the placeholder.
+            next_steps: Text for `recommendation_next_step`; None for the placeholder.
 
         Raises:
-            TypeError: `agents` is one text.
-            ValueError: An agent id cannot be shown.
-            pydantic.ValidationError: A field is no text.
+            TypeError: `agents` is a single string.
+            ValueError: An agent id cannot be displayed.
+            pydantic.ValidationError: A field is not a string.
         """
         if isinstance(agents, str):
             raise TypeError(f"agents must be a list of ids, not the text {agents!r}")
@@ -182,42 +182,42 @@ class AgentSummary(_SixFields):
 
     @classmethod
     def from_draft(cls, draft: SummaryDraft) -> Self:
-        """Return the draft as a summary: fields too long are cut and in `truncated_fields`."""
+        """Return the draft as a summary; long fields are cut and named in `truncated_fields`."""
         fields = {name: shorten(getattr(draft, name), limit) for name, limit in LIMITS.items()}
         return cls.model_validate({**fields, "truncated_fields": tuple(excess(draft))})
 
     @property
     def action(self) -> str:
-        """`status_action`, by its name in the older five-field form."""
+        """Value of `status_action`, by its name in the older five-field form."""
         return self.status_action
 
     @property
     def reasoning(self) -> str:
-        """`differential_rationale`, by its name in the older five-field form."""
+        """Value of `differential_rationale`, by its name in the older five-field form."""
         return self.differential_rationale
 
     @property
     def findings(self) -> str:
-        """`key_findings`, by its name in the older five-field form."""
+        """Value of `key_findings`, by its name in the older five-field form."""
         return self.key_findings
 
     @property
     def next_steps(self) -> str:
-        """`recommendation_next_step`, by its name in the older five-field form."""
+        """Value of `recommendation_next_step`, by its name in the older five-field form."""
         return self.recommendation_next_step
 
     def semantics_text(self) -> str:
-        """Return the five clinician-facing fields, one a line, without `agent_contributions`."""
+        """Return the five clinician-facing fields, one per line, without `agent_contributions`."""
         return "\n".join(getattr(self, name) for name in _SEMANTIC_FIELDS)
 
 
 def says_nothing(draft: SummaryDraft | AgentSummary) -> bool:
-    """Return whether no field says anything."""
+    """Return whether every field is empty, that is, holds the placeholder."""
     return all(getattr(draft, name) == PLACEHOLDER for name in LIMITS)
 
 
 def excess(draft: SummaryDraft | AgentSummary) -> dict[str, int]:
-    """Return the fields that are longer than their limit, and by how many characters."""
+    """Return the number of characters over the limit for each overlong field."""
     over = {name: len(getattr(draft, name)) - limit for name, limit in LIMITS.items()}
     return {name: count for name, count in over.items() if count > 0}
 

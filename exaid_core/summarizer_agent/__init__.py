@@ -1,1 +1,1 @@
-"""Writes the summaries."""
+"""The agent that writes the summaries."""

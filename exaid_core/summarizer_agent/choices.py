@@ -1,7 +1,7 @@
-"""The form of a summary for a model that is too small to write one: it chooses.
+"""A summary form for models that are too small to write a summary: they choose sentences.
 
-For each field it chooses among the sentences of the agents that are of the field's kind, so that a
-summary holds nothing that nobody said.
+For each field, the model chooses among the agents' sentences of the field's kind, so that a summary
+contains nothing that nobody said.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from exaid_core.shorten import shorten
 from exaid_core.words import count_words, sentence_ends
 
 _FEWEST_WORDS = 4
-"""Of a sentence that says something by itself."""
+"""Minimum number of words in a sentence that is meaningful by itself."""
 _MOST = 12
-"""Sentences of a kind, the newest: a choice among more takes a small model longer."""
+"""Maximum number of sentences of a kind, the newest: more would slow down a small model."""
 
 _CUES: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
@@ -43,14 +43,16 @@ _CUES: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
-"""Field -> what a sentence of its kind has, in English; the first that fits. A sentence without any
-of them, or in another language, is about status and action."""
+"""English cues of each field's kind of sentence; the first field that matches wins.
+
+A sentence without cues, or in another language, is about status and action.
+"""
 
 
 def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
-    """Return the form of a summary of `said` whose fields are choices among its sentences.
+    """Return a model class for a summary of `said` whose fields are choices among its sentences.
 
-    The choices are in its schema; a reply from elsewhere, as from the cache, is not held to them.
+    The choices are listed in its schema but not enforced on a reply, such as one from the cache.
     """
     kinds: dict[str, list[str]] = {name: [] for name in LIMITS}
     for agent, sentence in _sentences(said):
@@ -73,7 +75,7 @@ def _choices(texts: Sequence[str], limit: int) -> list[JsonValue]:
 
 
 def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str]]:
-    """Yield (agent id, sentence), each sentence once."""
+    """Yield pairs of agent id and sentence, without duplicate sentences."""
     seen: set[str] = set()
     for one in said:
         for line in one.text.split("\n"):

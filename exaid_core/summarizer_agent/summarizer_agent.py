@@ -1,4 +1,4 @@
-"""Writes a summary of new text, in six bounded fields."""
+"""Writes summaries of new text in six fields of limited length."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from mdagents_llm.errors import BenchError, ErrorKind, ProviderError
 from mdagents_llm.llm_registry import get_llm
 
 NO_SUMMARY = "No summaries yet."
-"""Takes the place of the latest summary before the first."""
+"""Text in place of the latest summary before the first one."""
 
 
 class SummaryError(BenchError):
-    """The model gave no summary."""
+    """The model returned no summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A summary, or the attempt at one."""
+    """A summary, or a failed attempt at one."""
 
     summary: AgentSummary | None
-    """Within its limits; without provenance and checks. None if the model gave no summary."""
+    """Summary within its limits, without provenance and checks; None if the attempt failed."""
     error: str
-    """Why there is no summary, on one line."""
+    """Reason for a missing summary, on one line; empty if there is a summary."""
     failure: SummaryFailure | None
     prompt: str
-    """The text of the prompt."""
+    """Text of the user prompt."""
     usage: LlmUsage
-    """Of the call, and of its repair."""
+    """Usage of the call and its repair together."""
     latency_ms: int
     is_too_long: bool = False
     """Whether the prompt did not fit into the model's context."""
     cause: Exception | None = None
-    """The exception with which the call failed, if there was one."""
+    """Exception with which the call failed; None without one."""
 
     @property
     def is_about_text(self) -> bool:
-        """Whether there is no summary because of the text, as far as one can tell."""
+        """Whether the text itself is the probable reason for a missing summary."""
         is_refused = (
             isinstance(self.cause, ProviderError) and self.cause.kind is ErrorKind.BAD_REQUEST
         )
@@ -62,13 +62,13 @@ class Written:
 
 
 class SummarizerAgent:
-    """Asks a model for a summary and enforces its limits.
+    """Requests a summary from a model and enforces its limits.
 
     Args:
-        llm: The model that writes; None: that of the role registry.
-        case_id: Books the calls under this case.
+        llm: Model that writes; None uses the one from the role registry.
+        case_id: Case to which the calls are booked.
         monotonic: Clock in seconds.
-        timeout: Seconds for a call; see `ExaidConfig.call_timeout`.
+        timeout: Timeout of a call in seconds, as in `ExaidConfig.call_timeout`.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class SummarizerAgent:
     async def summarize(
         self, summary_history: Sequence[str], latest_summary: str, new_buffer: str
     ) -> AgentSummary:
-        """Summarise text, given the earlier summaries.
+        """Summarize text, given the earlier summaries.
 
         Args:
             summary_history: Earlier summaries, oldest first, without the latest.
-            latest_summary: The latest, or `NO_SUMMARY`.
-            new_buffer: The new text.
+            latest_summary: Latest summary, or `NO_SUMMARY`.
+            new_buffer: New text.
 
         Raises:
-            SummaryError: The model gave no summary.
+            SummaryError: The model returned no summary.
         """
         written = await self.write(summary_history, latest_summary, [Said("", new_buffer)])
         if written.summary is None:
@@ -102,10 +102,11 @@ class SummarizerAgent:
         return written.summary
 
     async def write(self, history: Sequence[str], latest: str, said: Sequence[Said]) -> Written:
-        """Summarise what agents said. A field that is too long is repaired by one call, then cut.
+        """Summarize texts of agents, given the earlier summaries.
 
-        A field that reports nothing of it (see `empty_fields`) becomes the placeholder. A reply
-        that says nothing in any field is no summary.
+        Overlong fields are repaired by one more call, then cut. A field that reports nothing of the
+        text (see `empty_fields`) is replaced by the placeholder. A reply whose fields are all empty
+        counts as a failure.
         """
         messages = _prompt(history, latest, said)
         form = form_of_choices(said) if self._is_small else SummaryDraft

@@ -1,1 +1,1 @@
-"""Lets streamed text through in chunks."""
+"""Gates that release streamed text in chunks."""

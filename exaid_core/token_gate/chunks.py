@@ -1,4 +1,4 @@
-"""Gates that ignore words and clock: fixed chunks, and whole turns."""
+"""Gates that ignore words and time: fixed-size chunks and whole turns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _NO_WORDS = GateProfile(1_000_000_000, 1_000_000_000, math.inf, math.inf)
 
 
 class ChunkGate(GateCore):
-    """Lets text through in chunks of a fixed size; the last token of a chunk is not cut.
+    """A gate that releases text in chunks of a fixed size, without cutting the last token.
 
     Args:
-        chunk_ctu: CTU of a chunk; None: only `flush` lets text through.
+        chunk_ctu: Size of a chunk in CTU; None releases text only on `flush`.
     """
 
     def __init__(self, chunk_ctu: int | None = None) -> None:
@@ -23,7 +23,7 @@ class ChunkGate(GateCore):
         self._chars: dict[str, int] = {}
 
     def add(self, agent_id: str, token: str, *, seq: int, now: float) -> list[Flush]:
-        """See `GateCore.add`."""
+        """Add one token, and release the chunk if the token fills it."""
         super().add(agent_id, token, seq=seq, now=now)
         self._chars[agent_id] = self._chars.get(agent_id, 0) + len(token)
         if self._chars[agent_id] < self._chunk_chars:
@@ -32,6 +32,6 @@ class ChunkGate(GateCore):
         return [flush] if flush else []
 
     def flush(self, agent_id: str, reason: FlushReason = FlushReason.END_OF_TRACE) -> Flush | None:
-        """See `GateCore.flush`."""
+        """Release the text that is held for an agent; return None if there is none."""
         self._chars.pop(agent_id, None)
         return super().flush(agent_id, reason)

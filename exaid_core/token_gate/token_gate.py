@@ -1,7 +1,7 @@
-"""Decides when there is enough streamed text of an agent to be judged.
+"""Decides when an agent has streamed enough text to be judged.
 
-The gate does not read meaning. It counts words, see `WordCount`: its name is about the tokens that
-a model streams, not about a tokenizer.
+The gate ignores meaning and counts words (see `WordCount`). Its name refers to the tokens that a
+model streams, not to a tokenizer.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from exaid_core.words import WordCount, ends_sentence
 
 
 class FlushReason(StrEnum):
-    """Why a chunk was let through."""
+    """Why a chunk was released."""
 
     MAX_WORDS = "max_words"
-    """It has the most words that a chunk may have."""
+    """The chunk has reached the maximum number of words."""
     BOUNDARY_CUE = "boundary_cue"
-    """It has enough words and ends like a sentence or a line."""
+    """The chunk has enough words and ends like a sentence or a line."""
     SILENCE_TIMER = "silence_timer"
-    """The agent has sent nothing more for a while."""
+    """The agent has been silent for a while."""
     MAX_WAIT_TIMEOUT = "max_wait_timeout"
-    """Its first token has waited long enough."""
+    """The first token of the chunk has waited for the maximum time."""
     END_OF_TRACE = "end_of_trace"
-    """Nothing more will come."""
+    """The trace has ended."""
     TURN_END = "turn_end"
-    """The agent's turn is over."""
+    """The agent's turn has ended."""
 
 
 _TIMERS = frozenset({FlushReason.SILENCE_TIMER, FlushReason.MAX_WAIT_TIMEOUT})
@@ -42,20 +42,20 @@ _TIMERS = frozenset({FlushReason.SILENCE_TIMER, FlushReason.MAX_WAIT_TIMEOUT})
 
 @dataclass(frozen=True, slots=True)
 class GateProfile:
-    """When a chunk is let through.
+    """Thresholds for releasing a chunk.
 
     Raises:
-        ValueError: Not `1 <= min_words <= max_words`, or a time that is not above 0.
+        ValueError: `1 <= min_words <= max_words` does not hold, or a time is not above 0.
     """
 
     min_words: int = 60
-    """Words from which a chunk may end at a boundary cue: see `ends_sentence`."""
+    """Minimum number of words for a chunk to end at a boundary cue: see `ends_sentence`."""
     max_words: int = 100
-    """Words at which a chunk ends wherever it is."""
+    """Number of words at which a chunk ends in any case."""
     silence_timer: float = 1.0
-    """Seconds since the last token; `math.inf` for never."""
+    """Seconds after the last token at which a chunk ends; `math.inf` for never."""
     max_wait_timeout: float = 4.0
-    """Seconds since the first token; `math.inf` for never."""
+    """Seconds after the first token at which a chunk ends; `math.inf` for never."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_words <= self.max_words:
@@ -70,34 +70,34 @@ class GateProfile:
 
 
 RUNTIME = GateProfile()
-"""For a live run."""
+"""Profile for live runs."""
 LEGACY = GateProfile(min_words=35, max_words=90, silence_timer=15.0, max_wait_timeout=40.0)
-"""For evaluation."""
+"""Profile for evaluations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """A chunk of one agent's text that was let through."""
+    """A released chunk of one agent's text."""
 
     agent_id: str
     text: str
-    """The tokens, joined with nothing between them."""
+    """Concatenated tokens of the chunk."""
     reason: FlushReason
     start_seq: int
-    """Sequence number of the first token in it."""
+    """Sequence number of the first token in the chunk."""
     end_seq: int
-    """Sequence number of the last token in it."""
+    """Sequence number of the last token in the chunk."""
     words: int
-    """Words in `text`; 0 if it is nothing but white space."""
+    """Number of words in `text`; 0 if it is only white space."""
     first_at: float
-    """When its first token came, in seconds on the caller's clock."""
+    """Arrival time of the first token, in seconds on the caller's clock."""
     last_at: float
-    """When its last token came, in seconds on the caller's clock."""
+    """Arrival time of the last token, in seconds on the caller's clock."""
 
 
 @dataclass(slots=True)
 class _Chunk:
-    """The text of an agent since its last flush; has at least one token once it is stored."""
+    """An agent's text since its last flush; stored only with at least one token."""
 
     start_seq: int
     end_seq: int
@@ -108,42 +108,42 @@ class _Chunk:
 
 
 class GateCore:
-    """Collects the text of several agents and lets it through in chunks.
+    """Collects the text of several agents and releases it in chunks.
 
-    It has no clock and does nothing on its own: the caller passes the time, in seconds from any
-    start and never going back, and a timer fires at the caller's next call. A replay with virtual
-    time therefore calls `advance` with the time of its next token.
+    It has no clock and does nothing on its own: the caller passes the time, in monotonic seconds
+    from any origin, and a timer fires at the caller's next call. A replay in virtual time therefore
+    calls `advance` with the time of its next token.
 
     Args:
-        profile: When a chunk is let through.
+        profile: Thresholds for releasing a chunk.
     """
 
     def __init__(self, profile: GateProfile = RUNTIME) -> None:
         self._profile = profile
-        self._last_seq: dict[str, int] = {}  # of every agent so far, in order of first tokens
-        self._chunks: dict[str, _Chunk] = {}  # of the agents that hold text
+        self._last_seq: dict[str, int] = {}  # of all agents so far, in order of their first tokens
+        self._chunks: dict[str, _Chunk] = {}  # of the agents with held text
 
     def add(self, agent_id: str, token: str, *, seq: int, now: float) -> list[Flush]:
-        """Take one token.
+        """Add one token and return the chunks that this releases.
 
-        Text whose timer has expired by `now` goes first, so a late token opens a new chunk. Then
-        the chunk is let through if the token brings it to `max_words`, or if it has `min_words`
-        and ends at a boundary cue; spaces and tabs after the cue do not matter. Both are
-        judged without the text to come: "3." is a cue even if the next token is "5 mg", and "hyper"
-        is a word even if "tension" follows, so a flush may cut either. An empty token adds
-        nothing, belongs to no flush and leaves the timers as they are.
+        Text whose timer has expired by `now` is released first, so a late token starts a new chunk.
+        Then the chunk is released if the token brings it to `max_words`, or if it has `min_words`
+        and ends at a boundary cue, ignoring spaces and tabs after the cue. Both are judged without
+        the text to come: "3." is a cue even if the next token is "5 mg", and "hyper" is a word even
+        if "tension" follows, so a flush may split either. An empty token adds nothing, belongs to
+        no flush and leaves the timers unchanged.
 
         Args:
-            agent_id: The agent.
+            agent_id: Agent that sent the token.
             token: Any piece of text.
-            seq: Its sequence number, above that of the agent's token before.
-            now: When it came, in seconds.
+            seq: Sequence number of the token, higher than that of the agent's previous token.
+            now: Arrival time of the token in seconds.
 
         Returns:
-            The chunks that were let through: none, one, or two in the order of their text.
+            The released chunks: none, one, or two in the order of their text.
 
         Raises:
-            ValueError: `seq` is not above the agent's last one; the token was not taken.
+            ValueError: `seq` is not higher than the agent's last one; the token was not added.
         """
         last_seq = self._last_seq.get(agent_id)
         if last_seq is not None and seq <= last_seq:
@@ -154,42 +154,42 @@ class GateCore:
         return list(filter(None, (expired, full)))
 
     def check(self, now: float) -> list[Flush]:
-        """Let through all text whose timer has expired.
+        """Release all text whose timer has expired.
 
         Args:
-            now: The time in seconds.
+            now: Current time in seconds.
 
         Returns:
-            The chunks in the order in which their timers expired; if two expired at the same
-            moment, in the order of the first tokens of their agents.
+            The chunks in the order in which their timers expired; ties are in the order of the
+            agents' first tokens.
         """
         by_deadline = sorted(self.agents(), key=lambda agent_id: self._expiry(agent_id)[0])
         flushes = (self.check_agent(agent_id, now) for agent_id in by_deadline)
         return [flush for flush in flushes if flush is not None]
 
     def advance(self, now: float) -> Iterator[tuple[Flush, float]]:
-        """Let virtual time pass: as `check`, but each timer fires at its own time.
+        """Let virtual time pass: like `check`, but each timer fires at its own time.
 
         Args:
-            now: The time in seconds.
+            now: Current virtual time in seconds.
 
         Yields:
-            Each chunk and when its timer expired, in order.
+            Each chunk with the expiry time of its timer, in order.
         """
         while (deadline := self.deadline()) is not None and deadline <= now:
             for flush in self.check(deadline):
                 yield flush, deadline
 
     def check_agent(self, agent_id: str, now: float) -> Flush | None:
-        """Let through the text of one agent if its timer has expired.
+        """Release the text of one agent if its timer has expired.
 
         Args:
-            agent_id: The agent.
-            now: The time in seconds.
+            agent_id: Agent to check.
+            now: Current time in seconds.
 
         Returns:
             The chunk, with the timer that expired first as its reason (the silence timer if both
-            expired at the same moment); `None` if there is nothing to let through.
+            expired at the same moment); `None` if there is nothing to release.
         """
         if agent_id not in self._chunks:
             return None
@@ -197,14 +197,14 @@ class GateCore:
         return self.flush(agent_id, reason) if deadline <= now else None
 
     def flush(self, agent_id: str, reason: FlushReason = FlushReason.END_OF_TRACE) -> Flush | None:
-        """Let through the text that is held for an agent.
+        """Release the text that is held for an agent.
 
         Args:
-            agent_id: The agent.
-            reason: The reason that the flush will have.
+            agent_id: Agent to flush.
+            reason: Reason that the flush is given.
 
         Returns:
-            The chunk; `None` if nothing is held for this agent.
+            The chunk; `None` if no text is held for the agent.
         """
         chunk = self._chunks.pop(agent_id, None)
         if chunk is None:
@@ -221,22 +221,22 @@ class GateCore:
         )
 
     def agents(self) -> tuple[str, ...]:
-        """Return the agents whose text is held, in the order of their first tokens."""
+        """Return the agents with held text, in the order of their first tokens."""
         return tuple(agent_id for agent_id in self._last_seq if agent_id in self._chunks)
 
     def pending(self, agent_id: str) -> str:
-        """Return the text that is held for an agent; empty if no text is held."""
+        """Return the text that is held for an agent, possibly empty."""
         chunk = self._chunks.get(agent_id)
         return "".join(chunk.tokens) if chunk else ""
 
     def deadline(self) -> float | None:
-        """Return the time in seconds at which the next timer expires if no token comes.
+        """Return the time in seconds at which the next timer expires if no token arrives.
 
-        A token can only move this moment further away, unless nothing was held: as all agents
-        have the same timers, no later chunk expires before an earlier one would have.
+        A token can only postpone this time, unless no text was held: since all agents have the same
+        timers, no later chunk expires before an earlier one would have.
 
         Returns:
-            A time, possibly one that has passed; `None` if no timer is running.
+            The time, possibly in the past; `None` if no timer is running.
         """
         earliest = min((self._expiry(agent_id)[0] for agent_id in self._chunks), default=math.inf)
         return None if earliest == math.inf else earliest
@@ -253,7 +253,7 @@ class GateCore:
             return self.flush(agent_id, FlushReason.MAX_WORDS)
         if words < self._profile.min_words:
             return None
-        # Two tokens are enough: if both are blank, the text before them was judged already.
+        # Two tokens are enough: if both are blank, the text before them was already judged.
         end = "".join(chunk.tokens[-2:]) if token.isspace() else token
         return self.flush(agent_id, FlushReason.BOUNDARY_CUE) if ends_sentence(end) else None
 
@@ -267,32 +267,33 @@ class GateCore:
 
 
 class TokenGate:
-    """The gate for code that streams: it has a clock and numbers the tokens itself.
+    """A gate for streaming code that has a clock and numbers the tokens itself.
 
-    Without `on_flush`, every method returns the text that it lets through, and timers fire when a
-    method is called. With `on_flush`, every chunk whose timer expired goes there instead,
-    whichever call found it, and is never returned as well. Used with `async with`, the gate
-    also watches the timers in the background:
+    Without `on_flush`, every method returns the text that it releases, and timers fire when a
+    method is called. With `on_flush`, every chunk whose timer expired goes there instead of being
+    returned, whichever call found it. Used with `async with`, the gate also watches the timers in
+    the background:
 
         async with TokenGate(on_flush=show) as gate:
             text = await gate.add_token("HematologyAgent", token)
 
-    At the end of the block the watch stops and the text that is held is kept: `flush` it. An error
-    of `on_flush` in the background ends the watch and is raised at the end of the block, unless
-    the block already ends with another error.
+    At the end of the block, the watch stops and held text is kept: `flush` it. An error of
+    `on_flush` in the background ends the watch and is raised at the end of the block, unless the
+    block already ends with another error.
 
     Args:
-        min_words: See `GateProfile`, as for the next three.
-        max_words: See `GateProfile`.
-        silence_timer: In seconds.
-        max_wait_timeout: In seconds.
-        clock: The time in seconds, never going back.
-        sleep: Waits for that many seconds of `clock`.
-        on_flush: Is given each chunk whose timer expired. Sequence numbers count the calls of
-            `add_token` for its agent, from 0.
+        min_words: Minimum number of words for a chunk to end at a boundary cue.
+        max_words: Number of words at which a chunk ends in any case.
+        silence_timer: Seconds after the last token at which a chunk ends.
+        max_wait_timeout: Seconds after the first token at which a chunk ends.
+        clock: Monotonic clock in seconds.
+        sleep: Function that waits for a number of seconds of `clock`.
+        on_flush: Callback for each chunk whose timer expired. Sequence numbers count the calls of
+            `add_token` for the agent, from 0.
 
     Raises:
-        ValueError: See `GateProfile`; or `async with` without `on_flush`.
+        ValueError: `GateProfile` rejects the thresholds, or `async with` is used without
+            `on_flush`.
     """
 
     def __init__(
@@ -315,10 +316,10 @@ class TokenGate:
         self._ticker: asyncio.Task[None] | None = None
 
     async def add_token(self, agent_id: str, token: str) -> str | None:
-        """Take one token.
+        """Add one token and return the text that this releases.
 
         Returns:
-            The text that was let through, two chunks joined; `None` if nothing was.
+            The released text, with two chunks joined; `None` if no text was released.
         """
         seq = next(self._numbers[agent_id])
         flushes = self._core.add(agent_id, token, seq=seq, now=self._clock())
@@ -326,19 +327,19 @@ class TokenGate:
         return self._hand_out(flushes)
 
     async def flush(self, agent_id: str) -> str | None:
-        """Let through the text that is held for an agent.
+        """Release the text that is held for an agent.
 
         Returns:
-            The text; `None` if nothing is held for this agent.
+            The text; `None` if no text is held for the agent.
         """
         flush = self._core.flush(agent_id)
         return flush.text if flush else None
 
     async def check_timers(self, agent_id: str) -> str | None:
-        """Let through the text of an agent if its timer has expired.
+        """Release the text of an agent if its timer has expired.
 
         Returns:
-            The text; `None` if nothing was let through or it went to `on_flush`.
+            The text; `None` if no text was released or it went to `on_flush`.
         """
         flush = self._core.check_agent(agent_id, self._clock())
         return self._hand_out([flush]) if flush else None
@@ -369,7 +370,7 @@ class TokenGate:
                 self._token_came.clear()
                 await self._token_came.wait()
             elif (seconds := deadline - self._clock()) > 0:
-                # No token can make the next deadline earlier (see `deadline`), so this can sleep.
+                # No token can make the next deadline earlier (see `deadline`), so sleeping is safe.
                 await self._sleep(seconds)
             else:
                 self._hand_out(self._core.check(self._clock()))

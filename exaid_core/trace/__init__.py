@@ -1,1 +1,1 @@
-"""The agent turns of a case: the bus on which they are published, and their files."""
+"""The agent turns of a case: the bus that publishes them, and their files."""

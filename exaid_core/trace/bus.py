@@ -1,4 +1,4 @@
-"""The bus on which the turns of a case are published while they are under way."""
+"""The bus that publishes the turns of a case while they are in progress."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Subscriber = Callable[[TraceEvent], None]
 class TraceBus:
     """Numbers the events of one case and passes them to its subscribers, in one global order.
 
-    Publishing returns at once and never raises: a subscriber must not await, and one that raises
-    is not called again.
+    Publishing returns at once and never raises: a subscriber must not block, and one that raises is
+    not called again.
 
     Args:
-        now_ms: Time in ms since 1970 UTC.
-        on_failure: Called with a subscriber's error.
+        now_ms: Clock in ms since 1970 UTC.
+        on_failure: Callback for a subscriber's exception.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class TraceBus:
         self._seqs = count()
         self._turns = count(1)
         self.wants_text = False
-        """Whether a subscriber follows the words as they come, so that replies are streamed."""
+        """Whether a subscriber wants text as it arrives, so that replies must be streamed."""
 
     def subscribe(self, subscriber: Subscriber, *, wants_text: bool = False) -> None:
         """Call `subscriber` with each event from now on."""
@@ -43,7 +43,7 @@ class TraceBus:
         self.wants_text = self.wants_text or wants_text
 
     def start_turn(self, agent_id: str) -> Turn:
-        """Publish the start of an agent's turn."""
+        """Publish the start of an agent's turn and return the turn."""
         number = next(self._turns)
         publish = partial(self._publish, number, agent_id)
         publish(EventKind.START, "")
@@ -61,11 +61,11 @@ class TraceBus:
 
 
 class Turn:
-    """A turn under way.
+    """A turn in progress.
 
     Args:
-        number: From 1, unique in the case.
-        publish: Publishes an event of it, of a kind and with a text.
+        number: Number of the turn, from 1, unique in the case.
+        publish: Function that publishes an event of the turn, given its kind and text.
     """
 
     def __init__(self, number: int, publish: Callable[[EventKind, str], None]) -> None:
@@ -78,5 +78,5 @@ class Turn:
             self._publish(EventKind.DELTA, text)
 
     def end(self) -> None:
-        """Publish that the turn is over, or has failed."""
+        """Publish that the turn has ended or failed."""
         self._publish(EventKind.END, "")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class EventKind(StrEnum):
-    """The kinds of events in a turn."""
+    """The kind of an event in a turn."""
 
     START = "start"
     DELTA = "delta"
@@ -15,17 +15,17 @@ class EventKind(StrEnum):
 
 
 class TraceEvent(NamedTuple):
-    """One event of a trace."""
+    """An event in a turn of a case."""
 
     seq: int
-    """Place among all events of the case."""
+    """Sequence number among all events of the case."""
     t_ms: int
-    """When, in ms since 1970 UTC."""
+    """Time of the event, in ms since 1970 UTC."""
     turn_id: int
-    """From 1."""
+    """Number of the turn, from 1, unique in the case."""
     agent_id: str
-    """The agent whose turn it is."""
+    """Agent whose turn it is."""
     kind: EventKind
-    """Start, delta or end."""
+    """Kind of the event: start, delta or end."""
     text: str
-    """Of a delta; empty for the others."""
+    """Text of a delta; empty for other kinds."""

@@ -1,4 +1,4 @@
-"""Files of records: written with equal bytes for equal records, and read back."""
+"""Reads and writes files of records; equal records give equal bytes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mdagents_llm.files.whole_file import whole_file
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # written as an escape, half of a pair or both
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # an escaped surrogate, lone or in a pair
 _CHARS_OF_A_PROBLEM = 300
 
 DETERMINISM = Determinism(gzip_mtime=0, json_sort_keys=True, json_separators=(",", ":"))
-"""How `dump_line` and `write_gz` write, for `run_meta`."""
+"""Settings of `dump_line` and `write_gz`, for `run_meta`."""
 
 _encode = json.JSONEncoder(
     sort_keys=DETERMINISM.json_sort_keys,
@@ -38,14 +38,14 @@ T = TypeVar("T")
 
 
 class RecordError(BenchError):
-    """A file of records that cannot be read as such.
+    """A file of records is unreadable or invalid.
 
-    The message is one printable line: file, number of the line, what is wrong there.
+    The message is one printable line: file, line number, problem.
 
     Args:
-        path: The file.
-        line: Number of the line, from 1; the line that was expected next when the file ends early.
-        what: What is wrong; any text from the file in it is made printable.
+        path: Path of the file.
+        line: Line number, from 1; if the file ends early, that of the next expected line.
+        what: Description of the problem; unprintable characters are replaced.
     """
 
     def __init__(self, path: Path, line: int, what: str) -> None:
@@ -55,13 +55,13 @@ class RecordError(BenchError):
         super().__init__(f"{printable(str(path))} line {line}: {self.what}")
 
     def __reduce__(self) -> tuple[type[RecordError], tuple[Path, int, str]]:
-        return type(self), (self.path, self.line, self.what)  # from process to process
+        return type(self), (self.path, self.line, self.what)  # for pickling between processes
 
 
 def dump_line(record: Mapping[str, Any] | BaseModel) -> bytes:
-    """Return a record as one line of JSON, line break included: keys sorted, no spaces, UTF-8.
+    """Return a record as one line of UTF-8 JSON with sorted keys, no spaces and a line break.
 
-    Fields of a model that were not set are left out. Lone surrogates become U+FFFD.
+    Unset fields of a model are left out. Lone surrogates become U+FFFD.
 
     Raises:
         ValueError: A number is NaN or infinite.
@@ -76,19 +76,19 @@ def dump_line(record: Mapping[str, Any] | BaseModel) -> bytes:
 
 
 def write_gz(path: Path, lines: Iterable[bytes]) -> None:
-    """Write `lines`, given with their line breaks, as a gzip file. Equal lines give equal bytes.
+    """Write `lines`, which include their line breaks, as a gzip file. Equal lines give equal bytes.
 
-    The folder is made if it is not there. A reader sees the earlier file or the whole new one,
-    never a part.
+    Missing folders are created. The write is atomic: a reader sees the earlier file or the whole
+    new one.
 
     Raises:
-        StorageError: The file cannot be written; an earlier one is kept.
+        StorageError: The file cannot be written; an earlier file is kept.
     """
     write_packed(path, packed(lines))
 
 
 def packed(lines: Iterable[bytes]) -> bytes:
-    """Return the content of the file that `write_gz` writes."""
+    """Return the compressed content that `write_gz` writes."""
     file = io.BytesIO()
     with gzip.GzipFile(
         filename="",
@@ -102,15 +102,15 @@ def packed(lines: Iterable[bytes]) -> bytes:
 
 
 def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:
-    """Write what `packed` has returned; see `write_gz`.
+    """Write compressed content from `packed` atomically.
 
     Args:
-        path: The file; its folder is made if it is not there.
-        content: What is written.
-        parents: Whether the folders above its folder are made as well.
+        path: Path of the file; its folder is created if missing.
+        content: Bytes to write.
+        parents: Whether missing folders above that folder are created as well.
 
     Raises:
-        StorageError: The file cannot be written; an earlier one is kept.
+        StorageError: The file cannot be written; an earlier file is kept.
     """
     try:
         with whole_file(path, parents=parents) as file:
@@ -122,26 +122,26 @@ def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:
 def read_records(
     path: Path, *, max_line_bytes: int = MAX_LINE_BYTES, content: bytes | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number of the line from 1, object) of each line; blank lines are skipped.
+    """Yield the line number, from 1, and the object of each line; blank lines are skipped.
 
-    A byte order mark is passed over, and lone surrogates become U+FFFD, as in `dump_line`. Memory
-    does not grow with the file, nor with its longest line.
+    A byte order mark is ignored, and lone surrogates become U+FFFD, as in `dump_line`. Memory does
+    not grow with the size of the file or of its longest line.
 
     Args:
-        path: `.gz` for a compressed file, `.json` for one with one object in all.
-        max_line_bytes: Longest line that is read, or longest object in all.
-        content: Of the file, which need not be there then.
+        path: Path of the file; `.gz` for a compressed file, `.json` for a single object.
+        max_line_bytes: Maximum size in bytes of a line, or of the single object.
+        content: Content of the file, which then need not exist; None reads the file.
 
     Raises:
-        RecordError: The file cannot be read, is cut short or damaged, or a line is not a JSON
-            object in UTF-8. Earlier lines have been yielded by then.
+        RecordError: The file cannot be read, is truncated or corrupt, or a line is not a JSON
+            object in UTF-8. Earlier lines have already been yielded.
     """
     number = 0
     try:
         is_packed = path.suffix == ".gz"
         size = path.stat().st_size if content is None else len(content)
         if is_packed and size == 0:
-            raise EOFError  # which gzip takes for a file without lines
+            raise EOFError  # gzip would accept it as a file without lines
         source = regular_file(path) if content is None else io.BytesIO(content)
         with source, gzip.open(source, "rb") if is_packed else source as file:
             read = file.read if path.suffix == ".json" else file.readline
@@ -167,7 +167,7 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise RecordError(path, number, f"not UTF-8 at byte {error.start + 1}") from error
     except json.JSONDecodeError as error:
-        number += error.lineno - 1  # of a `.json` file
+        number += error.lineno - 1  # more than 1 only in a `.json` file
         raise RecordError(path, number, f"not JSON: {error.msg}, column {error.colno}") from error
     except (ValueError, RecursionError) as error:
         raise RecordError(path, number, f"not JSON: {error}") from error
@@ -180,19 +180,19 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # one for many lines
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # shared by all lines
 
 
 def read_as(adapter: TypeAdapter[T], path: Path, packed: bytes | None = None) -> Iterator[T]:
-    """Yield the records of a file, validated.
+    """Yield the validated records of a file.
 
     Args:
-        adapter: Validates a record.
-        path: The file.
-        packed: Content of the file, which need not be there then.
+        adapter: Validator of a record.
+        path: Path of the file.
+        packed: Content of the file, which then need not exist; None reads the file.
 
     Raises:
-        RecordError: See `read_records` and `validated`.
+        RecordError: The file cannot be read, or a record does not validate.
     """
     for number, content in read_records(path, content=packed):
         yield validated(adapter, path, number, content)

@@ -1,7 +1,6 @@
 """Records of a trace file: exaid.trace 2.0.0 (docs/evals.md).
 
-`content_hash_input` and the wording of `t0_definition` are those of published traces of the same
-version.
+`content_hash_input` and the wording of `t0_definition` match published traces of this version.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from mdagents_llm.files.text import well_formed
 
 TRACE_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
 LAST_MS = 253_402_300_799_999
-"""The end of the year 9999, the last that a date of four digits can name."""
+"""Last ms of the year 9999, the last year with four digits, in ms since 1970 UTC."""
 
 
 def hash_of(content: bytes) -> str:
-    """Return the hash of some bytes, in the form of `Hash`."""
+    """Return the SHA-256 checksum of bytes in the form of `Hash`."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def content_hash(deltas: Iterable[str]) -> str:
-    """Return the hash of the UTF-8 text of `deltas`, concatenated.
+    """Return the checksum of the concatenated UTF-8 text of `deltas`.
 
-    A delta that is not well formed counts in its written form: see `well_formed`.
+    A malformed delta is hashed in its written form: see `well_formed`.
     """
     return hash_of("".join(map(well_formed, deltas)).encode())
 
 
 Text = Annotated[str, AfterValidator(well_formed)]
-"""Text that can be written as UTF-8."""
+"""Text that can be encoded as UTF-8."""
 Count = Annotated[int, Field(strict=True, ge=0)]
 EpochMs = Annotated[int, Field(strict=True, ge=0, le=LAST_MS)]
 """Milliseconds since 1970-01-01 UTC."""
@@ -53,17 +52,17 @@ Timestamp = Annotated[
 
 
 class Boundary(StrEnum):
-    """Which side of a turn."""
+    """A side of a turn: its start or its end."""
 
     START = "start"
     END = "end"
 
 
 class Record(BaseModel):
-    """Base of all records of trace files and run logs, and of the parts of records.
+    """Base class of all records of trace files and run logs, and of their parts.
 
-    A field that was not set is left out of the file; one that was set to None is written as null
-    (see `exaid_core.trace.files.dump_line`).
+    An unset field is left out of the file; a field set to None is written as null (see
+    `exaid_core.trace.files.dump_line`).
     """
 
     model_config = ConfigDict(
@@ -71,78 +70,78 @@ class Record(BaseModel):
         extra="forbid",
         use_attribute_docstrings=True,
         allow_inf_nan=False,  # JSON has no such numbers
-        defer_build=True,  # a run needs most of them only once it is under way
+        defer_build=True,  # a run needs most of them only while in progress
     )
 
 
 class Decoding(Record):
-    """How the model sampled."""
+    """Sampling parameters of the model."""
 
     temperature: Annotated[float, Field(strict=True, ge=0)]
-    """0 for greedy decoding."""
+    """Sampling temperature; 0 for greedy decoding."""
     top_p: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    """Nucleus sampling; null for the provider's default."""
+    """Probability mass for nucleus sampling, 0 to 1; null for the provider's default."""
     max_tokens: Count | None = None
-    """Limit on the tokens of one reply; null for no limit."""
+    """Maximum tokens of a reply; null for no limit."""
     seed: Annotated[int, Field(strict=True)] | None = None
-    """Random seed of the request; null without one."""
+    """Random seed of the request; null without a seed."""
 
 
 class TraceMeta(Record):
-    """Origin and size of a trace. The first record of its file."""
+    """Origin and size of a trace; the first record of its file."""
 
     record_type: Literal["trace_meta"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     schema_version: Literal["2.0.0"]
-    """Version of exaid.trace."""
+    """Version of the exaid.trace format."""
     case_id: CaseId
-    """The case whose turns these are."""
+    """Id of the case whose turns the trace holds."""
     mas_run_id: MasRunId
-    """The run of the multi-agent system that made the trace."""
+    """Id of the run of the multi-agent system that made the trace."""
     mac_commit: str
-    """Revision of the code of the multi-agent system."""
+    """Code revision of the multi-agent system."""
     exaid_commit: str | None = None
-    """Revision of EXAID that recorded the trace."""
+    """Code revision of the EXAID that recorded the trace."""
     model: str
-    """Name of the model that the agents used."""
+    """Name of the agents' model."""
     decoding: Decoding | None = None
-    """How that model sampled."""
+    """Sampling parameters of the agents' model."""
     created_at: Timestamp
-    """When the file was written."""
+    """Time when the file was written."""
     t0_emitted_ms: EpochMs
-    """The instant from which `t_rel_ms` counts, in ms since 1970 UTC."""
+    """Origin of `t_rel_ms`, in ms since 1970 UTC."""
     t0_definition: str | None = None
-    """What that instant is, in words."""
+    """Definition of `t0_emitted_ms` in words."""
     stub_mode: StrictBool | None = None
-    """Whether canned replies stood in for a model."""
+    """Whether canned replies replaced a model."""
     total_turns: Count | None = None
-    """Turns in the file."""
+    """Number of turns in the file."""
     total_deltas: Count | None = None
-    """`stream_delta` records in the file."""
+    """Number of `stream_delta` records in the file."""
 
 
 class _TurnEvent(Record):
     case_id: CaseId
-    """As in `trace_meta`."""
+    """Id of the case, as in `trace_meta`."""
     seq: Count
-    """Place among all events of the case, whichever turn they belong to."""
+    """Sequence number among all events of the case, across turns."""
     turn_id: Annotated[int, Field(strict=True, ge=1)]
-    """The agent turn, unique in the case."""
+    """Number of the agent turn, from 1, unique in the case."""
     agent_id: str
-    """The agent whose turn it is."""
+    """Agent whose turn it is."""
     t_rel_ms: Annotated[int, Field(strict=True, ge=-LAST_MS, le=LAST_MS)]
-    """Milliseconds after `t0_emitted_ms`; negative for what came before the first delta."""
+    """Time in ms relative to `t0_emitted_ms`; negative for events before the first delta."""
 
 
 class StreamDelta(_TurnEvent):
-    """A piece of text, as it came from the model."""
+    """A piece of text as streamed by the model."""
 
     record_type: Literal["stream_delta"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     delta_text: Text
-    """The piece. The text of a turn is its pieces, concatenated."""
+    """Text of the piece; concatenated, the pieces of a turn are its text."""
     t_emitted_ms: EpochMs
-    """When it came, in ms since 1970 UTC."""
+    """Arrival time of the piece, in ms since 1970 UTC."""
 
 
 def _hash_at_the_end_only(schema: dict[str, Any]) -> None:
@@ -151,20 +150,20 @@ def _hash_at_the_end_only(schema: dict[str, Any]) -> None:
 
 
 class TurnBoundary(_TurnEvent):
-    """The start or the end of an agent's turn. Turns of several agents may overlap."""
+    """The start or end of an agent's turn; turns of several agents may overlap."""
 
     model_config = ConfigDict(json_schema_extra=_hash_at_the_end_only)
 
     record_type: Literal["turn_boundary"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     boundary: Boundary
-    """Which side of the turn."""
+    """Side of the turn: its start or its end."""
     t_ms: EpochMs
-    """When, in ms since 1970 UTC."""
+    """Time of the start or end, in ms since 1970 UTC."""
     content_hash: Hash | None = None
-    """At the end only: hash of the UTF-8 text of the turn's deltas in seq order."""
+    """Checksum of the UTF-8 text of the turn's deltas in seq order; null at the start."""
     content_hash_input: str | None = None
-    """What `content_hash` is a hash of, in words."""
+    """Description of the input of `content_hash`."""
 
     @model_validator(mode="after")
     def _no_hash_at_the_start(self) -> Self:

@@ -1,9 +1,9 @@
-"""The rules that hold across the records of a trace: one case, order, time, turns, hashes.
+"""Checks the rules across the records of a trace: one case, order, time, turns, checksums.
 
-Programs that stream the text of several agents into one file write the end of a turn now and then
-just before its last delta. Such a delta, up to `LATE_MS` late, belongs to its turn and is noted;
-the turn's hash may count it or not. Memory does not grow with the text: of a turn, only one hash is
-kept.
+Programs that stream the text of several agents into one file sometimes write the end of a turn just
+before its last delta. Such a delta, up to `LATE_MS` late, belongs to its turn and is noted; the
+turn's checksum may include it or not. Memory does not grow with the text, because only one checksum
+per turn is kept.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from exaid_core.trace.events import EventKind, TraceEvent
 from mdagents_llm.files.text import well_formed
 
 LATE_MS = 50
-"""How long after the end of its turn a delta may come and still belong to it, in ms."""
+"""Maximum time in ms after the end of a turn at which a delta still belongs to it."""
 _MOST_NAMED = 5
 
 
 def late_note(seqs: Sequence[int]) -> str:
-    """Return what a reader is told of late deltas.
+    """Return a note to the reader about late deltas.
 
     Args:
-        seqs: Their sequence numbers, at least one.
+        seqs: Sequence numbers of the late deltas, at least one.
     """
     deltas = "1 delta" if len(seqs) == 1 else f"{len(seqs)} deltas"
     named = ", ".join(map(str, seqs[:_MOST_NAMED])) + ", …" * (len(seqs) > _MOST_NAMED)
@@ -33,16 +33,16 @@ def late_note(seqs: Sequence[int]) -> str:
 
 
 class Contradiction(NamedTuple):
-    """A rule that a record breaks."""
+    """A violation of a rule by a record."""
 
     field: str
-    """The field that breaks it."""
+    """Name of the field that violates the rule."""
     what: str
-    """What is wrong with its value."""
+    """Problem with the value of the field."""
     sentence: str = ""
-    """The same for a place where the field is not named beside it; empty: the same words."""
+    """Version of `what` that names the field; empty if `what` is clear without it."""
     line: int = 0
-    """Line of the record, for a contradiction that is found at the end; 0: the one in hand."""
+    """Line number of the record if found only at the end; 0 for the current record."""
 
     def __str__(self) -> str:
         return self.sentence or self.what
@@ -52,21 +52,21 @@ class Contradiction(NamedTuple):
 class _Turn:
     agent_id: str
     digest: Any = field(default_factory=hashlib.sha256)
-    """Of its text so far."""
+    """Running checksum of the turn's text so far."""
     ended_at: int | None = None
-    """When it ended, in ms since 1970 UTC."""
+    """End of the turn, in ms since 1970 UTC; None while it is in progress."""
     told: str | None = None
-    """Its hash as the file has it, while that is not the hash of its text."""
+    """Checksum of the turn in the file as long as its text does not match; None otherwise."""
     told_in: int = 0
-    """The line of that hash."""
+    """Line number of the checksum in the file."""
 
 
 class TraceRules:
-    """Checks the records of a trace in their order.
+    """Checks the records of a trace in order.
 
     Args:
-        case_id: The case that all of them are of.
-        t0_emitted_ms: The instant from which relative times count; None: they are not checked.
+        case_id: Case id that all records must have.
+        t0_emitted_ms: Origin of relative times, in ms since 1970 UTC; None skips their check.
     """
 
     def __init__(self, case_id: str, t0_emitted_ms: int | None) -> None:
@@ -76,26 +76,26 @@ class TraceRules:
         self._deltas = 0
         self._has_hole = False
         self.last_seq: int | None = None
-        """The highest so far; None if it is not known."""
+        """Highest sequence number so far; None if unknown."""
         self.late: list[int] = []
-        """Sequence numbers of the deltas that came just after the end of their turn."""
+        """Sequence numbers of the deltas that arrived just after the end of their turn."""
 
     def unreadable(self) -> None:
-        """Note that a record cannot be read, so that others are not blamed for it."""
+        """Record that a record is unreadable, so that others are not blamed for the gap."""
         self._has_hole = True
         self.last_seq = None
 
     def check(
         self, event: TraceEvent, case_id: str, t_rel_ms: int, content_hash: str | None, line: int
     ) -> list[Contradiction]:
-        """Take the next record and return the rules that it breaks.
+        """Check the next record and return its rule violations.
 
         Args:
-            event: What the record tells.
-            case_id: Further fields of the record, as the next two.
-            t_rel_ms: See `case_id`.
-            content_hash: See `case_id`. Whether it is wrong turns out in `wrong_hashes`.
-            line: Number of the record's line.
+            event: Event of the record.
+            case_id: Case id of the record.
+            t_rel_ms: Relative time of the record in ms.
+            content_hash: Checksum in the record; None without one. `wrong_hashes` verifies it.
+            line: Line number of the record.
         """
         found = []
         if case_id != self._case_id:
@@ -146,9 +146,9 @@ class TraceRules:
         return found
 
     def wrong_hashes(self) -> Iterator[Contradiction]:
-        """Yield the hashes of turns that are neither of their text nor of it without late deltas.
+        """Yield the checksums that match a turn's text neither with nor without late deltas.
 
-        Called after the last record: a late delta may still come.
+        Call this after the last record, because a late delta may still arrive.
         """
         for number, turn in self._turns.items():
             if turn.told is not None and not self._has_hole:
@@ -158,15 +158,15 @@ class TraceRules:
                 )
 
     def unended(self) -> list[int]:
-        """Return the turns that have not ended."""
+        """Return the numbers of the turns that have not ended."""
         return [number for number, turn in self._turns.items() if turn.ended_at is None]
 
     def totals(self, total_turns: int | None, total_deltas: int | None) -> Iterator[Contradiction]:
-        """Yield the totals of `trace_meta` that differ from what the trace holds.
+        """Yield the totals of `trace_meta` that differ from the counts in the trace.
 
         Args:
-            total_turns: As told; None if it is not.
-            total_deltas: As told; None if it is not.
+            total_turns: Number of turns in `trace_meta`; None if it is not given.
+            total_deltas: Number of deltas in `trace_meta`; None if it is not given.
         """
         for name, told, there in (
             ("total_turns", total_turns, len(self._turns)),

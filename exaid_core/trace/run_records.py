@@ -1,13 +1,13 @@
-"""Records of a run log: exaid.run 1.5.0, what EXAID did with a case (docs/evals.md).
+"""Records of a run log: exaid.run 1.5.0, the work of EXAID on a case (docs/evals.md).
 
-Decided here, because the format leaves it open:
+Where the format leaves a choice, this module decides:
 
-- A live run has no frozen trace, no data set of traces and no terminology: `trace_file_hash`,
+- A live run has no frozen trace, data set of traces or terminology: `trace_file_hash`,
   `trace_dataset_hash` and `terminology_hash` are required but may be null, and
   `stoplists_provenance` may be empty.
-- `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, as the cost metrics
-  need them.
-- Additions, all optional: `buffer_decision.covered`, `buffer_decision.trigger` and, in
+- `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, because the cost
+  metrics need them.
+- Optional additions: `buffer_decision.covered`, `buffer_decision.trigger` and, in
   `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing`, `emptied_fields`,
   `remarks`, `part` and `covered`.
 """
@@ -43,7 +43,7 @@ def event_id(case_id: str, variant_id: str, index: int) -> str:
 
 
 class TriggerType(StrEnum):
-    """What asked for a summary."""
+    """The component that requested a summary."""
 
     TURN_END = "turn_end"
     TOKENGATE_FLUSH = "tokengate_flush"
@@ -51,7 +51,7 @@ class TriggerType(StrEnum):
 
 
 class BufferAction(StrEnum):
-    """What EXAID does with the segments under judgement."""
+    """The action of EXAID on the judged segments."""
 
     SUMMARIZE = "summarize"
     BUFFER = "buffer"
@@ -59,7 +59,7 @@ class BufferAction(StrEnum):
 
 
 class SummaryFailure(StrEnum):
-    """What failed in an attempt at a summary."""
+    """The kind of failure in an attempt at a summary."""
 
     LENGTH_LIMIT_VIOLATION = "length_limit_violation"
     SCHEMA_VALIDATION_ERROR = "schema_validation_error"
@@ -67,294 +67,296 @@ class SummaryFailure(StrEnum):
 
 
 class ConceptExtractorInfo(Record):
-    """How concepts were found in text.
+    """Configuration of the extractor that finds concepts in text.
 
-    The fields after `terminology_hash` are those of scispaCy and its UMLS linker, and are set when
-    that extractor is used.
+    The fields after `terminology_hash` belong to scispaCy and its UMLS linker, and are set if that
+    extractor is used.
     """
 
     name: str
     """Name of the extractor; `none` in a live run."""
     version: str
-    """Its version."""
+    """Version of the extractor."""
     terminology_hash: Hash | None
-    """Of its terminology table; null without a table."""
+    """Checksum of the extractor's terminology table; null without a table."""
     spacy_version: str | None = None
     """Version of spaCy."""
     scispacy_version: str | None = None
     """Version of scispaCy."""
     scispacy_model: str | None = None
-    """Its model, such as `en_core_sci_sm`."""
+    """Name of the scispaCy model, such as `en_core_sci_sm`."""
     linker_name: str | None = None
-    """Its knowledge base, such as `umls`."""
+    """Name of the linker's knowledge base, such as `umls`."""
     linker_kb_version: str | None = None
-    """Release of that knowledge base, such as `2023AB`."""
+    """Release of the knowledge base, such as `2023AB`."""
     linker_resolve_abbreviations: StrictBool | None = None
     """Whether abbreviations are linked as their long forms."""
     linker_max_entities_per_mention: Count | None = None
-    """Candidates that the linker returns for a mention."""
+    """Maximum number of candidates that the linker returns for a mention."""
     linker_threshold: float | None = None
-    """Least similarity of a candidate, 0 to 1."""
+    """Minimum similarity of a candidate, 0 to 1."""
     cui_score_threshold: float | None = None
-    """Least score of a concept that counts, 0 to 1."""
+    """Minimum score for a concept to count, 0 to 1."""
     max_k: Count | None = None
-    """Candidates that are looked at for a mention."""
+    """Number of candidates that are considered for a mention."""
     min_entity_len: Count | None = None
-    """Least length of a mention, in characters."""
+    """Minimum length of a mention in characters."""
     concept_representation: str | None = None
-    """The representation of a concept, such as `cui`."""
+    """Representation of a concept, such as `cui`."""
     cui_normalization: str | None = None
-    """How the CUI is written, such as `uppercase`."""
+    """Normalization of CUIs, such as `uppercase`."""
 
 
 class StoplistsProvenance(Record):
-    """Which concepts do not count because nearly every case has them. Empty without stoplists."""
+    """Provenance of stoplists for concepts that nearly every case has; empty without a stoplist."""
 
     stop_entities_hash: Hash | None = None
-    """Of the list of surface forms."""
+    """Checksum of the list of surface forms."""
     stop_cuis_hash: Hash | None = None
-    """Of the list of concepts."""
+    """Checksum of the list of concepts."""
     stoplist_df_report_hash: Hash | None = None
-    """Of the report of document frequencies from which both were made."""
+    """Checksum of the document frequency report from which both lists were made."""
     stoplists_generated_at: Timestamp | None = None
-    """When they were made."""
+    """Time when the stoplists were generated."""
 
 
 class TimestampDerivation(Record):
-    """Where the timestamps of the log come from."""
+    """Source of the timestamps in the log."""
 
     method: str
-    """`trace_t_emitted_ms`."""
+    """Main method of derivation: `trace_t_emitted_ms`."""
     fallback_method: str | None = None
-    """For records without it, such as `run_start_time_plus_seq`."""
+    """Method for records without `t_emitted_ms`, such as `run_start_time_plus_seq`."""
     derived_from_t_emitted: Count | None = None
-    """Timestamps made by `method`."""
+    """Number of timestamps made by `method`."""
     derived_from_fallback: Count | None = None
-    """Timestamps made by `fallback_method`."""
+    """Number of timestamps made by `fallback_method`."""
     missing_t_emitted_ms_count: Count | None = None
-    """Deltas without a time."""
+    """Number of deltas without a time."""
 
 
 class Determinism(Record):
-    """Settings by which equal records give equal bytes."""
+    """Settings that make equal records give equal bytes."""
 
     gzip_mtime: Count
     """Modification time in the gzip header."""
     json_sort_keys: StrictBool
-    """Whether keys are sorted."""
+    """Whether JSON keys are sorted."""
     json_separators: tuple[str, str]
-    """Between items, and between key and value."""
+    """Separators between items, and between key and value."""
 
 
 class RunMeta(Record):
-    """Provenance and configuration. The first record of its file."""
+    """Provenance and configuration of a run log; the first record of its file."""
 
     record_type: Literal["run_meta"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     schema_name: Literal["exaid.run"]
     """Name of the schema."""
     schema_version: Literal["1.5.0"]
-    """Version of exaid.run."""
+    """Version of the exaid.run format."""
     created_at: Timestamp
-    """When the run began; in a replay derived from the trace."""
+    """Start of the run; in a replay, derived from the trace."""
     case_id: CaseId
-    """The case that EXAID followed."""
+    """Id of the case that EXAID followed."""
     variant_id: VariantId
-    """V0 to V4."""
+    """Variant of EXAID, V0 to V4."""
     mas_run_id: MasRunId
-    """The run of the multi-agent system that made the trace."""
+    """Id of the run of the multi-agent system that made the trace."""
     eval_run_id: EvalRunId
-    """The run of EXAID."""
+    """Id of the EXAID run."""
     history_k: Count
-    """Summaries before the latest that a prompt holds."""
+    """Number of summaries in a prompt besides the latest."""
     trigger_policy: TriggerPolicy | None = None
-    """What made EXAID summarise."""
+    """Policy that triggered summaries."""
     trace_file_hash: Hash | None
-    """Of the trace file; null in a live run."""
+    """Checksum of the trace file; null in a live run."""
     trace_dataset_hash: Hash | None
-    """Of all traces, as in the manifest; null in a live run."""
+    """Checksum of all traces, as in the manifest; null in a live run."""
     tokengate_config_hash: Hash
-    """Of the TokenGate's settings; of the size of chunks where there is none (V3)."""
+    """Checksum of the TokenGate's settings, or of the chunk size without a TokenGate (V3)."""
     concept_extractor: ConceptExtractorInfo
-    """How concepts were found in text."""
+    """Configuration of the extractor that finds concepts in text."""
     stoplists_provenance: StoplistsProvenance
-    """Which concepts do not count; in this place only."""
+    """Provenance of the stoplists, recorded only here."""
     timestamp_derivation: TimestampDerivation
-    """Where the timestamps come from."""
+    """Source of the timestamps in the log."""
     determinism: Determinism
-    """How the file is serialised."""
+    """Settings of the file's serialization."""
 
 
 class LlmUsage(Record):
-    """The cost of a step, summed over its calls (a repair is one); 0 without a call."""
+    """The cost of a step, summed over its calls, repairs included; 0 without a call."""
 
     prompt_ctu: Count
     """CTU of the prompts: `ceil(len(text) / 4)`."""
     completion_ctu: Count
     """CTU of the replies."""
     provider_prompt_tokens: Count | None = None
-    """As the provider counted; null when it did not."""
+    """Prompt tokens as counted by the provider; null if it did not count them."""
     provider_completion_tokens: Count | None = None
-    """As the provider counted; null when it did not."""
+    """Completion tokens as counted by the provider; null if it did not count them."""
     model_id: str
-    """Model that replied, or the one that was asked."""
+    """Name of the model that replied, or of the requested one."""
 
 
 class FilterResults(Record):
-    """The judgements of a buffer decision."""
+    """The judgments of a buffer decision."""
 
     completeness_passed: StrictBool
-    """Whether the segments are a finished thought."""
+    """Whether the segments form a complete thought."""
     value_passed: StrictBool
-    """Whether they matter to a clinician."""
+    """Whether the segments matter to a clinician."""
     novelty_passed: StrictBool | None = None
-    """Whether they add to the summaries so far; null when it is not judged (V4)."""
+    """Whether the segments add to the summaries so far; null if novelty is not judged (V4)."""
 
 
 class _CaseRecord(Record):
     case_id: CaseId
-    """As in `run_meta`."""
+    """Id of the case, as in `run_meta`."""
     variant_id: VariantId
-    """As in `run_meta`."""
+    """Variant of EXAID, as in `run_meta`."""
     timestamp: Timestamp
-    """When, by the trace's time: see `timestamp_of`."""
+    """Time of the record on the trace's clock: see `timestamp_of`."""
 
 
 class TokengateFlush(_CaseRecord):
-    """A chunk of one agent's text that the TokenGate let through."""
+    """A chunk of one agent's text that the TokenGate released."""
 
     record_type: Literal["tokengate_flush"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     flush_index: Count
-    """Counted from 0."""
+    """Index of the flush, from 0."""
     start_seq: Count
-    """First event of the trace whose text it holds."""
+    """Sequence number of the first event whose text the chunk holds."""
     end_seq: Count
-    """Last event of the trace whose text it holds."""
+    """Sequence number of the last event whose text the chunk holds."""
     accumulated_ctu: Count
     """CTU of the chunk."""
     trigger_reason: FlushReason | None = None
-    """Why it was let through."""
+    """Reason for the flush; null for a chunk of fixed size (V3)."""
     text_hash: Hash | None = None
-    """Hash of its UTF-8 text."""
+    """Checksum of the chunk's UTF-8 text."""
 
 
 class BufferDecision(_CaseRecord):
-    """What the BufferAgent decided."""
+    """A decision of the BufferAgent."""
 
     record_type: Literal["buffer_decision"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     decision_index: Count
-    """Counted from 0."""
+    """Index of the decision, from 0."""
     decision_id: DecisionId
-    """See `decision_id`."""
+    """Id of the decision, such as `case-7-V0-bd-000`."""
     start_seq: Count | None = None
-    """First event of the trace under judgement."""
+    """Sequence number of the first event that was judged."""
     end_seq: Count | None = None
-    """Last event of the trace under judgement."""
+    """Sequence number of the last event that was judged."""
     covered: tuple[Count, ...] | None = None
-    """`flush_index` of the flushes that were judged together: an addition to exaid.run 1.5.0.
+    """Values of `flush_index` of the flushes judged together; an addition to exaid.run 1.5.0.
 
-    In a live run flushes that arrive during a decision are judged together in the next one.
+    In a live run, flushes that arrive during a decision are judged together in the next one.
     """
     input_ctu: Count
-    """CTU of the text under judgement."""
+    """CTU of the judged text."""
     decision: BufferAction
-    """What became of it."""
+    """Action on the judged text."""
     trigger: str | None = None
-    """What made a summary due, as `TriggerReason` names it: an addition to exaid.run 1.5.0."""
+    """Value of the `TriggerReason` for a due summary; an addition to exaid.run 1.5.0."""
     filter_results: FilterResults | None = None
-    """The judgements; absent when the model failed."""
+    """Judgments of the model; absent if it failed or was not called."""
     llm_usage: LlmUsage
-    """What the decision cost."""
+    """Cost of the decision."""
     latency_ms: Count | None = None
-    """How long it took."""
+    """Duration of the model calls in ms; null without a call."""
     failure_mode: str | None = None
-    """Why the model gave no judgement; null when it did."""
+    """Reason for a missing judgment; null if the model did not fail."""
     trigger_mismatch: StrictBool | None = None
-    """Whether the model's own trigger differs from the one computed from its judgements."""
+    """Whether the model's own trigger differs from the one computed from its judgments."""
 
 
 class SummaryContent(Record):
-    """The six fields of a summary, as shown."""
+    """The six fields of a summary as displayed."""
 
     status_action: Text
-    """What is going on."""
+    """Current status of the case and actions taken."""
     key_findings: Text
-    """Findings that matter now."""
+    """Findings that matter at this point."""
     differential_rationale: Text
-    """Diagnoses that are considered, and why."""
+    """Diagnoses under consideration, and the reasons for them."""
     uncertainty_confidence: Text
-    """How sure the agents are."""
+    """Confidence of the agents."""
     recommendation_next_step: Text
-    """What they recommend."""
+    """Next step that the agents recommend."""
     agent_contributions: Text
-    """Which agent contributed what; not part of `summary_semantics_text`."""
+    """Contributions by agent; not part of `summary_semantics_text`."""
 
 
 class SummaryEvent(_CaseRecord):
-    """A summary, or the attempt at one."""
+    """A summary, or a failed attempt at one."""
 
     record_type: Literal["summary_event"]
-    """Tells the records of a file apart."""
+    """Type of the record."""
     event_index: Count
-    """Counted from 0."""
+    """Index of the summary event, from 0."""
     event_id: EventId
-    """See `event_id`."""
+    """Id of the summary event, such as `case-7-V0-se-000`."""
     start_seq: Count
-    """First event of the trace that is summarised."""
+    """Sequence number of the first event that is summarized."""
     end_seq: Count
-    """Last event of the trace that is summarised."""
+    """Sequence number of the last event that is summarized."""
     source_seqs: tuple[Count, ...] | None = None
-    """Exactly the events of the trace whose text is summarised."""
+    """Sequence numbers of exactly the events whose text is summarized."""
     trigger_type: TriggerType
-    """What triggered it."""
+    """Component that requested the summary."""
     summary_history_event_ids: tuple[EventId, ...]
-    """Earlier summaries in the prompt, oldest first, without the latest."""
+    """Ids of the earlier summaries in the prompt, oldest first, without the latest."""
     latest_summary_event_id: EventId | None = None
-    """The latest summary in the prompt; null for the first summary."""
+    """Id of the latest summary in the prompt; null for the first summary."""
     summarizer_input_hash: Hash
-    """Hash of the UTF-8 text of the prompt."""
+    """Checksum of the UTF-8 text of the prompt."""
     limits_ok: StrictBool
-    """Whether every field came within its limit of characters."""
+    """Whether every field is within its character limit without a cut."""
     failure_mode: SummaryFailure | None
-    """What failed; null if nothing did."""
+    """Kind of the failure; null without one."""
     schema_ok: StrictBool
-    """Whether the reply was a summary."""
+    """Whether the reply is a valid summary."""
     schema_error: Text | None = None
-    """Why the reply was not a summary."""
+    """Reason why the reply is not a valid summary; null if it is."""
     summary_semantics_text: Text
-    """The five fields for clinicians, without `agent_contributions`."""
+    """Text of the five clinician-facing fields, without `agent_contributions`."""
     summary_ctu: Count
-    """CTU of the summary."""
+    """CTU of `summary_semantics_text`."""
     summary_content: SummaryContent | None = None
-    """Its fields."""
+    """Fields of the summary; absent after a failure."""
     truncated_fields: tuple[str, ...] | None = None
     """Names of the fields that were cut to their limit."""
     unsupported_terms: tuple[Text, ...] | None = None
-    """Numbers, drugs and doses of the summary that are not in its support."""
+    """Numbers, drugs and doses in the summary that its support does not contain."""
     dissent_missing: StrictBool | None = None
-    """Whether agents disagree and the summary hides it: an addition to exaid.run 1.5.0."""
+    """Whether agents disagree and the summary omits it; an addition to exaid.run 1.5.0."""
     clipped: StrictBool | None = None
-    """Whether it is of a part of a text: see `AgentSummary`. An addition, as the next four."""
+    """Whether the summary covers only a part of a long text; an addition to exaid.run 1.5.0."""
     alerts: tuple[Text, ...] | None = None
-    """Critical alerts in the text, in its own words; null without."""
+    """Critical alerts in the text, verbatim; null without alerts; an addition to the format."""
     alert_missing: StrictBool | None = None
-    """Whether the summary does not mention one of them."""
+    """Whether the summary omits one of the alerts; an addition to the format."""
     part: Count | None = None
-    """Which call about the text that was due at once it was, from 0; null for the first."""
+    """Index of the call for the due text, from 0; null for the first; an addition to the format."""
     covered: tuple[Count, ...] | None = None
-    """`flush_index` of all flushes that were due at once, where that is more than it has."""
+    """Values of `flush_index` of all due flushes, if the summary does not cover them all; an
+    addition to the format."""
     emptied_fields: tuple[str, ...] | None = None
-    """Names of the fields that reported nothing and hold the placeholder; null without."""
+    """Names of the fields that reported nothing and hold the placeholder; null without such fields;
+    an addition to the format."""
     remarks: tuple[Text, ...] | None = None
-    """What validators of the caller found; null without."""
+    """Findings of the caller's validators; null without findings; an addition to the format."""
     new_buffer_text_hash: Hash | None = None
-    """Hash of the UTF-8 text that is summarised."""
+    """Checksum of the UTF-8 text that is summarized."""
     llm_usage: LlmUsage
-    """What the summary cost."""
+    """Cost of the summary."""
     latency_ms: Count | None = None
-    """How long it took."""
+    """Duration of the model calls in ms; null without a call."""
 
 
 RunRecord: TypeAlias = Annotated[

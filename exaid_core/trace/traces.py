@@ -1,4 +1,4 @@
-"""Traces: the text of the agents of a case, event by event, written to files and read back."""
+"""Reads and writes traces: the text of a case's agents, event by event."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Delta(NamedTuple):
     """A piece of the text of a turn."""
 
     seq: int
-    """Place among all events of the case."""
+    """Sequence number among all events of the case."""
     t_ms: int
-    """When it came, in ms since 1970 UTC."""
+    """Arrival time of the piece, in ms since 1970 UTC."""
     text: str
-    """The piece."""
+    """Text of the piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,49 +42,49 @@ class Turn:
     """One turn of one agent."""
 
     turn_id: int
-    """From 1."""
+    """Number of the turn, from 1, unique in the case."""
     agent_id: str
-    """The agent whose turn it is."""
+    """Agent whose turn it is."""
     start_ms: int
-    """When it began, in ms since 1970 UTC."""
+    """Start of the turn, in ms since 1970 UTC."""
     end_ms: int
-    """When its last event came, usually its end, in ms since 1970 UTC."""
+    """Time of the last event of the turn, usually its end, in ms since 1970 UTC."""
     deltas: tuple[Delta, ...]
-    """In seq order."""
+    """Deltas of the turn in seq order."""
 
     @property
     def text(self) -> str:
-        """The text of the turn: its deltas, concatenated."""
+        """Text of the turn: its concatenated deltas."""
         return "".join(delta.text for delta in self.deltas)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace file that has been read and is consistent."""
+    """The content of a consistent trace file."""
 
     meta: TraceMeta
-    """Its first record."""
+    """First record of the file."""
     events: tuple[TraceEvent, ...]
-    """All of them for a replay: in seq order, but no turn ends before its last delta."""
+    """All events for a replay, in seq order, except that no turn ends before its last delta."""
     turns: tuple[Turn, ...]
-    """The same by turn, in the order in which they began."""
+    """Turns made of the events, in the order of their starts."""
     late: tuple[int, ...] = ()
-    """Sequence numbers of the deltas that came just after the end of their turn."""
+    """Sequence numbers of the deltas that arrived just after the end of their turn."""
 
 
 def read_trace(path: Path, packed: bytes | None = None) -> Trace:
-    """Read a trace file of any program that writes exaid.trace 2.0.0.
+    """Read a trace file from any program that writes exaid.trace 2.0.0.
 
-    A delta that comes just after the end of its turn belongs to it: see `TraceRules`.
+    A delta that arrives just after the end of its turn belongs to it: see `TraceRules`.
 
     Args:
-        path: The file.
-        packed: Content of the file, which need not be there then.
+        path: Path of the file.
+        packed: Content of the file, which then need not exist; None reads the file.
 
     Raises:
-        RecordError: The file cannot be read, is of another version, or contradicts itself: records
-            of two cases, out of order, outside of a turn, with a wrong time or hash, or fewer than
-            `trace_meta` counts.
+        RecordError: The file cannot be read, has another version, or is inconsistent: records of
+            two cases, out of order, outside of a turn, with a wrong time or checksum, or a number
+            of them that differs from `trace_meta`.
     """
     records = read_records(path, content=packed)
     first, content = next(records, (1, {}))
@@ -120,7 +120,7 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
 
 
 def _ends_last(events: list[TraceEvent], late: frozenset[int]) -> Iterator[TraceEvent]:
-    """Yield the events, but the end of a turn with late deltas after the last of them."""
+    """Yield the events, moving the end of a turn with late deltas behind the last of them."""
     last = {event.turn_id: event.seq for event in events if event.seq in late}
     ends: dict[int, TraceEvent] = {}
     for event in events:
@@ -156,7 +156,7 @@ def _event(record: StreamDelta | TurnBoundary) -> TraceEvent:
 
 
 def write_trace(path: Path, events: Iterable[TraceEvent], **meta: Any) -> None:
-    """Write a trace file; see `trace_lines`.
+    """Write a trace file from events and the keyword arguments of `trace_lines`.
 
     Raises:
         StorageError: The file cannot be written.
@@ -179,19 +179,19 @@ def trace_lines(
     """Return the lines of a trace file, line breaks included.
 
     Args:
-        events: Of one case, in any order; `seq` decides. A turn that failed is started and ended
-            like any other, and its hash covers the deltas that came before it failed.
-        case_id: This and the following are fields of `TraceMeta`; None leaves a field out.
-        mas_run_id: See there.
-        mac_commit: See there.
-        model: See there.
-        created_at: See there.
-        exaid_commit: See there.
-        decoding: See there.
-        stub_mode: See there.
+        events: Events of one case, in any order; they are sorted by `seq`. A failed turn starts and
+            ends like any other, and its checksum covers the deltas before the failure.
+        case_id: Id of the case.
+        mas_run_id: Id of the run of the multi-agent system.
+        mac_commit: Code revision of the multi-agent system.
+        model: Name of the agents' model.
+        created_at: Time when the file is written, in ISO 8601 with a time zone.
+        exaid_commit: Code revision of EXAID; None leaves the field out.
+        decoding: Sampling parameters of the agents' model; None leaves the field out.
+        stub_mode: Whether canned replies replaced a model; None leaves the field out.
 
     Raises:
-        pydantic.ValidationError: An argument does not have the form that `TraceMeta` asks for.
+        pydantic.ValidationError: An argument is not valid in `TraceMeta`.
     """
     events = sorted(map(_well_formed, events))
     t0 = next((event for event in events if event.kind is EventKind.DELTA), None)
@@ -218,7 +218,7 @@ def trace_lines(
 
 
 def said_in(events: Iterable[TraceEvent]) -> list[tuple[str, str]]:
-    """Return (agent, text) of each turn that has text, as a trace file would hold it."""
+    """Return the agent and text of each turn that has text, as a trace file would store it."""
     texts: dict[tuple[int, str], list[str]] = {}
     for event in map(_well_formed, events):
         if event.kind is EventKind.DELTA:
@@ -241,7 +241,7 @@ def _t0_definition(t0: TraceEvent | None) -> str | None:
 
 
 def _trace_lines(meta: TraceMeta, events: Iterable[TraceEvent]) -> Iterator[bytes]:
-    """Yield lines made without pydantic: a model for each delta would take most of the time."""
+    """Yield the lines without pydantic, since a model per delta would take most of the time."""
     yield dump_line(meta)
     texts: dict[int, list[str]] = {}
     for event in events:

@@ -1,1 +1,1 @@
-"""Further import paths of parts of EXAID."""
+"""Alternative import paths for parts of EXAID."""

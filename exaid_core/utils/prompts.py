@@ -1,6 +1,6 @@
-"""A second import path of `exaid_core.prompts`, and the prompts by their older names.
+"""An alternative import path for `exaid_core.prompts`, with the prompts under their older names.
 
-The text is that of the files in `exaid_core/prompts`; a `$name` in it is filled in for each call.
+The text comes from the files in `exaid_core/prompts`; a `$name` in it is filled in for each call.
 """
 
 from exaid_core.prompts import PROMPTS
@@ -15,32 +15,32 @@ __all__ = [
 
 
 def get_buffer_agent_system_prompt() -> str:
-    """Return the instructions of the buffer agent, which hold no `$name`."""
+    """Return the system prompt of the buffer agent, which has no `$name`."""
     return PROMPTS.text("buffer_system")
 
 
 def get_buffer_agent_user_prompt() -> str:
-    """Return what the buffer agent is asked.
+    """Return the user prompt of the buffer agent.
 
-    `$summaries`: the latest summaries. `$waiting`: text that has no summary yet. `$new`: the text
-    to be judged; both as `exaid_core.channel.as_data` writes them.
+    `$summaries` is the latest summaries, `$waiting` the earlier text without a summary, and `$new`
+    the text to judge; the texts are formatted by `exaid_core.channel.as_data`.
     """
     return PROMPTS.text("buffer_user")
 
 
 def get_summarizer_system_prompt() -> str:
-    """Return the instructions of the summarizer.
+    """Return the system prompt of the summarizer.
 
-    `$status_action`, `$key_findings` and so on: the most characters of that field, from
+    `$status_action`, `$key_findings` and so on are the maximum characters of the field, from
     `exaid_core.schema.agent_summary.LIMITS`.
     """
     return PROMPTS.text("summary_system")
 
 
 def get_summarizer_user_prompt() -> str:
-    """Return what the summarizer is asked.
+    """Return the user prompt of the summarizer.
 
-    `$history`: earlier summaries. `$latest`: the latest one. `$new`: the text to be summarised, as
-    `exaid_core.channel.as_data` writes it.
+    `$history` is the earlier summaries, `$latest` the latest one, and `$new` the text to summarize,
+    formatted by `exaid_core.channel.as_data`.
     """
     return PROMPTS.text("summary_user")

@@ -1,1 +1,1 @@
-"""One agent at one question: its prompts, its replies, and how observers follow its turns."""
+"""One agent at one question: its prompts, its replies, and the events for its observers."""

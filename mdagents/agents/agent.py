@@ -24,26 +24,26 @@ _BREAK = "\n\n"
 class Agent:
     """One member of a team while it works on one case.
 
-    An agent has no chat history: each prompt holds what its turn needs, so that the tokens of a
-    case grow with the number of its calls and not with their square.
+    An agent has no chat history: each prompt holds everything that its turn needs, so that the
+    tokens of a case grow with the number of its calls and not with their square.
     """
 
     id: str
-    """Unique within the case, for example `expert-2-cardiologist`."""
+    """Id, unique within the case, for example `expert-2-cardiologist`."""
     role: str
-    """The name for readers, for example `Cardiologist`."""
+    """Name for readers, for example `Cardiologist`."""
     model: ChatModel
     model_role: str
-    """The role that chose the model, a label of its calls."""
+    """Role that chose the model, used as a label of its calls."""
     case_id: str
     question_block: str
-    """Question and options: what every prompt of the case begins with."""
+    """Question and options, with which every prompt of the case begins."""
     temperature: float
     seed: int
     bus: TraceBus
-    """Where what it says is published."""
+    """Bus on which the agent's text is published."""
     tell: Observer = unobserved
-    """Is told when its turns begin and end."""
+    """Observer to notify when the agent's turns begin and end."""
     repeat: int = 0
     """Index of the repetition (epoch) of the case, from 0."""
     system: str = "system"
@@ -51,8 +51,8 @@ class Agent:
     exemplars: str = ""
     """Solved questions, shown before the question; empty except for few-shot."""
     letters: Mapping[str, str] = field(default_factory=dict)
-    """Letter in the question block -> letter of the case, in which all that it answers is told and
-    returned; empty when they are the same."""
+    """Letter in the question block -> letter of the case; empty when they are the same. Events and
+    replies of the agent use the letters of the case."""
     persona: str = ""
     """Text that states who the agent is; empty when the task does so itself."""
     opinion: Opinion | None = None
@@ -62,14 +62,14 @@ class Agent:
     async def ask(self, task: str, reply: type[R], *, phase: str, shared: str = "") -> R:
         """Take one turn: one model call, and one re-ask if the reply does not validate.
 
-        The turn is published on the bus and told to observers, which has no effect on the reply.
+        The turn is published on the bus and to observers, which has no effect on the reply.
 
         Args:
-            task: What only this agent is told, including the form of the reply.
-            reply: The form of the reply.
-            phase: The step of the protocol, a label of the call.
-            shared: What all agents are told at this point; comes before persona and task, so that
-                prompt caches hit across the agents of a case.
+            task: Part of the prompt for this agent only, including the form of the reply.
+            reply: Form of the reply.
+            phase: Step of the protocol, used as a label of the call.
+            shared: Part of the prompt for all agents at this point; it precedes persona and task,
+                so that prompt caches hit across the agents of a case.
 
         Raises:
             ProviderError: The endpoint gave no usable reply.

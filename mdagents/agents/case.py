@@ -1,4 +1,4 @@
-"""Everything that belongs to one question while it runs."""
+"""A case: the state of one question in progress, and the agents that work on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mdagents_llm.errors import BenchError, ProviderError, StructuredOutputError
 T = TypeVar("T")
 
 PREPARE = "prepare"
-"""Case of calls that prepare something for several questions, and so belong to none of them."""
+"""Case of calls that prepare several questions, and so belong to none of them."""
 
 ModelError = (ProviderError, StructuredOutputError)
 """Errors of a model call, as opposed to errors of the program."""
@@ -29,7 +29,7 @@ ModelError = (ProviderError, StructuredOutputError)
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A turn that failed and that the team went on without."""
+    """A failed turn without which the team continued."""
 
     agent: str
     phase: str
@@ -38,22 +38,22 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Case:
-    """One question while it runs. Cases share only model clients and connections."""
+    """State of one question in progress. Cases share only model clients and connections."""
 
     id: str
     question: Question
     models: Mapping[str, ChatModel]
-    """Role -> model; `expert-2` beside `expert` where the second expert has one of its own."""
+    """Role -> model; `expert-2` besides `expert` if the second expert has its own model."""
     settings: TeamSettings
     seed: int
     bus: TraceBus = field(default_factory=TraceBus)
-    """Where the turns of its agents are published."""
+    """Bus on which the turns of the case's agents are published."""
     tell: Observer = unobserved
-    """Is told what happens in it; never raises."""
+    """Observer to notify of the events of the case; it never raises."""
     repeat: int = 0
     """Index of the repetition (epoch) of the question, from 0."""
     repairs: list[str] = field(default_factory=list)
-    """What the teams corrected by rule in valid replies, or replaced by a fallback."""
+    """Corrections by rule of valid replies, and replacements by a fallback."""
     left_out: list[LeftOut] = field(default_factory=list)
 
     def decider(self, agent_id: str, role: str, model_role: TeamRole) -> Agent:
@@ -63,7 +63,8 @@ class Case:
     def expert(self, prefix: str, role: str, expertise: str) -> Agent:
         """Return a recruited clinician whose id is `prefix` and the role: `iat-1-surgeon`.
 
-        The prefix `expert-2` is also the role of its model, if that was chosen.
+        A prefix such as `expert-2` is also the role of the clinician's model, if one was chosen for
+        it.
         """
         model_role = prefix if prefix in self.models else TeamRole.EXPERT.value
         temperature = self.settings.expert_temperature
@@ -73,7 +74,7 @@ class Case:
 
     @property
     def seats(self) -> list[Agent]:
-        """The experts that were given models of their own, `expert-1` first: no persona."""
+        """Experts with their own models and without a persona, `expert-1` first."""
         temperature = self.settings.expert_temperature
         numbers = sorted(n for n in map(expert_number, self.models) if n is not None)
         roles = [f"{TeamRole.EXPERT}-{number}" for number in numbers]
@@ -96,7 +97,7 @@ class Case:
         )
 
     def leave_out(self, agent: Agent, phase: str, error: BenchError) -> None:
-        """Note that the team goes on without this turn."""
+        """Record that the team continues without this turn."""
         self.left_out.append(LeftOut(agent.id, phase, str(error)))
 
     async def ask_all(
@@ -110,17 +111,17 @@ class Case:
         """Ask several agents at once; those that fail are left out and named in the record.
 
         Args:
-            agents: The agents to ask.
-            phase: The step of the protocol, for the record.
+            agents: Agents to ask.
+            phase: Step of the protocol, for the record.
             ask: Returns the reply of one agent.
-            required: Whether the team cannot go on without any reply.
+            required: Whether the team needs at least one reply to continue.
 
         Returns:
             (agent, reply) of those who replied, in the order of `agents`.
 
         Raises:
-            ProviderError, StructuredOutputError: No agent replied although a reply is required: one
-                of their errors, an error of the endpoint before an unusable reply.
+            ProviderError, StructuredOutputError: No agent replied although a reply is required; an
+                error of the endpoint is raised rather than that of an unusable reply.
         """
         outcomes = await gather(*(_outcome(ask(agent)) for agent in agents))
         replies: list[tuple[Agent, T]] = []
@@ -159,7 +160,7 @@ async def _await(call: Awaitable[T]) -> T:
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the first error of a group; a bug of the program comes before expected errors."""
+    """Return the first error of a group; bugs of the program precede expected errors."""
     while isinstance(error, BaseExceptionGroup):
         bugs = [e for e in error.exceptions if not isinstance(e, BenchError)]
         error = (bugs or error.exceptions)[0]
@@ -167,7 +168,7 @@ def first_of(error: BaseException) -> BaseException:
 
 
 def expert_number(model_role: str) -> int | None:
-    """Return the number of the expert for whom a model was chosen: 2 of `expert-2`."""
+    """Return the number of a numbered expert: 2 for `expert-2`; None for other roles."""
     name, _, number = model_role.partition("-")
     return int(number) if name == TeamRole.EXPERT and number.isdecimal() else None
 
@@ -177,10 +178,10 @@ def _slug(text: str) -> str:
 
 
 def make_case_id(question_id: str, epoch: int = 1) -> str:
-    """Return the question's id made safe for file names, and `-eN` from epoch 2 on.
+    """Return the question's id made safe for file names, with `-eN` from epoch 2 on.
 
     An id that changes when it is made safe gets 6 characters of its hash, so that two ids that
-    become the same stay apart.
+    become equal remain distinct.
     """
     safe = re.sub(r"[^A-Za-z0-9]+", "-", question_id).strip("-")
     looks_like_an_epoch = re.search(r"-e\d+$", safe)

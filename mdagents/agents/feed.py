@@ -1,17 +1,17 @@
-"""What happens in a question while it runs, as its observers are told it.
+"""Events of a question in progress, as its observers receive them.
 
     Started
     Routed           to a team or a method; on a ladder, to each team in turn
-      TurnBegan      an agent is asked; TraceEvent: a piece of what it says; TurnEnded
+      TurnBegan      an agent is asked; TraceEvent: a piece of its text; TurnEnded
       Recruited      the panel, or all teams
       DebateMessage  delivered to an expert, when the turn is over for all
-      Rung           of a ladder: a team was heard
-      Summarised     by EXAID, maybe after the end
+    Rung           of a ladder: a team has stated its opinions
+      Summarised     by EXAID, possibly after the end
     Ended
 
-Turns overlap: agents that are asked at once begin and end in any order. What an agent says comes
-in pieces while a reply is streamed, which only EXAID asks for; else in one before `TurnEnded`.
-Replies from the cache are told in the same way.
+Turns overlap: agents that are asked at once begin and end in any order. An agent's text comes in
+pieces while a reply is streamed, which only EXAID asks for, and otherwise in one piece before
+`TurnEnded`. Replies from the cache cause the same events.
 """
 
 from __future__ import annotations
@@ -27,48 +27,48 @@ from mdagents.settings import Difficulty, RoutedBy
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A question is taken up."""
+    """A question is started."""
 
     question: Question
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """It is known who answers."""
+    """The team or method that answers is known."""
 
     level: Difficulty | None
-    """None: a method, which has no levels."""
+    """Level of the team; None: a method, which has no levels."""
     by: RoutedBy
     reason: str
-    """The router's, or what the experts said so far; empty when nobody was asked."""
+    """Reason of the router, or opinions of the experts so far; empty when no model was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A team of a ladder was heard, and the question stops there or climbs on."""
+    """The opinions of a team of a ladder, after which the question stops or climbs."""
 
     level: Difficulty
     votes: dict[str, int]
-    """Presented letter -> experts (in the advanced team: teams) who hold it, most first."""
+    """Presented letter -> number of experts (advanced team: of teams) who hold it, most first."""
     confidence: float | None
-    """Mean of what its experts stated, 0 to 1; None for the advanced team."""
+    """Mean stated confidence of the team's experts, 0 to 1; None for the advanced team."""
     decided: bool
-    """Whether the question stops there."""
+    """Whether the question stops at this level."""
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An agent that was recruited."""
+    """A recruited agent."""
 
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the member."""
     role: str
-    """Unique in a panel; two teams may have the same."""
+    """Role, unique in a panel; two teams may have the same."""
     reports_to: str | None = None
-    """Role of the expert above."""
+    """Role of the expert above; None when independent."""
     team: str = ""
-    """Name of its multidisciplinary team, whose lead comes first."""
+    """Name of the multidisciplinary team, whose lead comes first; empty outside such a team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +83,24 @@ class TurnBegan:
     """An agent is asked."""
 
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the agent."""
     role: str
     phase: str
-    """The step of the protocol, as calls are labelled: `opinion`, `round-2-turn-1`."""
+    """Step of the protocol, as in the labels of calls: `opinion`, `round-2-turn-1`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """An agent has replied, or failed to."""
+    """An agent has replied or failed."""
 
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the agent."""
     phase: str
     failed: bool = False
     answer: str | None = None
-    """Presented letter; None when none was asked for."""
+    """Presented letter; None when no answer was requested."""
     confidence: float | None = None
-    """0 to 1, as the model stated it; None when none was asked for."""
+    """Confidence as the model stated it, 0 to 1; None when it was not requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,9 @@ class DebateMessage:
     round: int
     turn: int
     sender: str
-    """`agent_id`"""
+    """`agent_id` of the sender."""
     recipient: str
-    """`agent_id`"""
+    """`agent_id` of the recipient."""
     text: str
 
 
@@ -121,7 +121,7 @@ class Summarised:
     """EXAID has made a summary."""
 
     number: int
-    """Within the question, from 1."""
+    """Number of the summary within the question, from 1."""
     summary: AgentSummary
 
 
@@ -130,7 +130,7 @@ class Ended:
     """The question is decided."""
 
     answer: str | None
-    """Presented letter; None when its level is left out, and after an error."""
+    """Presented letter; None after an error, or when the level is left out."""
     error: str | None
 
 
@@ -146,11 +146,11 @@ Event = (
     | Summarised
     | Ended
 )
-"""All that an observer is told. Of the trace only its deltas: turns are told by their agents."""
+"""Any event for an observer. Of the trace, only deltas: the agents announce their turns."""
 
 Observer = Callable[[Event], None]
-"""Returns at once and keeps no agent waiting: what is costly is done later, and elsewhere."""
+"""Callback for events. It returns at once and delays no agent; slow work is done elsewhere."""
 
 
 def unobserved(event: Event) -> None:
-    """Tell nobody."""
+    """Ignore an event: the observer of a case that nobody watches."""

@@ -1,4 +1,4 @@
-"""What the agents reply: pydantic models whose bounds follow from the question and the settings.
+"""Replies of the agents: pydantic models with bounds from the question and the settings.
 
 A letter is typed as one of the letters that the question has, so that a structured reply
 cannot name an option that does not exist. Word limits reach the model as `maxLength` in the schema
@@ -16,7 +16,7 @@ from mdagents.answers import parse_answer
 from mdagents.settings import Difficulty
 
 CHARS_PER_WORD = 7
-"""Medical English with its spaces has about 6.5 characters a word."""
+"""Characters per word in limits; medical English with its spaces has about 6.5."""
 
 ROLE_CHARS = 60
 EXPERTISE_WORDS = 10
@@ -104,7 +104,7 @@ class Opinion(_WithAnswer):
     @field_validator("confidence", mode="before")
     @classmethod
     def _read_percent(cls, value: object) -> object:
-        """Read 85 as 85 %: some models state their confidence in percent."""
+        """Read 85 as 85%: some models state their confidence in percent."""
         if isinstance(value, int | float) and not isinstance(value, bool) and 10 <= value <= 100:
             return value / 100
         return value

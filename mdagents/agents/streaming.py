@@ -1,10 +1,10 @@
-"""What observers read of an agent while it replies: the free text of a reply, never its JSON.
+"""The text that observers see while an agent replies: the free text of a reply, never its JSON.
 
-A reply is streamed line by line: each free text in the order in which it arrives, at last the
+A reply is streamed line by line: each free text in the order in which it arrives, and finally the
 answer as `Answer: C`. Enumerations other than the answer, numbers, booleans and empty texts are
 left out.
 
-With each delta pydantic_core parses the text so far. That is quadratic in the length of a reply,
+With each delta, pydantic_core parses the text so far. That is quadratic in the length of a reply,
 which its schema bounds: at 8,000 characters a delta costs a fifth of receiving it
 (docs/performance.md).
 """
@@ -28,24 +28,25 @@ Path = tuple[str, ...]
 """Names of fields, from the reply down; the items of a list have the path of the list."""
 
 ANSWER = "answer"
-"""The field of a reply that holds its letter."""
+"""Name of the field that holds the letter of a reply."""
 
 PREFIXES: Mapping[Path, str] = {("messages", "text"): "To Expert {to}: "}
-"""What precedes a text, by its path in a reply; `{…}` names an integer of the same object. If that
-is not known when the text arrives, the text and all after it are left to `ReplyStream.finish`."""
+"""Path of a text in a reply -> prefix of the text; `{…}` names an integer of the same object. If
+that is unknown when the text arrives, the text and all after it are left to
+`ReplyStream.finish`."""
 
 _OPENING = re.compile(r"(?:[^{<]++|(?><think>.*?</think>)|<(?!think>))*+\{", re.DOTALL)
 _UNESCAPED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}  # inside a string, where JSON forbids them
 
 
 class StreamedTurn:
-    """A turn of one agent on the bus, or several when attempts fail after some text.
+    """A turn of one agent on the bus, or several turns when attempts fail after some text.
 
     Args:
-        bus: Where the turn is published.
-        agent_id: The agent whose turn it is.
-        reply: The form of the reply, which tells free text from the rest.
-        letters: As for `ReplyStream`.
+        bus: Bus on which the turn is published.
+        agent_id: Id of the agent.
+        reply: Form of the reply, which distinguishes free text from the rest.
+        letters: Letter of the answer in the reply -> letter to emit; empty: the same.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class StreamedTurn:
         self._stream = ReplyStream(reply, self._turn.say, letters)
 
     def take(self, delta: str | None) -> None:
-        """Take a piece of the reply; None: the text so far was discarded (see `OnText`)."""
+        """Take a piece of the reply; None: the text so far was discarded, as `OnText` describes."""
         if delta is not None:
             self._stream.feed(delta)
             return
@@ -72,8 +73,8 @@ class StreamedTurn:
         """End the turn.
 
         Args:
-            parsed: The reply, whose unpublished part is published, its letter as told; None when
-                the turn failed.
+            parsed: Reply whose remaining text is published, with the letter to emit; None when the
+                turn failed.
         """
         if parsed is not None:
             self._stream.finish(parsed)
@@ -84,13 +85,13 @@ class ReplyStream:
     """Emits the free text of a reply while its JSON streams in.
 
     Text before the JSON object (prose, a code fence, a `<think>` block) and after it is skipped.
-    The answer is emitted at the end of the object, wherever it stands in it. Where the object
-    breaks the rules of JSON, all that follows is left to `finish`.
+    The answer is emitted at the end of the object, wherever it is in it. From the point where the
+    object is not valid JSON, the rest is left to `finish`.
 
     Args:
-        reply: The form of the reply.
+        reply: Form of the reply.
         emit: Called with text, never empty, at most once per `feed` and once by `finish`.
-        letters: Letter of the answer in the reply -> letter that is told; empty: the same.
+        letters: Letter of the answer in the reply -> letter to emit; empty: the same.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class ReplyStream:
         return bool(self._emitted)
 
     def feed(self, delta: str) -> None:
-        """Emit the text that `delta`, the next characters of the reply, settles."""
+        """Emit the text that is settled by `delta`, the next characters of the reply."""
         if self._is_over or not delta:
             return
         self._text += delta
@@ -127,23 +128,23 @@ class ReplyStream:
         self._say(_text_of(so_far, self._strings, self._letters, is_whole=is_whole))
 
     def finish(self, parsed: BaseModel) -> None:
-        """Emit what the stream left out; for a reply that was not streamed, all of it.
+        """Emit the text that the stream left out; for a reply that was not streamed, all of it.
 
         Args:
-            parsed: The validated reply. Where it does not begin with the emitted text (its JSON had
-                to be repaired, or it was asked again), nothing more is emitted.
+            parsed: Validated reply. If it does not begin with the emitted text (its JSON had to be
+                repaired, or it was asked again), nothing more is emitted.
         """
         self._say(streamed_text(parsed))
 
     def _say(self, text: str) -> None:
-        """Emit what `text`, all that is to be said so far, has beyond what was said."""
+        """Emit the part of `text`, the whole text so far, that has not been emitted."""
         said = len(self._emitted)
         if len(text) > said and text.startswith(self._emitted):
             self._emitted = text
             self._emit(text[said:])
 
     def _read(self) -> dict[str, object]:
-        """Return the object so far; what cannot be read is dropped with all after it."""
+        """Return the object so far; an unreadable part is dropped with all after it."""
         while (parsed := _parsed(self._text)) is None:
             places = range(len(self._text))
             bad = bisect_left(places, True, key=lambda at: _parsed(self._text[: at + 1]) is None)
@@ -155,8 +156,8 @@ class ReplyStream:
 
 
 def _parsed(beginning: str) -> dict[str, object] | None:
-    """Parse an object as far as it is there; None if it is no JSON."""
-    try:  # as bytes, since of a str half a surrogate pair would be a TypeError
+    """Parse the beginning of a JSON object; None if it is not JSON."""
+    try:  # as bytes, because half a surrogate pair in a str would raise TypeError
         parsed: dict[str, object] = from_json(beginning.encode(), allow_partial="trailing-strings")
     except ValueError:
         return None
@@ -172,7 +173,7 @@ def _is_whole(text: str) -> bool:
 
 
 def streamed_text(parsed: BaseModel) -> str:
-    """Return all that `ReplyStream` emits of a validated reply."""
+    """Return all text that `ReplyStream` emits of a validated reply."""
     lines: list[str] = []
     dumped = parsed.model_dump(mode="json", by_alias=True)
     ReplyStream(type(parsed), lines.append).feed(json.dumps(dumped))
@@ -181,7 +182,7 @@ def streamed_text(parsed: BaseModel) -> str:
 
 @lru_cache(maxsize=512)
 def _strings_of(reply: type[BaseModel]) -> dict[Path, list[object]]:
-    """Return path -> choices of all strings in a reply; a free text has none."""
+    """Return path -> choices for all strings in a reply; a free text has no choices."""
     return dict(_strings(reply_schema(reply), ()))
 
 
@@ -217,7 +218,7 @@ def _text_of(
         # Other spellings of a letter are left to the validation of the reply.
         if is_whole and isinstance(answer, str) and answer in strings.get((ANSWER,), []):
             lines.append(f"Answer: {letters.get(answer, answer)}")
-    except KeyError:  # a prefix names what is not known yet: its text and all after it waits
+    except KeyError:  # a prefix names an integer that is not known yet: this text and the rest wait
         pass
     return "\n".join(lines)
 
@@ -229,7 +230,7 @@ def _add_lines(
     path: Path,
     known: Mapping[str, int],
 ) -> None:
-    """Add the texts in `value`; `known` are the integers that came before it in its object."""
+    """Add the texts in `value`; `known` holds the integers that precede it in its object."""
     if isinstance(value, str):
         if value and strings.get(path) == []:
             lines.append(PREFIXES.get(path, "").format_map(known) + value)

@@ -1,4 +1,4 @@
-"""Which option a model's reply chose, if any: never a letter that it does not commit to."""
+"""Parses the option that a model's reply chose, never a letter that it does not commit to."""
 
 from mdagents.answers.parser import ParsedAnswer, ParseMethod, parse_answer
 

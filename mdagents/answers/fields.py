@@ -1,4 +1,4 @@
-"""The JSON objects in a model's reply, and the field that holds its answer."""
+"""Extracts the JSON objects in a model's reply and the field that holds its answer."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mdagents.answers.text import MAX_CHARS, clean, words
 
-# In order of precedence within one object: a record may keep an expert's `answer` beside the
-# `final_answer`; the last names are containers in which MDAgents' outputs nest the text.
+# In order of precedence within one object: a record may hold an expert's `answer` next to the
+# `final_answer`. The last names are containers in which MDAgents' outputs nest the text.
 _ANSWER_KEYS = words(
     "finalanswer finaldecision finalchoice consolidatedanswer majorityvote majorityanswer"
     " consensusanswer correctanswer correctoption correctchoice bestanswer answer myanswer"
@@ -19,8 +19,8 @@ _ANSWER_KEYS = words(
 )
 
 _OBJECT_START = re.compile(r'\{(?=\s*"[^"\n]{1,60}"\s*:)')
-# A start that does not decode may have been scanned to the end of the text before it failed;
-# this limit keeps the work proportional to the length of the reply.
+# Each failed decoding attempt may scan to the end of the text; this limit keeps the work
+# proportional to the length of the reply.
 _MAX_FAILURES = 32
 _MAX_DEPTH = 8
 _DECODER = json.JSONDecoder(strict=False)  # models write line breaks inside strings
@@ -37,15 +37,15 @@ _ESCAPED = {"n": "\n", "r": "\n", "t": " "}
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the JSON in a reply states."""
+    """The answers in the JSON of a reply, and the remaining text."""
 
     answers: tuple[object, ...]
-    """The decoded values of the answer field: of the last object that has one, or of every object
+    """Decoded values of the answer field, from the last object that has one, or from every object
     of the list that contains it. Empty if no object has one."""
     tail: str
-    """The text after the last object that has an answer; empty without such an object."""
+    """Text after the last object that has an answer; empty without such an object."""
     prose: str
-    """The reply with each object replaced by the strings in it."""
+    """Reply with each object replaced by the strings in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def read_fields(text: str) -> Fields:
     """Split a reply into JSON objects and prose.
 
     Args:
-        text: The reply as the model wrote it; its last :data:`MAX_CHARS` characters are read.
+        text: Reply as the model wrote it; only its last :data:`MAX_CHARS` characters are read.
     """
     text = text[-MAX_CHARS:]
     objects = list(_objects(text))
@@ -83,9 +83,9 @@ def read_fields(text: str) -> Fields:
 
 
 def answer_field(content: dict[str, object]) -> object | None:
-    """Return the value of the field that holds the answer, looking into nested objects.
+    """Return the value of the field that holds the answer, searching nested objects.
 
-    Empty fields do not count, nor do objects in a list: those are other agents' answers.
+    Empty fields are ignored, and so are objects in a list: those are other agents' answers.
     """
     by_name = {_key_name(key): value for key, value in content.items()}
     for key in _ANSWER_KEYS:
@@ -103,7 +103,7 @@ def _key_name(key: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return the text of a JSON string that cannot be decoded as JSON."""
+    """Resolve the escapes in a JSON string that cannot be decoded as JSON."""
     return _ESCAPES.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)
 
 
@@ -114,11 +114,11 @@ def _objects(text: str) -> Iterator[_Object]:
             content, position = _DECODER.raw_decode(text, start.start())
         except json.JSONDecodeError as error:
             if _is_cut_off(error):
-                return  # what follows is inside this object
+                return  # the rest of the text is inside this object
             failures += 1
             position = start.end()
         except (ValueError, RecursionError):
-            return  # nested deeper, or numbers longer, than in any real reply
+            return  # nesting deeper, or numbers longer, than in any real reply
         else:
             yield _Object(_shallow_object(content), start.start(), position)
 
@@ -133,7 +133,7 @@ def _shallow_object(content: dict[str, object]) -> dict[str, object]:
 
 
 def _shallow(value: object, depth: int) -> object:
-    """Cut off nesting deeper than any intended reply, which bounds the depth of recursion."""
+    """Truncate nesting deeper than in any real reply, which bounds the recursion depth."""
     if depth == 0:
         return None
     if isinstance(value, dict):
@@ -164,9 +164,9 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _loose_answers(text: str) -> list[object]:
-    """Return the answer fields of JSON that does not decode: cut off, or in single quotes.
+    """Return the answer fields of JSON that does not decode: truncated, or in single quotes.
 
-    The nesting cannot be recovered, so every field of the first name counts.
+    The nesting cannot be recovered, so all fields with the highest-precedence name count.
     """
     found: dict[str, list[object]] = {}
     for field in _LOOSE_FIELD.finditer(text):

@@ -1,11 +1,11 @@
-"""Lines that are only an option: "C", "(C)", "C) heparin"; and lists of options."""
+"""Recognizes lines that consist of an option ("C", "(C)", "C) heparin"), and lists of options."""
 
 import re
 
 from mdagents.answers.text import OptionTexts, words
 from mdagents.answers.value import Reading, Sense
 
-# "C", "(C).", "Option C", "C C C"; a lower-case letter only in brackets or as the whole reply.
+# "C", "(C).", "Option C", "C C C"; a lowercase letter only in brackets or as the whole reply.
 _LONE = re.compile(
     r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?)?"
     r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[\s)\]}>\"'.:|]*"
@@ -36,7 +36,7 @@ _LONGEST_OPTION = 25  # words
 
 
 def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
-    """Return (index, option) of the lines that are only an option, without lists of options."""
+    """Return (index, reading) of the lines that consist of an option, excluding option lists."""
     listed = {index for run in option_lists(lines) for index in run}
     found = []
     for index, line in enumerate(lines):
@@ -48,14 +48,14 @@ def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Read
 
 
 def _is_discussed(lines: list[str], index: int) -> bool:
-    """Return whether options are about to be judged: "Let us look at each:", "This is wrong"."""
+    """Return whether the lines around judge options: "Let us look at each:", "This is wrong"."""
     announced = index > 0 and _ANNOUNCES.search(lines[index - 1])
     judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1])
     return bool(announced or judged)
 
 
 def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
-    """Read a first sentence that is only an option: "C) Heparin. It activates antithrombin."."""
+    """Read a first sentence that consists of an option: "C) Heparin. It activates …"."""
     labels = [label for line in lines if (label := _LABELLED.match(line))]
     first = _LABELLED.match(lines[0]) if lines else None
     is_cut_off = bool(lines) and lines[-1][-1] not in ".!?)\"'。"
@@ -68,7 +68,7 @@ def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]
 
 
 def option_lists(lines: list[str]) -> list[range]:
-    """Return the places of lists: consecutive lines with ascending letters, or only letters."""
+    """Return the ranges of lists: consecutive lines with ascending letters, or letters only."""
     runs: list[range] = []
     start, last, was_lone = 0, "", False
     for index, line in enumerate(lines):
@@ -85,7 +85,7 @@ def option_lists(lines: list[str]) -> list[range]:
 
 
 def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> bool | None:
-    """Return whether a list holds this question's options; None if it may discuss them."""
+    """Return whether a list repeats this question's options; None if it may discuss them."""
     labels = [label for index in run if (label := _LABELLED.match(lines[index]))]
     if labels and all(_text_is_exact(label, options) for label in labels):
         return True
@@ -113,8 +113,8 @@ def _read(text: str, only_line: bool, options: OptionTexts) -> Reading | None:
     if lone := _LONE.fullmatch(text):
         letter = lone["letter"]
         if text.endswith(":") and not only_line:
-            return None  # what follows was cut off
-        # In lower case alone, "a" and "i" are words, and other letters may be left over.
+            return None  # the value was cut off
+        # Alone in lowercase, "a" and "i" are words, and other letters may be remnants.
         bracketed = text.strip(" .\"'")[-1:] in (")", "]", "}", ">")
         if letter.islower() and not bracketed and not (only_line and letter not in "ai"):
             return None
@@ -133,7 +133,7 @@ def _read(text: str, only_line: bool, options: OptionTexts) -> Reading | None:
 
 
 def _is_nearly(label: re.Match[str], options: OptionTexts) -> bool:
-    """Return whether a label's text is its option's in other words: at least half of them equal."""
+    """Return whether a label's text paraphrases its option: at least half of the words match."""
     own = options.words_of(label["letter"])
     said = words(label["text"])
     if not said or _VERDICT.search(label["text"]):

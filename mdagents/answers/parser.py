@@ -1,18 +1,20 @@
-"""Which option a model's reply chose, if any: a missed letter is visible, a false one is not.
+"""Parses the option that a model's reply chose, if any.
 
-The rules, in order; the first that applies decides, and it may decide that there is no answer.
+The rules are strict, because a missed answer is visible in the results and a false one is not. They
+apply in order; the first that matches decides, and it may decide that there is no answer.
 
 0. Thoughts are dropped (:mod:`mdagents.answers.text`), an error text is not a reply, and a reply
-   that goes on with a question of its own is read up to there.
+   is truncated where it continues with a question of its own.
 1. The answer field of the last JSON object (:mod:`mdagents.answers.fields`), unless a statement
    after the object corrects it.
 2. The last statement: "Answer: C", "The final answer is C", a boxed letter
    (:mod:`mdagents.answers.statements`).
-3. A line that is only an option (:mod:`mdagents.answers.lines`), if no other line is another.
-4. The option whose full text is the whole of the reply or of its last line.
+3. A line that consists of an option (:mod:`mdagents.answers.lines`), unless another line names a
+   different one.
+4. The option whose full text is the whole reply or its last line.
 
-Nothing else is inferred from prose. Whether a letter is an option's label is decided in
-:mod:`mdagents.answers.value` only.
+Nothing else is inferred from prose. Only :mod:`mdagents.answers.value` decides whether a letter is
+an option's label.
 """
 
 import re
@@ -29,18 +31,18 @@ from mdagents.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_v
 
 
 class ParseMethod(StrEnum):
-    """How the answer was found."""
+    """The rule that found the answer."""
 
     STRUCTURED = "structured"
     """The answer field of a JSON object."""
     STATEMENT = "statement"
     """A sentence or label that states the answer."""
     LINE = "line"
-    """A line that is only an option."""
+    """A line that consists of an option."""
     OPTION_TEXT = "option_text"
     """The reply, or its last line, is the text of one option."""
     SEVERAL = "several"
-    """The reply names two options or more: no answer."""
+    """The reply names two or more options, which is not an answer."""
     NONE = "none"
     """The reply does not state an answer."""
 
@@ -50,11 +52,11 @@ class ParsedAnswer:
     """The option that a reply chose."""
 
     letter: str | None
-    """A presented letter of the question, or None if the reply does not choose one."""
+    """Presented letter of the chosen option; None if the reply does not choose one."""
     method: ParseMethod
-    """How it was found."""
+    """Rule that found the letter."""
     text_mismatch: bool = False
-    """Whether the text next to the letter is that of another option; the letter counts."""
+    """Whether the text next to the letter belongs to another option; the letter counts."""
 
 
 _NO_ANSWER = ParsedAnswer(None, ParseMethod.NONE)
@@ -63,17 +65,17 @@ _NO_ANSWER = ParsedAnswer(None, ParseMethod.NONE)
 def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
     """Return the option that a reply chose.
 
-    Never raises, for any text, and takes time in proportion to the text's length up to
-    :data:`mdagents.answers.text.MAX_CHARS`, of which it reads the end.
+    This function never raises. Its run time is linear in the length of the text, of which only the
+    last :data:`mdagents.answers.text.MAX_CHARS` characters are read.
 
     Args:
-        text: A model's reply, as it wrote it.
-        options: Presented letter (A to J) to option text, in the order of presentation.
+        text: Reply as the model wrote it.
+        options: Presented letter (A to J) -> option text, in presented order.
 
     Returns:
         The letter, which is always a key of `options`, and the rule that found it. The letter is
-        None for an error text, a refusal, a choice of several options or of one that the question
-        does not have, and for a reply that states none.
+        None for an error text, a refusal, a choice of several options or of an option that the
+        question does not have, and for a reply that states no answer.
     """
     if given := _as_we_write_it(text, options):
         return given
@@ -92,7 +94,7 @@ _Decision = tuple[Reading, ParseMethod]
 
 
 def _as_we_write_it(text: str, options: Mapping[str, str]) -> ParsedAnswer | None:
-    """Read `C) text` and `Answer: C) text`, whatever the option's text looks like."""
+    """Parse exact matches of `C) text` and `Answer: C) text`, whatever the option's text."""
     labelled = text.removeprefix("Answer: ")
     letter = labelled[:1]
     if labelled[1:3] != ") " or letter not in options or labelled[3:] != options[letter]:
@@ -105,7 +107,7 @@ def _decide(said: str, options: OptionTexts) -> _Decision:
     fields = read_fields(said)
     field = _agreed(_read_field(answer, options) for answer in fields.answers)
     if field.sense is not Sense.SILENT:
-        # What a model adds after its JSON may correct it: "wait, the answer is D".
+        # Text after the JSON may correct it: "wait, the answer is D".
         added = final_statement(_lines(fields.tail), options)
         return (added, ParseMethod.STATEMENT) if added else (field, ParseMethod.STRUCTURED)
     return _read_prose(_lines(fields.prose), options)
@@ -121,7 +123,7 @@ def _read_prose(lines: list[str], options: OptionTexts) -> _Decision:
 
 
 def _read_option_text(lines: list[str], options: OptionTexts) -> Reading:
-    """Read an option whose full text is the reply or its last line, if no line is another's."""
+    """Read an option whose full text is the reply or its last line, unless a line is another's."""
     named = set().union(*(options.exactly(line) for line in lines))
     whole = options.exactly("\n".join(lines))
     last = options.exactly(lines[-1]) if lines else frozenset()
@@ -130,7 +132,7 @@ def _read_option_text(lines: list[str], options: OptionTexts) -> Reading:
 
 
 def _agreed(readings: Iterable[Reading]) -> Reading:
-    """Return the reading that all of several share, leaving out those that state nothing."""
+    """Return the reading on which all agree, ignoring silent ones; `SEVERAL` if they differ."""
     told = [reading for reading in readings if reading.sense is not Sense.SILENT]
     if not told:
         return SILENT
@@ -138,7 +140,7 @@ def _agreed(readings: Iterable[Reading]) -> Reading:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines without markup, the "A:" of "Q: … A: …" spelt out: it is not a label."""
+    """Return the lines without markup, with the "A:" of "Q: … A: …" expanded to "Answer:"."""
     lines = plain_lines(clean(text))
     if not any(line.startswith("A:") for line in lines):
         return lines
@@ -152,7 +154,7 @@ def _lines(text: str) -> list[str]:
 
 # --- structured field ----------------------------------------------------------------------------
 
-# A field that still holds the description of it from the prompt.
+# A field that still holds its description from the prompt.
 _PLACEHOLDER = re.compile(
     r"<.*>|\[.*\]|\.*|…|(?i:string|letter|x)|(?:\(?[A-J]\)?[\s/|,]*(?:or )?){3,10}"
 )
@@ -175,7 +177,7 @@ def _read_field(value: object, options: OptionTexts) -> Reading:
 
 
 def _read_field_text(value: str, options: OptionTexts) -> Reading:
-    """Read a field like a short reply: `majority_vote` holds "Answer: C) …" and what led there."""
+    """Read a field like a short reply: `majority_vote` holds "Answer: C) …" with an explanation."""
     lines = _lines(value)
     if not lines or _is_error(value):
         return NONE if lines else SILENT
@@ -195,7 +197,7 @@ _NEXT_QUESTION = re.compile(
     r"|question \d{1,3}$|(?:next|new) question\b|(?:user|human)\s?:|问题\d*:|题目\d*:)",
     re.IGNORECASE,
 )
-# May be part of a reply, but after its answer starts a question: "Example 2:", "Which …?".
+# Part of a reply before its answer; the start of a new question after it: "Example 2:", "Which …?".
 _MAY_BE_NEXT = re.compile(
     r"\W*(?:question|problem|example|case|prompt|input|instruction|pregunta|frage|pergunta|câu hỏi"
     r"|例题|例題|(?:answer )?(?:options|choices))(?:\s?\d{1,3})?\W*(?:[:\]].*)?$|.*[?？]\W*$",
@@ -210,11 +212,11 @@ _MAY_GO_ON = re.compile(
 
 
 def _up_to_next_question(said: str, options: OptionTexts) -> str:
-    """Cut off a question that the model asks itself next, and all that follows it.
+    """Truncate a reply where the model continues with another question.
 
-    That is a line such as "Question:", or a list of options that are not this question's; after an
-    answer also a line such as "Example 2:" or "Which drug is it?", and this question's own list.
-    The text before it must be a reply: a question or a list at the start repeats the prompt.
+    Such a question starts with a line such as "Question:", or a list of options that are not this
+    question's; after an answer, also with a line such as "Example 2:" or "Which drug is it?", or
+    this question's own list. A question or list at the start repeats the prompt and is kept.
     """
     if not _MAY_GO_ON.search(said):
         return said
@@ -234,11 +236,11 @@ def _up_to_next_question(said: str, options: OptionTexts) -> str:
     return said
 
 
-_MOST_ENDS = 16  # so that the work stays in proportion to the length of the reply
+_MOST_ENDS = 16  # keeps the work proportional to the length of the reply
 
 
 def _ends(lines: list[str], options: OptionTexts) -> Iterator[tuple[int, bool]]:
-    """Yield (line where a question of the model's own may start, whether only after an answer)."""
+    """Yield (index of a line that may start another question, whether it must follow an answer)."""
     lists = {run.start: is_of_this_question(lines, run, options) for run in option_lists(lines)}
     for index in range(1, len(lines)):
         text, own = lines[index], lists.get(index)
@@ -251,7 +253,7 @@ def _ends(lines: list[str], options: OptionTexts) -> Iterator[tuple[int, bool]]:
             yield index, True
 
 
-# --- what is not an answer -----------------------------------------------------------------------
+# --- error messages ------------------------------------------------------------------------------
 
 # Only at the start of a reply: "refractive error" is a diagnosis, "Error: …" a program's message.
 _ERROR = re.compile(

@@ -1,8 +1,8 @@
-"""Sentences in which a reply states its answer: "Answer: C", "The answer is C", a boxed letter.
+"""Reads sentences that state the answer: "Answer: C", "The answer is C", a boxed letter.
 
-Each cue is read within its sentence: what stands before a full stop neither denies nor names
-anything after it. Of several statements the last one counts, because models correct themselves;
-two letters in one sentence are not an answer.
+Each cue is read within its sentence: text before a period neither denies nor names anything after
+it. The last of several statements counts, because models correct themselves; two letters in one
+sentence are not an answer.
 """
 
 import re
@@ -16,7 +16,7 @@ from mdagents.answers.value import NONE, SEVERAL, Reading, Sense, read_value
 
 _LINK_CHARS = 160
 _MOST_LINKS = 4
-_CONTEXT_CHARS = 400  # around a statement; a looping reply may hold thousands of them on one line
+_CONTEXT_CHARS = 400  # read around a statement; a looping reply may have thousands on one line
 
 # The noun of a statement. "Option" and "choice" need a word that makes them the answer.
 _NOUN = re.compile(
@@ -29,7 +29,7 @@ _NOUN = re.compile(
     r"|答案|正确选项|正確選項",
     re.IGNORECASE,
 )
-# What joins it to the letter: a sign or a verb.
+# The link between the noun and the letter: a sign or a verb.
 _LINK = re.compile(
     r"(?P<sign>=+>|[:=→⇒⟹|\]]|-+>|\s[-–—]+(?=\s)|[–—]|(?<=\w)-(?=[(\[]?[A-J]\b)|(?<=answer)'s(?=\s))"
     r"|\b(?P<verb>is|are|remains|becomes|(?:would|should|must|will|has to) be"
@@ -166,13 +166,13 @@ _TAKEN_BACK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Cue:
-    """Where a label stands and where its value starts."""
+    """The positions of a label and of its value."""
 
     start: int
     value: int
     colon: bool
     tentative: bool = False
-    """Whether it is conditional ("would be"); such a statement takes nothing back."""
+    """Whether the statement is conditional ("would be") and therefore overrides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +182,14 @@ class _Statement:
 
 
 def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
-    """Return what the last statement of a reply states; None if the reply states nothing.
+    """Return the reading of the last statement in a reply; None if the reply states nothing.
 
-    A later denial of the same option takes a statement back, and so does a sentence that starts
-    with "Wait" or "Scratch that", unless a statement follows it.
+    A statement is withdrawn by a later denial of the same option, and by a sentence that starts
+    with "Wait" or "Scratch that", unless another statement follows.
 
     Args:
-        lines: The lines of the reply without markup.
-        options: The options of the question.
+        lines: Lines of the reply without markup.
+        options: Options of the question.
     """
     decided: Reading | None = None
     listed = {index for run in option_lists(lines) for index in run}
@@ -230,9 +230,9 @@ def _read_sentence(
     options: OptionTexts,
     before: _Statement | None,
 ) -> _Statement | None:
-    """Return what one sentence states. Its value may reach beyond it: options may hold full stops.
+    """Return the statement in a sentence; its value may extend past it: options may hold periods.
 
-    Two letters in one sentence are not an answer, nor are two labels of one line that differ
+    Two letters in one sentence are not an answer, nor are two different labels on one line
     ("Answer: B. Answer: C."), unless the words between them correct the first.
     """
     stated: _Statement | None = None
@@ -251,7 +251,7 @@ def _read_sentence(
 
 
 def _is_corrected(line: str, earlier: _Cue, later: _Cue) -> bool:
-    """Return whether the second of two statements says that it replaces the first."""
+    """Return whether the second of two statements explicitly replaces the first."""
     final = [
         "final" in line[max(begin, 0) : cue.value].lower()
         for begin, cue in ((earlier.start - 20, earlier), (earlier.value, later))
@@ -291,7 +291,7 @@ def _unsigned(line: str, options: OptionTexts) -> _Cue | None:
 
 
 def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> _Cue | None:
-    """Return the first of the links after a noun that is followed by an option."""
+    """Return the cue for the first link after a noun that is followed by an option."""
     last = None
     stop = min(end, noun.end() + _LINK_CHARS)
     for link in islice(_LINK.finditer(line, noun.end(), stop), _MOST_LINKS):
@@ -307,7 +307,7 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> _
 
 
 def _is_supposed(line: str, start: int, cue: _Cue, end: int) -> bool:
-    """Return whether a statement is not asserted: denied, supposed, asked, an example, quoted."""
+    """Return whether a statement is not asserted: denied, assumed, asked, quoted, or an example."""
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     before = re.split(r"\b(?:but|however)\b", before)[-1]
     clause = _CLAUSE_START.split(before)[-1]

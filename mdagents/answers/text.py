@@ -1,8 +1,8 @@
-"""Plain text of a model's reply, and where the options' texts occur in it.
+"""Extracts the plain text of a model's reply and finds option texts in it.
 
 Models wrap the same answer in Markdown, LaTeX, HTML, full-width characters or reasoning tags. The
-rules of :mod:`mdagents.answers` read what :func:`plain_lines` leaves after that is taken away, and
-ask :class:`OptionTexts` which options a stretch of text names in words.
+rules of :mod:`mdagents.answers` read the plain lines from :func:`plain_lines`, and use
+:class:`OptionTexts` to find the options that a passage names in words.
 """
 
 import html
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 MAX_CHARS = 50_000
-"""How much of a reply is read, from its end, in characters.
+"""Number of characters that are read from the end of a reply.
 
-About 12,000 tokens: several times the longest reply that any prompt of this project asks for. The
-end is kept because a reply states its answer there, and because nothing before the end can
-overrule a final statement. It bounds the work for a reply of any size.
+The limit is about 12,000 tokens, several times the longest reply that any prompt of this project
+requests. The end is kept because a reply states its answer there, and because nothing earlier can
+override a final statement. The limit bounds the work for a reply of any size.
 """
 
 # Invisible characters that would separate a label from its letter.
@@ -26,9 +26,9 @@ _INVISIBLE = re.compile(
 )
 # Here and below, alternatives that each start with one character are searched much faster.
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
-# A line break that was encoded twice; before a lower-case letter it would be LaTeX, as in \neq.
+# A doubly encoded line break; before a lowercase letter it would be LaTeX, as in \neq.
 _ESCAPED_NEWLINE = re.compile(r"\\n(?![a-z])")
-# What NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets.
+# Characters that NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets.
 _LOOKALIKES = str.maketrans(
     "‘’‚‛“”„‟‐‑−【】〔〕「」『』《》〈〉⟨⟩",
     '\'\'\'\'""""---[][]""""<><><>',
@@ -38,17 +38,17 @@ _CONTRACTIONS = (
     (re.compile(r"n't\b", re.IGNORECASE), " not"),
 )
 
-# A reasoning model's thoughts are not its reply: it weighs letters there that it then drops. A
-# prompt template may hold the opening tag, and a truncated reply may lack the closing one.
+# A reasoning model's thoughts are not its reply: they weigh letters that the reply then drops. The
+# opening tag may be in the prompt template, and a truncated reply may lack the closing one.
 _THOUGHTS = "think|thinking|thought|reasoning|scratchpad"
 _THOUGHTS_CLOSE = re.compile(
     rf"</(?:{_THOUGHTS})>|\[/THINK\]|<\|channel\|>final<\|message\|>", re.IGNORECASE
 )
 _THOUGHTS_OPEN = re.compile(rf"<(?:{_THOUGHTS})>|\[THINK\]", re.IGNORECASE)
 
-# What the markup up to `_SNAKE_CASE` starts with; most texts hold none of it.
+# First characters of all markup up to `_SNAKE_CASE`; most texts contain none of them.
 _MARKUP_SIGN = re.compile(r"[<\[~\\_]")
-# A small model's server may pass on the tokens that end or frame a turn.
+# Servers of small models may pass through the tokens that end or frame a turn.
 _SPECIAL_TOKEN = re.compile(r"<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<(?:end|start)_of_turn>")
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|end_of_text|endoftext|end_of_turn|eos)\|>|</s>|<end_of_turn>"
@@ -64,12 +64,12 @@ _LATEX_SPACE = re.compile(r"\\(?:[,;:! ]|q?quad\b)")
 _ANSWER_TAG = r"(?:(?:final|my|correct)?[ _-]?answer|option|choice|letter|response|result)>"
 _ANSWER_TAG_OPEN = re.compile("<" + _ANSWER_TAG, re.IGNORECASE)
 _ANSWER_TAG_CLOSE = re.compile("</" + _ANSWER_TAG, re.IGNORECASE)
-# Lower case on purpose: `<B>` is an answer in angle brackets, `<b>` is bold.
+# Intentionally lowercase: `<B>` is an answer in angle brackets, `<b>` is bold.
 _HTML_BREAK = re.compile(r"<(?:br|/?p|/?div|/?li|/?h[1-6]|hr)(?: [^<>\n]{0,100})?\s?/?>")
 _HTML_INLINE = re.compile(
     r"</?(?:b|strong|em|i|u|span|code|mark|ul|ol|center)(?: [^<>\n]{0,100})?>"
 )
-# Underscores are matched once, from the first of several: "x____x" may have thousands.
+# A run of underscores is matched once, from its first: "x____x" may have thousands.
 _EMPHASIS = re.compile(r"\*|`|\$|_(?<!__)(?:(?<!\w_)_*|_*+(?!\w))")
 _SNAKE_CASE = re.compile(r"_(?<=[a-z]_)(?=[a-z])")
 _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\d{1,2}[.)](?=\s))\s*+)*+")
@@ -79,17 +79,17 @@ _WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
 
 
 def clean(text: str) -> str:
-    """Return the end of a reply with one spelling for each character.
+    """Return the end of a reply with normalized characters.
 
-    Letters and brackets of other widths become ASCII ones, typographic quotes straight ones,
-    characters without a shape go, and a negating contraction becomes the word `not`. Markup stays.
+    Full-width letters and brackets become ASCII, typographic quotes become straight, invisible
+    characters are removed, and negating contractions become the word `not`. Markup is kept.
 
     Args:
-        text: A model's reply, of any length.
+        text: Model's reply, of any length.
     """
     text = _ESCAPED_NEWLINE.sub("\n", _NEWLINE.sub("\n", html.unescape(_end_of(text))))
     if not text.isascii():
-        # Normalising again makes some characters up to 18 times longer.
+        # Truncate again: normalization makes some characters up to 18 times longer.
         text = _end_of(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
         text = text.translate(_LOOKALIKES)
     if "'" in text:
@@ -101,15 +101,15 @@ def clean(text: str) -> str:
 def _end_of(text: str) -> str:
     if len(text) <= MAX_CHARS:
         return text
-    # Half a line reads as something else: "vitamin D" would start with a "D".
+    # A partial line can change its meaning: "vitamin D" would start with a "D".
     _, cut, rest = text[-MAX_CHARS:].partition("\n")
     return rest if cut else text[-MAX_CHARS:].partition(" ")[2]
 
 
 def without_thoughts(text: str) -> str:
-    """Return what a reasoning model writes after its thoughts, or nothing if it was cut off.
+    """Return a reasoning model's reply without its thoughts; empty if it was cut off in them.
 
-    What follows the token that ends its turn is not part of it.
+    Text after the token that ends the model's turn is dropped.
     """
     said = _THOUGHTS_CLOSE.split(text)[-1]
     said = _THOUGHTS_OPEN.split(said)[0]
@@ -118,10 +118,10 @@ def without_thoughts(text: str) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    r"""Return the lines of a cleaned text that are not empty, without markup.
+    r"""Return the nonempty lines of a cleaned text, without markup.
 
-    An answer tag becomes a line that starts with `Answer:`; `\boxed{` stays, because it is a
-    statement of its own.
+    An answer tag becomes a line that starts with `Answer:`; `\boxed{` is kept, because it states an
+    answer.
     """
     if _MARKUP_SIGN.search(text):
         text = _STRUCK_OUT.sub("", _SPECIAL_TOKEN.sub("\n", text))
@@ -137,7 +137,7 @@ def _plain_line(line: str) -> str:
 
 
 def _fold(word: str) -> str:
-    """Remove case and accents: a model writes Sjogren where the option says Sjögren."""
+    """Return a word without case and accents: a model may write Sjogren for Sjögren."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold())
@@ -154,14 +154,14 @@ def words(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The option whose text stands at the start of a text."""
+    """The option whose text a passage starts with."""
 
     letters: frozenset[str]
-    """The option, or several whose texts are the same; empty if no option matches."""
+    """Letter of the option, or of several with the same text; empty if no option matches."""
     end: int = 0
-    """Where the option's text ends, in characters."""
+    """Offset of the end of the option's text, in characters."""
     word_count: int = 0
-    """How many words the option's text has."""
+    """Number of words in the option's text."""
 
 
 _NO_OPTION = Named(frozenset())
@@ -171,7 +171,7 @@ class OptionTexts:
     """The options of one question, searchable by their words.
 
     Args:
-        options: Presented letter to option text.
+        options: Presented letter -> option text.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -189,11 +189,11 @@ class OptionTexts:
         self._first_words = {option_words[0] for option_words in self._texts}
 
     def words_of(self, letter: str) -> tuple[str, ...]:
-        """Return the words of an option's text, or nothing if there is no such option."""
+        """Return the words of an option's text; empty if the option does not exist."""
         return self._words_of.get(letter, ())
 
     def exactly(self, text: str) -> frozenset[str]:
-        """Return the letters of the options whose whole text this is."""
+        """Return the letters of the options whose whole text equals `text`."""
         return frozenset(self._letters_of.get(words(text), ()))
 
     def at_start(self, text: str) -> Named:
@@ -211,5 +211,5 @@ class OptionTexts:
 
 
 def _text_words(option_text: str) -> tuple[str, ...]:
-    """Return an option's words after the same normalisation as a reply's."""
+    """Return an option's words, normalized in the same way as a reply's."""
     return words(" ".join(plain_lines(clean(option_text))))

@@ -1,7 +1,7 @@
-"""What the words after a label such as `Answer:` state: one option, several, none, or not this one.
+"""Reads the value after a label such as `Answer:`: one option, several, none, or a rejected one.
 
 :func:`read_value` is the only place that decides whether a letter in a text is an option's label.
-A text is full of letters that are not: articles, pronouns, vitamins, viruses, genus names.
+Most single letters in a text are not: articles, pronouns, vitamins, viruses, genus names.
 """
 
 import re
@@ -11,33 +11,33 @@ from enum import Enum, auto
 from mdagents.answers.text import Named, OptionTexts, words
 
 VALUE_CHARS = 600
-"""How much of the text after a label is read, in characters."""
+"""Number of characters that are read after a label."""
 
 
 class Sense(Enum):
-    """What a value states about the options."""
+    """The meaning of a value with respect to the options."""
 
     CHOSEN = auto()
-    """It names one option."""
+    """The value names one option."""
     REJECTED = auto()
-    """It says that one option is not the answer."""
+    """The value states that one option is not the answer."""
     SEVERAL = auto()
-    """It names two options or more."""
+    """The value names two or more options."""
     NONE = auto()
-    """It states that there is no answer, or names an option that the question does not have."""
+    """The value states that there is no answer, or names an option that does not exist."""
     SILENT = auto()
-    """It is not a statement about an option: prose, a placeholder, nothing."""
+    """The value is not a statement about an option: prose, a placeholder, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a value states."""
+    """The interpretation of a value."""
 
     sense: Sense
     letter: str | None = None
-    """The option that is chosen or rejected."""
+    """Letter of the chosen or rejected option; None for any other sense."""
     text_mismatch: bool = False
-    """Whether the text next to the letter is that of another option."""
+    """Whether the text next to the letter belongs to another option."""
 
 
 SILENT = Reading(Sense.SILENT)
@@ -46,7 +46,7 @@ SEVERAL = Reading(Sense.SEVERAL)
 
 _OPENERS = r"[\s(\[{<\"'|:]*"
 _CLOSERS = r"[)\]}>\"'|]"
-# What may stand between a label and the letter: "Answer: I think it is option C".
+# Filler between a label and the letter: "Answer: I think it is option C".
 _FILLER = re.compile(
     rf"{_OPENERS}(?:(?:I|we) (?:would )?(?:think|believe|say|choose|select|pick|go with)"
     r"|(?:the )?(?:single |most |correct |best |right |final |likely |appropriate )*"
@@ -69,10 +69,10 @@ _SEPARATED = re.compile(r"\s?(?:[.,:;!?=(/&→>\[\\。、]|[-–—]+(?=\s|$)|[�
 # "C-section", "B/L", "A&E"
 _JOINED = re.compile(r"[-/&]\w")
 _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
-# What belongs to the label after the letter: "C.) ", "C: ", "C - ".
+# The part of a label after its letter: "C.) ", "C: ", "C - ".
 _LABEL_END = re.compile(rf"(?:\s?(?:{_CLOSERS}|[.:=]|[-–—]+))*\s?")
-# A bare letter followed by a word is a label only before words that no noun phrase starts with;
-# "A" and "I" are words themselves, so for them the list is shorter.
+# A bare letter followed by a word is a label only before words that cannot start a noun phrase.
+# "A" and "I" are words themselves, so their list is shorter.
 _AFTER_ANY = re.compile(
     r"\s(?:because|since|is|and|or|y|o|e|ou|et|und|oder|và|hoặc|vs|based on|due to|as it|which"
     r"|porque|weil|denn|car|parce|pois|vì|debido|ya que"
@@ -100,19 +100,19 @@ _SECOND = re.compile(
     r"|[\s)\]]*\((?P<bracketed>[A-J])\)"
 )
 _STATED = r"\sis\b(?!\s(?:\w+ly\s|also\s)*(?:wrong|incorrect|not|false|excluded|eliminated))"
-# Further after a label, where a letter alone may belong to the text: only "…, (D) heparin".
+# Farther from a label, where a bare letter may be part of the text: only "…, (D) heparin".
 _SECOND_LABEL = re.compile(
     rf"{_JOINER}\s*{_HEDGES}(?:\((?P<letter>[A-J])\)|(?P<open>[A-J])(?:\)\s|{_STATED}))"
 )
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
-# Where a value stops naming options and starts to explain.
+# The point where a value stops naming options and starts an explanation.
 _EXPLANATION = re.compile(
     r"\b(?:because|since|as|due to|given|which|that|not|rather|instead|over|unlike|while|whereas"
     r"|although|though|but|than|if|after|where|when|so|based|for)\b"
     r"|(?<!vs)[.;!。](?=\s|$)|\s?[–—]\s?|\s-+\s|\n"
 )
-# A verdict on the option, with its verb: in "C) False positive" the word is the option's text.
+# A verdict on the option, including its verb: in "C) False positive" the word is option text.
 _BE = r"[\s,]*(?:(?:is|was|are|would be|seems|can be|has been|should be)\s(?:\w+ly\s|also\s)*"
 _WRONG = r"(?:the\s)?(?:incorrect|wrong|false|excluded|eliminated|ruled out)"
 _DENIED = re.compile(
@@ -120,7 +120,7 @@ _DENIED = re.compile(
     r"|should not)\b(?!\s(?:only|contraindicated)\b)",
     re.IGNORECASE,
 )
-# After the option's text "is not" may be what makes it the answer: "which of these is not …?".
+# After the option's text, "is not" may make it the answer: "which of these is not …?".
 _TEXT_DENIED = re.compile(
     rf"{_BE}(?:{_WRONG}|not (?:the |a )?(?:correct|right|answer|best)))\b", re.IGNORECASE
 )
@@ -155,13 +155,13 @@ _LISTED = re.compile(
 
 
 def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Reading:
-    """Return what the plain text after a label states.
+    """Return the reading of the plain text after a label.
 
     Args:
-        text: What follows the label; the first line counts.
-        options: The options of the question.
-        colon: Whether the label ends in a sign rather than in a verb: only then can a lower-case
-            `a` or `i` that stands alone be a letter.
+        text: Text after the label; only its first line counts.
+        options: Options of the question.
+        colon: Whether the label ends in a sign rather than a verb; only then can a lone lowercase
+            `a` or `i` be an option letter.
     """
     line = text[:VALUE_CHARS].lstrip(" \n:,").partition("\n")[0]
     if _is_template(line, options) and not _own_option(line, options):
@@ -183,14 +183,14 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
     if label and _is_label(label, line, options, colon):
         letter = label["letter"].upper()
         rest = line[label.end() :]
-        # "B cell lymphoma" and "A lesion of the tract" are texts, unless a label's own follows.
+        # "B cell lymphoma" and "A lesion of the tract" are texts, unless the letter's text follows.
         if named.word_count < 2 or letter in _text_behind(rest, options).letters:
             return _read_lettered(letter, rest, options)
     return _read_named(line, named, options)
 
 
 def _own_option(line: str, options: OptionTexts) -> str:
-    """Return the letter that a value starts with, if its own text follows; else an empty text."""
+    """Return the letter at the start of a value if its own text follows; else an empty string."""
     label = _LETTER.match(line)
     letter = label["letter"].upper() if label else ""
     own = label and letter in _text_behind(line[label.end() :], options).letters
@@ -198,7 +198,7 @@ def _own_option(line: str, options: OptionTexts) -> str:
 
 
 def _is_several(line: str, options: OptionTexts) -> bool:
-    """Return whether a value starts by naming several: "both A and C", "(CH)"."""
+    """Return whether a value starts by naming several options: "both A and C", "(CH)"."""
     many = _MANY_LETTERS.match(line)
     if many and len(set(many["letters"])) == len(many["letters"]):
         return set(many["letters"]) <= set(options.letters)
@@ -217,7 +217,7 @@ def _read_negated(rest: str) -> Reading:
 
 
 def _text_behind(rest: str, options: OptionTexts) -> Named:
-    """Return the option text after a label's letter."""
+    """Return the option whose text follows a label's letter."""
     return options.at_start(rest[_end_of_label(rest) :])
 
 
@@ -252,7 +252,7 @@ def _is_label(label: re.Match[str], line: str, options: OptionTexts, colon: bool
 
 
 def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
-    """Read what follows a letter: the option's text, a second letter, a verdict."""
+    """Read the text after a letter: the option's text, a second letter, or a verdict."""
     if letter not in options.letters:
         return NONE
     text = rest[_end_of_label(rest) :]
@@ -274,7 +274,7 @@ def _names_another(letter: str, rest: str, after: str, named: Named, options: Op
     """Return whether a second option follows the first: "C or D", "C) aspirin and D) heparin"."""
     window = _up_to_explanation(after)
     if not named.letters and "." in rest[: _end_of_label(rest)]:
-        window = ""  # "C. The other options (A, B and D) are wrong": a sentence of its own
+        window = ""  # "C. The other options (A, B and D) are wrong": a separate sentence
     found = [_SECOND.match(rest), _SECOND.match(window) if named.letters else None]
     seconds = {match["letter"] or match["bracketed"] for match in found if match}
     if named.letters and (following := _NEXT_LABEL.match(after)):
@@ -289,12 +289,12 @@ def _names_another(letter: str, rest: str, after: str, named: Named, options: Op
 
 
 def _ends_phrase(after: str) -> bool:
-    """Return whether an option's text ends here: "Aspirin" is not the text of "Aspirin therapy"."""
+    """Return whether an option's text ends here: "Aspirin" does not match "Aspirin therapy"."""
     return re.match(r"\s*(?:$|[^\w\s-]|(?:because|since|is|as|due|which)\b)", after) is not None
 
 
 def _is_template(line: str, options: OptionTexts) -> bool:
-    """Return whether the value is the prompt's own placeholder: `[A/B/C/D]`, `A-D`, `<letter>`."""
+    """Return whether the value is a placeholder from the prompt: `[A/B/C/D]`, `A-D`, `<letter>`."""
     if options.at_start(line).letters:
         return False
     ranged = _RANGE.match(line)
@@ -306,7 +306,7 @@ def _is_template(line: str, options: OptionTexts) -> bool:
 
 
 def _read_named(line: str, named: Named, options: OptionTexts) -> Reading:
-    """Read a value that is the whole text of an option."""
+    """Read a value that starts with the whole text of an option."""
     after = line[named.end :]
     if not named.letters or _TEXT_DENIED.match(after) or not _ends_phrase(after):
         return SILENT

@@ -1,1 +1,1 @@
-"""The commands: `mdagents run`, `score`, `study` and others, one line of dispatch for each."""
+"""Command line: the dispatcher of `mdagents run`, `score`, `study` and others."""

@@ -1,4 +1,4 @@
-"""The programs by their installed names: `mdagents run|study|view|score|data|export`."""
+"""Dispatcher of the installed programs: `mdagents run|study|view|score|data|export`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.files.printing import print_line, reaches_any_screen
 
 Main = Callable[[Sequence[str], str], int]
-"""Takes the command line of a program and the name under which the user called it."""
+"""Entry point of a program; takes its command line and the name under which the user called it."""
 
-# Each program is imported when it is called: scoring need not wait for what running needs.
+# Each program is imported when it is called, so that scoring does not load what running needs.
 
 
 def _run(argv: Sequence[str], name: str) -> int:
@@ -60,7 +60,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
     ),
     "export": (partial(_call, "export.cli"), "write a run as a log of Inspect"),
 }
-"""Name -> the program, and what it does."""
+"""Name -> (entry point, description) of each program."""
 
 
 @reaches_any_screen
@@ -68,13 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Call one of the programs.
 
     Args:
-        argv: The command line without the program's name; None: that of the process.
+        argv: Command line without the program's name; None uses that of the process.
 
     Returns:
-        The exit status.
+        Exit status of the program; 2 for an unknown one.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback on Ctrl-C while modules load
     words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     for count in (2, 1):
         name = " ".join(words[:count])

@@ -1,4 +1,4 @@
-"""The program that scores: a CSV, a summary and a table for each run, or a comparison."""
+"""Command line program that scores runs, compares them, or evaluates policies over them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mdagents.pages.head import Head
 
 _HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
-_LONGEST_STEM = 150  # characters; with folder and suffix far below the limits of file systems
+_LONGEST_STEM = 150  # characters; with folder and suffix, far below the limits of file systems
 
 
 @fails_in_one_line
@@ -35,16 +35,16 @@ def main(
     output_filename: str = "",
     program: str = "python evaluate_text_output.py",
 ) -> int:
-    """Score runs, compare them, or tell what policies over them would have reached.
+    """Score runs, compare them, or evaluate policies over them.
 
     Args:
-        argv: The command line without the program's name.
-        input_filename: What to score when the command line does not say; empty: the newest run.
-        output_filename: The same for the CSV; empty: named after the input.
-        program: Name under which the user called it.
+        argv: Command line without the program's name.
+        input_filename: Input if the command line names none; empty uses the newest run.
+        output_filename: CSV file if the command line names none; empty names it after the input.
+        program: Name under which the user called the program.
 
     Returns:
-        The exit status: 0, or 2 for wrong use.
+        Exit status: 0, or 2 for wrong use.
     """
     options = make_parser(program).parse_args(argv)
     if options.output and Path(options.output).suffix == ".html":
@@ -77,7 +77,11 @@ def main(
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:
-    """Make the parser of the program, under the name that the user called."""
+    """Make the parser of the command line.
+
+    Args:
+        program: Name under which the user called the program.
+    """
     parser = Parser(
         prog=program,
         description="Scores runs from their files alone: no network, no key.",
@@ -161,7 +165,8 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     summary, page = csv_path.with_suffix(".summary.json"), csv_path.with_suffix(".html")
     print_result(f"{run.name}:")
     print_result(render_report(report))
-    if tokens := report.overall.exaid_tokens_per_question:  # a run reports more of it at its end
+    # A run reports EXAID's use in more detail at its end.
+    if tokens := report.overall.exaid_tokens_per_question:
         print_result(f"EXAID: {tokens:,.0f} tokens per question of its own, not in tokens/question")
     with _writing(csv_path):
         with csv_path.open("w", encoding="utf-8", newline="") as file:
@@ -180,7 +185,7 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Make the folder of `path`; an error while files are written there names `path`.
+    """Make the folder of `path`, and turn write errors within the context into a `ConfigError`.
 
     Raises:
         ConfigError: A file cannot be written.
@@ -196,7 +201,7 @@ def _runs_of(flag: str, names: Sequence[str], options: argparse.Namespace) -> li
     """Return the runs that a flag names.
 
     Raises:
-        ConfigError: They are fewer than two different ones, or --input is given too.
+        ConfigError: The flag names fewer than two runs or one run twice, or --input is given.
     """
     if options.input:
         raise ConfigError(f"{flag} names the runs itself; leave --input out")
@@ -210,7 +215,7 @@ def _runs_of(flag: str, names: Sequence[str], options: argparse.Namespace) -> li
 
 def _compare(options: argparse.Namespace) -> None:
     runs = _runs_of("--compare", options.compare, options)
-    # Imported here: numpy takes a moment to load, and only runs side by side need it.
+    # Imported here: numpy takes a moment to load, and only comparisons need it.
     from mdagents.scoring.compare import compare
     from mdagents.scoring.comparison_text import render_comparison
 
@@ -248,14 +253,14 @@ def _write_of_several(
     head: Callable[[Sequence[RunOutput]], Head],
     options: argparse.Namespace,
 ) -> None:
-    """Write the figures of several runs, and with --html their page.
+    """Write the figures of several runs as JSON and, with --html, their report.
 
     Args:
-        what: How the names of the files begin.
+        what: Prefix of the file names.
         runs: The runs.
-        figures: What the JSON file holds.
-        head: Makes the top of the page from the runs with the rows that they share.
-        options: The command line.
+        figures: Contents of the JSON file.
+        head: Function that makes the head of the report from runs with only their shared rows.
+        options: Parsed command line.
     """
     path = Path(options.output or Path(options.evaluation_dir) / f"{_stem(what, runs)}.json")
     page = path.with_suffix(".html")

@@ -1,1 +1,1 @@
-"""Fetches, converts, checks and divides data sets."""
+"""Tools that download, convert, check and split data sets."""

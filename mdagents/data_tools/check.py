@@ -1,4 +1,4 @@
-"""Looks for problems in the questions of a data set, line by line."""
+"""Checks the questions of a data set for problems, line by line."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from mdagents_llm.files.command_line import Parser
 from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 CLEAN, FINDINGS = 0, 1
-"""Exit statuses."""
+"""Exit statuses: no findings, and at least one finding."""
 
 
 class Kind(StrEnum):
-    """Problems that a question can have."""
+    """Kinds of problems that a question can have."""
 
     UNUSABLE = "unusable"
-    """No run can read it."""
+    """The record cannot be used by any run."""
     DUPLICATE = "duplicate"
-    """Its text, or its id, occurred in the file before."""
+    """The text or the id occurred earlier in the file."""
     IDENTICAL_OPTIONS = "identical options"
     NOT_AVAILABLE = "n/a option"
-    """A placeholder such as "n/a" in place of an option."""
+    """An option is a placeholder such as "n/a"."""
     PLACES = "speaks of places"
-    """An option such as "All of the above": the options of the question are not shuffled."""
+    """An option is like "All of the above": the options of the question are not shuffled."""
     PICTURE = "picture"
-    """It has a picture, which no prompt can hold."""
+    """The question has a picture, which prompts do not support."""
     MISSING_FIGURE = "missing figure"
-    """It refers to a figure, an image or a table, which the text cannot hold."""
+    """The question refers to a figure, an image or a table that the text cannot contain."""
     OVERLAP = "overlap"
-    """It is in the train split too, from which few-shot prompts take their exemplars."""
+    """The question also occurs in the train split, the source of few-shot exemplars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Finding:
 
     file: str
     line: int
-    """Counted from 1."""
+    """Line number, from 1."""
     id: str
-    """Of the question; `?` when it cannot be read."""
+    """Id of the question; `?` when it cannot be read."""
     kind: Kind
     detail: str
     about_right: bool = False
-    """Whether it is about the right option, alone or among others."""
+    """Whether the problem concerns the right option, alone or among others."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.id} {self.kind}: {self.detail}"
@@ -67,17 +67,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A file and what was found in it."""
+    """A checked file with its findings."""
 
     path: Path
     questions: int
-    """Usable ones."""
+    """Number of usable questions."""
     findings: tuple[Finding, ...]
     counting: Counting | None = None
-    """How it counts options, if it is a file of MedMCQA."""
+    """Option numbering of a MedMCQA file; None for other files."""
 
     def summary(self) -> str:
-        """Return one line: numbers of questions, of findings by kind, of those on right options."""
+        """Return a one-line count of questions, findings by kind, and findings on right options."""
         kinds = Counter(finding.kind for finding in self.findings)
         right = Counter(finding.kind for finding in self.findings if finding.about_right)
         counts = ", ".join(
@@ -92,9 +92,9 @@ def check(path: Path, train: Path | None = None) -> Checked:
     """Check every question of a file.
 
     Args:
-        path: The file, one record a line.
-        train: The split whose questions must not be in the file; None: the one that belongs to it,
-            if any.
+        path: Path of the file, with one record per line.
+        train: Path of the split whose questions must not occur in the file; None uses the train
+            split that belongs to the file, if any.
 
     Raises:
         ConfigError: A file cannot be read.
@@ -127,7 +127,7 @@ def check(path: Path, train: Path | None = None) -> Checked:
 def _questions(
     path: Path, counting: Counting | None, findings: list[Finding]
 ) -> Iterator[tuple[int, SourceQuestion]]:
-    """Yield (line, question) of the usable questions; the others become findings."""
+    """Yield (line number, question) for each usable question; add the others to the findings."""
     for _, line, content in read_lines(path):
         if not content.strip():
             continue
@@ -139,7 +139,7 @@ def _questions(
 
 
 _Remark = tuple[Kind, str, bool]
-"""(kind, detail, whether it is about the right option)"""
+"""Problem as (kind, detail, whether it concerns the right option)."""
 
 
 def _likeness(before: SourceQuestion, question: SourceQuestion) -> str:
@@ -189,14 +189,14 @@ _NOT_AVAILABLE = re.compile(r"n\s*[/.]\s*a\.?|nan|null|not applicable|[-–—.?
 
 @fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
-    """Check files or data sets and print what was found.
+    """Check files or data sets and print the findings.
 
     Args:
-        argv: The command line without the program's name.
-        program: Name under which the user called it.
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invoked it.
 
     Returns:
-        The exit status: 0, 1 with findings, 2 for wrong use.
+        The exit status: 0 without findings, 1 with findings, 2 for a usage error.
     """
     options = _parser(program).parse_args(argv)
     data_dir = Path(options.data_dir)
@@ -204,7 +204,9 @@ def main(argv: Sequence[str], *, program: str = "mdagents data check") -> int:
     checked = [check(path, options.train) for path in paths]
     findings = [finding for file in checked for finding in file.findings]
     if options.json:
-        print_result(json.dumps(_as_json(checked, findings), indent=2))  # ASCII: any screen
+        print_result(
+            json.dumps(_as_json(checked, findings), indent=2)
+        )  # ASCII: safe on any terminal
     else:
         for line in [*findings, *(file.summary() for file in checked)]:
             print_result(str(line))

@@ -1,7 +1,7 @@
-"""Reads the records out of the files in which data sets are published: tables, archives, splits.
+"""Reads records from the files in which data sets are published: tables, archives, splits.
 
-Records stay as they were published, for `published_forms` to read; here files are opened, splits
-taken apart and, where a pinned file covers more than medicine, the medical part is picked.
+Records stay as published and are interpreted by `published_forms`. This module opens files,
+separates splits and, where a pinned file covers more than medicine, selects the medical part.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ MMLU_SUBJECTS = (
     "medical_genetics",
     "professional_medicine",
 )
-"""The medical part of MMLU: Singhal et al. 2023, https://doi.org/10.1038/s41586-023-06291-2."""
+"""Medical subjects of MMLU: Singhal et al. 2023, https://doi.org/10.1038/s41586-023-06291-2."""
 
 Records = Iterator[dict[str, Any]]
 
 Record = Mapping[str, Any] | bytes
-"""A published record: an object, or a line with its JSON."""
+"""A published record: an object, or a line of JSON."""
 
 
 def parquet_rows(files: Sequence[Path]) -> Records:
-    """Yield the rows of one Parquet file, without the pictures in them.
+    """Yield the rows of one Parquet file, without the content of pictures.
 
     Raises:
-        ConfigError: It is not a Parquet file.
+        ConfigError: The file cannot be read as Parquet.
     """
     with needs_extra("data", "a Parquet file"):
-        check_installed("pyarrow")  # reads it
+        check_installed("pyarrow")  # the engine that pandas uses
         import pandas as pd
 
     (path,) = files
@@ -57,9 +57,9 @@ def parquet_rows(files: Sequence[Path]) -> Records:
 
 
 def _plain(value: Any) -> Any:
-    """Convert numbers and lists of numpy to Python's; missing values become None.
+    """Convert numpy numbers and arrays to Python objects, and missing values to None.
 
-    Of bytes, which are pictures, the size remains: it shows that there is one.
+    Replace bytes, which are pictures, by their size, which still shows that there is a picture.
     """
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
@@ -74,17 +74,17 @@ def _plain(value: Any) -> Any:
 
 
 def mmlu_pro_health(files: Sequence[Path]) -> Records:
-    """Return MMLU-Pro's questions of the category health."""
+    """Return MMLU-Pro's questions in the category health."""
     return (row for row in parquet_rows(files) if row["category"] == "health")
 
 
 def mmlu_test(files: Sequence[Path]) -> Records:
-    """Return the test questions of MMLU's medical subjects, from its tar archive."""
+    """Return the test questions of MMLU's medical subjects from its tar archive."""
     return _mmlu(files, "test")
 
 
 def mmlu_dev(files: Sequence[Path]) -> Records:
-    """Return the five questions of each subject that MMLU has for few-shot prompts."""
+    """Return MMLU's five few-shot questions for each medical subject."""
     return _mmlu(files, "dev")
 
 
@@ -106,16 +106,16 @@ def _mmlu(files: Sequence[Path], split: str) -> Records:
 
 
 def pubmedqa_test(files: Sequence[Path]) -> Records:
-    """Return the 500 test questions of PubMedQA, which its list of right answers names.
+    """Return the 500 test questions of PubMedQA, as listed in its ground truth file.
 
     Args:
-        files: `ori_pqal.json` and `test_ground_truth.json`.
+        files: Paths of `ori_pqal.json` and `test_ground_truth.json`.
     """
     return _pubmedqa(files, of_test=True)
 
 
 def pubmedqa_train(files: Sequence[Path]) -> Records:
-    """Return the other 500 of PubMedQA's expert-labelled questions."""
+    """Return the other 500 expert-labeled questions of PubMedQA."""
     return _pubmedqa(files, of_test=False)
 
 
@@ -127,10 +127,10 @@ def _pubmedqa(files: Sequence[Path], *, of_test: bool) -> Records:
 
 
 def csv_rows(files: Sequence[Path]) -> Records:
-    """Yield the rows of one CSV file with a header.
+    """Return the rows of one CSV file with a header.
 
     Raises:
-        ConfigError: It is not such a file.
+        ConfigError: The file is not a CSV file with a header.
     """
     (path,) = files
     return (row for _, row in table_rows(path))
@@ -140,12 +140,12 @@ _MEDEXQA = ("question", "A", "B", "C", "D", "explanation", "another_explanation"
 
 
 def medexqa_rows(files: Sequence[Path]) -> Records:
-    """Yield the rows of MedExQA's tables, one for each specialty: tab-separated, no header.
+    """Yield the rows of MedExQA's tables, one per specialty: tab-separated, no header.
 
     Source: https://github.com/knowlab/MedExQA
 
     Raises:
-        ConfigError: One of them is not such a file.
+        ConfigError: A file is not such a table.
     """
     for path in files:
         with table(path) as file:
@@ -162,10 +162,10 @@ def medexqa_rows(files: Sequence[Path]) -> Records:
 
 
 def rows_by_hand(files: Sequence[Path]) -> Iterator[Record]:
-    """Return the records of files that a user has, read by their file name extensions.
+    """Return the records of user-supplied files, read according to their extensions.
 
     Raises:
-        ConfigError: The extension is not known, or the content does not match it.
+        ConfigError: The extension is unknown, or the content does not match it.
     """
     kinds = {file.suffix.lower() for file in files}
     if kinds == {".tsv"}:

@@ -1,22 +1,22 @@
-"""Fetches the real files of a data set into ``data/{name}/``.
+"""Downloads the published files of a data set to ``data/{name}/``.
 
     mdagents data download medqa
 
-Every file that is fetched is pinned to a commit and a SHA-256 (``sources.py``). It is downloaded
-beside its place, checked, made into a file of questions where it is published in another form, and
-only then moved there: ``data/{name}/`` never holds half a file or a file of another version. Its
-``SOURCE.json`` says where each file came from.
+Every downloaded file is pinned to a commit and a SHA-256 (``sources.py``). It is downloaded to a
+staging folder, verified, converted to a question file if published in another form, and only then
+moved into place: ``data/{name}/`` never holds a partial file or a file of another version. Its
+``SOURCE.json`` records the origin of each file.
 
-A file that is there with the right SHA-256 is not fetched again. One that is kept as it is
-published may have got there in any way: without a network, copy it to its place by hand and run the
-same command to have it checked. A connection to the Hub that is cut is taken up again by
-huggingface_hub (with a Range request once the first 10 MB are on disk); after a run that failed,
-files that were completed are kept.
+A file already in place with the right SHA-256 is not downloaded again. A file that is kept as
+published may come from anywhere: without network access, copy it into place by hand and run the
+same command to verify it. If a connection to the Hub breaks, huggingface_hub resumes the download
+(with a Range request once the first 10 MB are on disk); after a failed run, completed files are
+kept.
 
     mdagents data download medexqa --from test/*.tsv
 
-makes it from files that a user has, in the form in which they are published. They are not
-compared to a SHA-256, and `SOURCE.json` does not claim so.
+builds the data set from user-supplied files in their published form. Their checksums are not
+verified, and `SOURCE.json` does not claim so.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 
 def utc_now() -> datetime:
-    """Return the time of day, to the second, in UTC."""
+    """Return the current UTC date and time, truncated to seconds."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
 class Staging:
-    """A temporary folder on the volume of a data set, made when it is first needed.
+    """A temporary folder on the volume of a data set, created on first use.
 
     Args:
-        folder: Of the data set.
-        opened: Removes the temporary folder at the end.
+        folder: Folder of the data set.
+        opened: Exit stack that removes the temporary folder.
     """
 
     def __init__(self, folder: Path, opened: ExitStack) -> None:
@@ -71,14 +71,14 @@ class Staging:
 
     @cached_property
     def path(self) -> Path:
-        """The temporary folder."""
+        """Path of the temporary folder."""
         return self._opened.enter_context(_temporary_folder(self._folder))
 
     def fetch(self, file: PinnedFile) -> Path:
-        """Return a published file, fetched and checked when it is first asked for.
+        """Return the path of a published file, downloaded and verified on first use.
 
         Raises:
-            ConfigError: See `fetching.fetch`.
+            ConfigError: The file cannot be downloaded, or its checksum is wrong.
         """
         if file not in self._fetched:
             print_result(f"fetching {file.repo_id}/{file.path_in_repo}")
@@ -90,7 +90,7 @@ class Staging:
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder inside `folder`, and leave nothing else behind."""
+    """Yield a temporary folder inside `folder`, and remove `folder` too if new and still empty."""
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -98,31 +98,31 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
             yield Path(staging)
     finally:
         if is_new:
-            with suppress(OSError):  # not empty: the download has succeeded
+            with suppress(OSError):  # not empty: the download succeeded
                 folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A file of a data set: where it is to be, and how it is made."""
+    """A file that a data set should have: its path, and how to build it."""
 
     path: Path
     make: Callable[[Staging], Made]
     upstream: tuple[Upstream, ...]
     about: About
     sha256: str | None = None
-    """Of the file, where one is published."""
+    """SHA-256 of the file; None when none is published for it."""
     cop_from: int | None = None
-    """What MedMCQA's field `cop` calls the first option, as stated by the user."""
+    """Value of MedMCQA's field `cop` for the first option, if the user stated it, else None."""
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether it is made of files that the user has, which are not compared to a SHA-256."""
+        """Whether the file is built from user-supplied files, whose checksums are not verified."""
         return any(file.host == PLACED_BY_HAND for file in self.upstream)
 
     @property
     def compared(self) -> str:
-        """The SHA-256 to which the file, or what it is made of, was compared."""
+        """Message on which checksum was verified, if any."""
         if self.sha256 is not None:
             return "SHA-256 verified"
         if self.is_by_hand:
@@ -131,7 +131,7 @@ class Wanted:
 
 
 def _fetched(source: Source, folder: Path) -> Wanted:
-    """Describe a file that is made of pinned ones."""
+    """Return the description of a file that is built from pinned files."""
     origin = f"{source.files[0].repo_id}/{source.files[0].path_in_repo}"
 
     def make(staging: Staging) -> Made:
@@ -172,7 +172,7 @@ def _placed_by_hand(
     folder: Path,
     catalogue: Mapping[str, tuple[Source, ...]],
 ) -> Wanted:
-    """Describe a file that is made of those that the user has."""
+    """Return the description of a file that is built from user-supplied files."""
     for file in files:
         if not file.is_file():
             raise ConfigError(f"there is no file {file}; check --from")
@@ -199,17 +199,17 @@ def _placed_by_hand(
 def bring(
     wanted: Wanted, known: FileOrigin | None, staging: Staging, *, force: bool, now: datetime
 ) -> FileOrigin:
-    """Ensure that a file is in its place, and return its origin.
+    """Ensure that a file is in place, and return its origin.
 
     Args:
-        wanted: The file.
-        known: What was noted about it before.
-        staging: Where it is made.
-        force: Replace a file that is there with another SHA-256.
-        now: The time.
+        wanted: Description of the file.
+        known: Origin noted for the file earlier; None without one.
+        staging: Temporary folder in which the file is built.
+        force: Whether to replace an existing file with another SHA-256.
+        now: Current time.
 
     Raises:
-        ConfigError: It is not there and cannot be made, or another one is there.
+        ConfigError: The file is missing and cannot be built, or a different file is in its place.
     """
     path = wanted.path
     if known is not None and (
@@ -262,22 +262,22 @@ def download(
     force: bool = False,
     now: Callable[[], datetime] = utc_now,
 ) -> None:
-    """Bring ``data_dir/name`` up to date and print what was done, licence and citation.
+    """Bring ``data_dir/name`` up to date; print the actions, the license and the citation.
 
     Args:
-        name: Name of a data set in `catalogue`, or one of `BY_HAND`, in any case.
+        name: Name of a data set in `catalogue` or `BY_HAND`, case-insensitive.
         data_dir: Folder of all data sets.
-        catalogue: The files of each data set that is fetched.
-        by_hand: Files that the user has, instead of fetching any; see `rows_by_hand`.
-        split: What those files are: `test` or `train`.
-        cop_from: What MedMCQA's field `cop` calls the first option in them: 0 or 1; None when the
-            files show it themselves.
-        force: Replace a file that is there with another SHA-256.
-        now: The clock.
+        catalogue: Files of each downloadable data set.
+        by_hand: User-supplied files to read with `rows_by_hand` instead of downloading.
+        split: Split that the user-supplied files hold: `test` or `train`.
+        cop_from: Value of MedMCQA's field `cop` for the first option in them: 0 or 1; None detects
+            it from the files.
+        force: Whether to replace an existing file with another SHA-256.
+        now: Function that returns the current time.
 
     Raises:
-        ConfigError: A file cannot be fetched, checked or put into its place. Files that were
-            there before are unchanged.
+        ConfigError: A file cannot be downloaded, verified or moved into place. Existing files are
+            unchanged.
     """
     if name.lower() in catalogue or name.lower() in BY_HAND:
         name = name.lower()
@@ -297,7 +297,7 @@ def download(
                 before = noted.get(file.path.name)
                 origin = bring(file, before, staging, force=force, now=now())
                 if origin != before:
-                    # After each file, so that what a later failure leaves behind is accounted for.
+                    # After each file, so that the note is complete if a later file fails.
                     noted[file.path.name] = origin
                     _write_note(SourceNote(dataset=name, files=noted), folder, staging)
     except OSError as error:
@@ -376,10 +376,10 @@ def main(
     """Bring a data set up to date.
 
     Args:
-        argv: The command line without the program's name.
-        program: Name under which the user called it.
-        catalogue: The files of each data set that is fetched.
-        now: The clock.
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invoked it.
+        catalogue: Files of each downloadable data set.
+        now: Function that returns the current time.
 
     Returns:
         The exit status: 0, 2 (`ConfigError`) or 130.

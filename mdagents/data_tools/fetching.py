@@ -1,4 +1,4 @@
-"""Fetches pinned files from the Hugging Face Hub and GitHub and checks their SHA-256."""
+"""Downloads pinned files from the Hugging Face Hub and GitHub and verifies their SHA-256."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
-"""Where files of repositories on GitHub are, unless `GITHUB_RAW_ENDPOINT` is set."""
+"""Default endpoint for files on GitHub; overridden by `GITHUB_RAW_ENDPOINT`."""
 
-_SILENCE = 30.0  # seconds without a byte after which a download has failed
+_SILENCE = 30.0  # read timeout in seconds
 
 
 def sha256_of(path: Path) -> str:
@@ -24,19 +24,19 @@ def sha256_of(path: Path) -> str:
 
 
 def fetch(file: PinnedFile, folder: Path) -> Path:
-    """Download one file and check it.
+    """Download one file and verify its SHA-256.
 
     Args:
-        file: What to download: from `HF_ENDPOINT` or `GITHUB_RAW_ENDPOINT` if these are set, else
-            from huggingface.co and raw.githubusercontent.com.
-        folder: A folder to download into, which holds only downloads.
+        file: File to download, from `HF_ENDPOINT` or `GITHUB_RAW_ENDPOINT` if set, else from
+            huggingface.co or raw.githubusercontent.com.
+        folder: Folder to download to, used for downloads only.
 
     Returns:
         Path of the file below `folder`.
 
     Raises:
-        ConfigError: The host cannot be reached, refuses, or sends an incomplete or another file, or
-            the disk has no room for it.
+        ConfigError: The host cannot be reached, refuses the request, or sends an incomplete or
+            different file, or the disk is full.
         OSError: The file cannot be written.
     """
     from_host = _from_github if file.host is Host.GITHUB else _from_hub
@@ -51,9 +51,9 @@ def fetch(file: PinnedFile, folder: Path) -> Path:
 
 
 def _from_hub(file: PinnedFile, folder: Path) -> Path:
-    # The library reads these when it is imported. Xet is a storage service of its own, which
-    # HF_ENDPOINT does not redirect; telemetry would ask the endpoint for a file that we don't need;
-    # below "error" it reports a cut that it resumes from, and failures are reported here.
+    # The library reads these on import. Xet is a separate storage service that HF_ENDPOINT does not
+    # redirect. Telemetry would request a file that we do not need. Below level "error", the library
+    # reports interruptions from which it resumes; failures are reported here.
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
@@ -65,8 +65,8 @@ def _from_hub(file: PinnedFile, folder: Path) -> Path:
 
     url = hf_hub_url(file.repo_id, file.path_in_repo, repo_type="dataset", revision=file.revision)
     try:
-        # Asked for first because hf_hub_download tries for half a minute when there is no network.
-        # The files are public: no token is sent, least of all to another HF_ENDPOINT.
+        # Metadata first: without a network, hf_hub_download would retry for half a minute.
+        # The files are public: send no token, least of all to another HF_ENDPOINT.
         _check_room(file, get_hf_file_metadata(url, token=False).size, folder)
         return Path(
             hf_hub_download(
@@ -75,7 +75,7 @@ def _from_hub(file: PinnedFile, folder: Path) -> Path:
                 repo_type="dataset",
                 revision=file.revision,
                 local_dir=folder,
-                cache_dir=folder / ".cache",  # neither read nor fill the user's own cache
+                cache_dir=folder / ".cache",  # do not touch the user's own cache
                 token=False,
             )
         )
@@ -87,7 +87,7 @@ def _from_hub(file: PinnedFile, folder: Path) -> Path:
         raise _out_of_reach(constants.ENDPOINT, error, "HF_ENDPOINT") from error
     except OSError as error:
         if error.errno is not None:
-            raise  # the disk's, not the library's
+            raise  # raised by the operating system, not by the library
         raise ConfigError(
             f"cannot download {file.path_in_repo} from {constants.ENDPOINT}: {_one_line(error)}"
         ) from error

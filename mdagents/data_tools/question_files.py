@@ -1,4 +1,4 @@
-"""Writes published records into files of questions, and reports what was left out and why."""
+"""Writes published records to question files, and reports which were left out and why."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 
 MOST_LEFT_OUT = 0.01
-"""Share of the published records that may be unusable before the whole file counts as broken."""
+"""Maximum share of unusable records before the whole file counts as broken."""
 
 
 _MOST_LINES = 20
-"""How many lines the screen shows of records that are left out for one reason."""
+"""Maximum number of line numbers shown for records left out for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A file of questions that every part of the program can read."""
+    """A question file that every part of the program can read."""
 
     path: Path
     records: int
     left_out: tuple[str, ...] = ()
-    """One line for each record that cannot be used, and for each reason not to ask some."""
+    """One line per unusable record, and one per reason for which records are out of scope."""
     not_used: int = 0
-    """Published records that were left out."""
+    """Number of published records that were left out."""
     counting: Counting | None = None
-    """How it counts options, if it is a file of MedMCQA."""
+    """Option numbering of a MedMCQA file; None for other files."""
 
     @property
     def published(self) -> int:
-        """Records before any was left out."""
+        """Number of published records, including those left out."""
         return self.records + self.not_used
 
 
 def as_published(path: Path, origin: str) -> Made:
-    """Check that a file of questions can be used as it is.
+    """Check that a question file can be used as published.
 
     Args:
-        path: One record a line.
-        origin: What an error calls the file.
+        path: Path of the file, with one record per line.
+        origin: Name of the file in error messages.
 
     Raises:
-        ConfigError: A line is not a usable question; names the line and the field.
+        ConfigError: A line is not a usable question; the message names the line and the field.
     """
     with _called(path, origin):
         counting = file_counting(path)
@@ -74,17 +74,17 @@ def make_questions(
     counting: Counting | None = None,
     only: Mapping[str, str] | None = None,
 ) -> Made:
-    """Write the usable records into a file, one a line.
+    """Write the usable records to a file, one per line.
 
     Args:
-        records: As they were published: objects, or lines with the JSON of one each.
-        origin: What an error calls the file that they come from.
-        path: The file to write.
-        counting: How records of MedMCQA count options; None: the records show it.
-        only: Field -> value of the wanted records; a record without the field is wanted, too.
+        records: Records as published: objects, or lines with the JSON of one object each.
+        origin: Name of the source file in error messages.
+        path: Path of the file to write.
+        counting: Option numbering of MedMCQA records; None detects it from the records.
+        only: Field -> value of the wanted records; records without the field are wanted as well.
 
     Raises:
-        ConfigError: More than `MOST_LEFT_OUT` of them cannot be used, or none can.
+        ConfigError: More than the share `MOST_LEFT_OUT` of the records is unusable, or all are.
     """
     every = path.with_name(f"{path.name}.all")
     with every.open("wb") as file:
@@ -116,11 +116,11 @@ def _line(record: Record) -> bytes:
 
 
 class _Kept:
-    """Sorts the records of a file into kept and left-out ones.
+    """Filters the records of a file and collects the reasons for those left out.
 
     Args:
-        origin: What an error calls the file.
-        cop_from: How records of MedMCQA count options.
+        origin: Name of the file in error messages.
+        cop_from: Value of MedMCQA's field `cop` for the first option: 0 or 1; None for other files.
         only: Field -> value of the wanted records.
     """
 
@@ -169,7 +169,7 @@ class _Kept:
 
 @contextmanager
 def _called(path: Path, origin: str) -> Iterator[None]:
-    """Let errors name a file by its origin."""
+    """Replace the path of a file by its origin in error messages."""
     try:
         yield
     except ConfigError as error:

@@ -1,7 +1,8 @@
-"""Where the data sets come from: pinned files, how they become `test.jsonl` and `train.jsonl`.
+"""Sources of the data sets: pinned files and their conversion to `test.jsonl` and `train.jsonl`.
 
-Each SHA-256 was published, in agreement, by several independent projects that pin the same commit;
-none was computed by us. What could not be pinned that way is not fetched: a user supplies it.
+Each SHA-256 was published identically by several independent projects that pin the same commit;
+none was computed by us. Files that could not be pinned that way are not downloaded; users supply
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mdagents.datasets.source_note import origin_of
 
 
 class Host(StrEnum):
-    """Who serves a file."""
+    """The host that serves a file."""
 
     HUGGING_FACE = "huggingface"
     GITHUB = "github"
@@ -27,56 +28,56 @@ class Host(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
-    """A published file, pinned to its content."""
+    """A published file, pinned by commit and checksum."""
 
     repo_id: str
-    """Repository, `owner/name`; on the Hub, of data sets."""
+    """Repository, `owner/name`; on the Hub, a dataset repository."""
     revision: str
-    """Commit, 40 hexadecimal digits; a branch could change."""
+    """Commit as 40 hexadecimal digits, because a branch could change."""
     path_in_repo: str
     sha256: str
-    """64 hexadecimal digits."""
+    """SHA-256 of the file as 64 hexadecimal digits."""
     host: Host = Host.HUGGING_FACE
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a user has to know about a data set."""
+    """License, citation and notes of a data set."""
 
     licence: str
-    """Terms of use, with who states them."""
+    """Terms of use, and who states them."""
     citation: str
-    """What to cite."""
+    """Publication to cite."""
     note: str = ""
-    """What is special about this copy."""
+    """Peculiarities of this copy; empty without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a data set, and what it is made from."""
+    """A file of a data set and the pinned files from which it is built."""
 
     target: str
     """File name inside `data/{name}/`."""
     records: int
-    """Number of questions that are published."""
+    """Number of published questions."""
     files: tuple[PinnedFile, ...]
-    """What is fetched."""
+    """Files to download."""
     about: About
     convert: Callable[[Sequence[Path]], conversion.Records] | None = None
-    """Makes the questions from the files; None: there is one file and it is kept as it is."""
+    """Function that reads the questions from the files; None keeps the only file as published."""
     counting: Counting | None = None
-    """How its records count options, if they are MedMCQA's."""
+    """Option numbering of MedMCQA records; None for other data sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """A data set whose files are not pinned."""
+    """A data set whose files are not pinned and must be supplied by the user."""
 
     instructions: str
-    """One line: which file of which site goes where."""
+    """One-line instructions on which file to get from which site, and where to put it."""
     about: About
     only: Mapping[str, str] = field(default_factory=dict)
-    """Field -> value of the records that are wanted; `{split}` stands for the split."""
+    """Field -> value of the wanted records; `{split}` is replaced by the split."""
 
 
 _MEDQA = About(
@@ -249,14 +250,14 @@ SOURCES: Mapping[str, tuple[Source, ...]] = MappingProxyType(
         ),
     }
 )
-"""Name -> its files, those to be scored first."""
+"""Name of a data set -> its files, the test split first."""
 
 
 def published_size(name: str) -> int | None:
-    """Return how many questions a data set has as published; None where that is not pinned.
+    """Return the published number of questions of a data set; None if it is not pinned.
 
     Args:
-        name: As runs call it: `medqa`, or `medqa-train` for the other split.
+        name: Name as used by runs: `medqa`, or `medqa-train` for the train split.
     """
     sizes = {
         known if source.target == "test.jsonl" else f"{known}-{Path(source.target).stem}": (
@@ -269,10 +270,10 @@ def published_size(name: str) -> int | None:
 
 
 def part_note(dataset: Dataset) -> str:
-    """Return a notice that a file holds a part of a published data set alone; empty if it is whole.
+    """Return a notice if a file holds only part of a published data set; empty if complete.
 
     Args:
-        dataset: A file that is called as a published data set.
+        dataset: Data set whose name may be that of a published one.
     """
     published = published_size(dataset.name)
     origin = origin_of(dataset.path, dataset.sha256)
@@ -297,7 +298,7 @@ _MEDAGENTSBENCH = {
     "mmlu-pro": "MMLU-Pro",
     "pubmedqa": "PubMedQA",
 }
-"""Name in the repository -> name of the folder on the Hub."""
+"""Name in the GitHub repository -> name of the folder on the Hub."""
 
 
 def _medagentsbench(name: str, folder: str) -> ByHand:
@@ -389,4 +390,4 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         },
     }
 )
-"""Name -> how to obtain it by hand."""
+"""Name of a data set -> how to obtain it by hand."""

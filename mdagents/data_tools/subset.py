@@ -1,4 +1,4 @@
-"""Picks questions out of a data set, for a closer look."""
+"""Extracts questions from a data set by id."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mdagents_llm.files.printing import fails_in_one_line, print_result
 
 @fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
-    """Write the questions with the given ids into one file, or print them.
+    """Write the questions with the given ids to a file, or print them.
 
     Args:
-        argv: The command line without the program's name.
-        program: Name under which the user called it.
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invoked it.
 
     Returns:
         The exit status.
@@ -44,7 +44,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
 
 
 def data_parser(program: str, description: str) -> argparse.ArgumentParser:
-    """Make a parser with the flags that name a data set."""
+    """Return an argument parser with the flags that select a data set."""
     parser = Parser(prog=program, description=description)
     parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for a run")
     parser.add_argument("--split", metavar="NAME", default="test", help="as for a run")
@@ -53,16 +53,16 @@ def data_parser(program: str, description: str) -> argparse.ArgumentParser:
 
 
 def open_named(options: argparse.Namespace) -> Dataset:
-    """Open the data set that the flags of `data_parser` name.
+    """Open the data set selected by the flags of `data_parser`.
 
     Raises:
-        ConfigError: There is no such data set, or it cannot be read.
+        ConfigError: The data set does not exist, or it cannot be read.
     """
     return open_dataset(options.dataset, Path(options.data_dir), options.split)
 
 
 def _line(dataset: Dataset, entry: IndexEntry) -> str:
-    """Return the record with what only the whole file shows: its id, how `cop` counts."""
+    """Return the record's line, adding its id and answer letter if these depend on the file."""
     line = dataset.line(entry)
     record = json.loads(line)
     said = {} if any(record.get(field) is not None for field in ID_FIELDS) else {"id": entry.id}
@@ -72,10 +72,10 @@ def _line(dataset: Dataset, entry: IndexEntry) -> str:
 
 
 def write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path) -> None:
-    """Write some questions of a data set into a file of its form, and print how many.
+    """Write selected questions of a data set to a file of the same form, and print their number.
 
     Raises:
-        ConfigError: It cannot be written.
+        ConfigError: The file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""Questions as they are read: data sets, their published forms, the order of options."""
+"""Reading of questions: data sets, their published forms and the order of options."""

@@ -1,4 +1,4 @@
-"""Finds data sets, indexes the questions of their files and reads them when needed."""
+"""Finds data sets, indexes the questions in their files and reads them on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.files.json_text import load_json
 
 DATA_DIR = Path("data")
-"""Where data sets are, unless the user names another folder."""
+"""Default folder of the data sets."""
 
 KNOWN = (
     "medqa", "medqa_5options", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro", "medbullets",
@@ -30,48 +30,48 @@ KNOWN = (
         "mmlu", "mmlu-pro", "pubmedqa",
     )),
 )  # fmt: skip
-"""Names for which `mdagents data download` has files or instructions."""
+"""Names of the data sets for which `mdagents data download` has files or instructions."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """Where a question stands in its file."""
+    """The position of a question in its file."""
 
     id: str
     offset: int
-    """Bytes from the start of the file; in a list or a table the record's place, from 0."""
+    """Offset in bytes from the start of the file; for a list or a table, index of the record."""
     line: int
-    """Counted from 1."""
+    """Line number, from 1."""
     digest: str
-    """SHA-256 of the line, first 16 hex digits."""
+    """First 16 hex digits of the SHA-256 of the line."""
     picture: str = ""
-    """What shows that the question has a picture; empty without one."""
+    """Evidence that the question has a picture; empty without one."""
     mentions_picture: bool = False
-    """Whether its text refers to a figure, an image or a table."""
+    """Whether the text refers to a figure, an image or a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set on disk: an index in memory, the questions parsed when they are needed."""
+    """A data set on disk, with an index in memory; questions are parsed on demand."""
 
     name: str
-    """What a run is named after, for example `medqa` or `medqa-sample`."""
+    """Name used in run names, for example `medqa` or `medqa-sample`."""
     path: Path
     sha256: str
-    """Of the whole file."""
+    """SHA-256 of the whole file."""
     index: tuple[IndexEntry, ...]
     notice: str = ""
-    """What a user must know about this data set before reading a score; empty without caveats."""
+    """Caveats to show with a score; empty without any."""
     counting: Counting | None = None
-    """How it counts options, if it is a file of MedMCQA."""
+    """Option numbering of a MedMCQA file; None for other files."""
     records: tuple[bytes, ...] = ()
-    """Those of a list or a table, which cannot be read one by one, as lines."""
+    """Records as JSON lines, for a list or a table, which cannot be read line by line."""
 
     def line(self, entry: IndexEntry) -> str:
         """Return the record of a question as stored in the file, including its line break.
 
         Raises:
-            ConfigError: The file has changed since it was indexed.
+            ConfigError: The file was modified after it was indexed.
         """
         if self.records:
             return self.records[entry.offset].decode()
@@ -88,7 +88,7 @@ class Dataset:
         """Parse the question that `entry` points to.
 
         Raises:
-            ConfigError: The file has changed since it was indexed.
+            ConfigError: The file was modified after it was indexed.
         """
         return read_question(self.line(entry).encode(), self.path, entry.line, self.counting)
 
@@ -99,19 +99,19 @@ class Dataset:
 
 
 SAMPLE_NAME = "medqa-sample"
-"""Name of the sample that ships with the project."""
+"""Name of the sample data set that ships with the project."""
 
 TRIAGE_NAME = "triage_vignettes"
-"""Name of the messages of patients that ship with the project."""
+"""Name of the data set of patient messages that ships with the project."""
 
 _SPLITS = ("test", "train")
-"""Of a data set that is fetched, and of the sample."""
+"""Names of the splits of a downloaded data set and of the sample."""
 
 _SHIPPED = {
     SAMPLE_NAME: Path(__file__).with_name("sample"),
     TRIAGE_NAME: Path(__file__).with_name("triage_vignettes"),
 }
-"""Where these are; `data/medqa` and `data/triage_vignettes` of a clone point there."""
+"""Shipped data set -> folder; `data/medqa` and `data/triage_vignettes` of a clone point there."""
 
 SAMPLE_NOTICE = (
     "these questions were written for this project in the style of MedQA. They are not MedQA and "
@@ -125,33 +125,33 @@ TRIAGE_NOTICE = (
 )
 
 _NOTICES = {"sample": SAMPLE_NOTICE, TRIAGE_NAME: TRIAGE_NOTICE}
-"""`meta_info` of the questions that ship with the project -> what to know about them."""
+"""`meta_info` of shipped questions -> caveats about them."""
 
 
 def open_dataset(name: str, data_dir: Path, split: str = "test") -> Dataset:
     """Open a data set by the name of its folder, or a file by its path.
 
     Args:
-        name: Folder under `data_dir`, such as `medqa` or `medagentsbench/medqa_hard`, in any case;
-            `medqa-sample` or `triage_vignettes`, which are always there; or a path that ends as
-            one of `ENDINGS`.
+        name: Folder under `data_dir`, such as `medqa` or `medagentsbench/medqa_hard`,
+            case-insensitive; `medqa-sample` or `triage_vignettes`, which are always available; or
+            a path with one of the extensions in `ENDINGS`.
         data_dir: Folder of the data sets.
-        split: Name of the file in the folder, `.jsonl` or `.csv`.
+        split: Name of the `.jsonl` or `.csv` file in the folder, without its extension.
 
     Raises:
-        ConfigError: There is no such data set, or one of its records is not valid.
+        ConfigError: The data set does not exist, or one of its records is invalid.
     """
     return _index(*find_dataset(name, data_dir, split))
 
 
 def no_question(dataset: Dataset, ids: Sequence[str]) -> str:
-    """Return the error for ids that no question of a data set has."""
+    """Return the error message for question ids that are not in a data set."""
     meant = did_you_mean(ids[0], [entry.id for entry in dataset.index])
     return f"{dataset.name} has no question with id {', '.join(ids)}{meant}"
 
 
 def is_shipped(dataset: Dataset) -> bool:
-    """Return whether a data set is one inside the installed package."""
+    """Return whether a data set is part of the installed package."""
     return dataset.path.parent in _SHIPPED.values()
 
 
@@ -159,7 +159,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     """Return (name for runs, file) of a data set; the arguments are those of `open_dataset`.
 
     Raises:
-        ConfigError: There is no such data set.
+        ConfigError: The data set does not exist.
     """
     path = Path(name)
     if path.suffix in ENDINGS:
@@ -178,7 +178,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     if name == TRIAGE_NAME and split == "test":
         return name, _SHIPPED[name] / "test.jsonl"
     file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
-    # An installed package brings its sample along, for whoever has no data yet and names none.
+    # Fall back to the packaged sample for users who have no data yet and name no folder.
     has_data = data_dir != DATA_DIR or (data_dir / "medqa" / "test.jsonl").is_file()
     folders = [data_dir / "medqa"] if name == "medqa" else []
     if name == SAMPLE_NAME or (name == "medqa" and not has_data):
@@ -193,7 +193,7 @@ _IN_FOLDERS = (".jsonl", ".csv")
 
 
 def _folders(data_dir: Path) -> dict[str, list[str]]:
-    """Return name of a data set -> its splits."""
+    """Return the name of each data set -> its splits."""
     found: dict[str, list[str]] = {}
     for file in sorted(data_dir.glob("*/**/*")):
         if file.suffix in _IN_FOLDERS:
@@ -297,14 +297,14 @@ def _record(line: bytes, path: Path, number: int) -> Any:
 
 
 _MOST_LINES = 10
-"""How many lines an error names."""
+"""Maximum number of lines named in an error."""
 
 
 def file_counting(path: Path) -> Counting | None:
-    """Return how a file of MedMCQA counts options; None for any other.
+    """Return the option numbering of a MedMCQA file; None for other files.
 
     Raises:
-        ConfigError: It cannot be read, or nothing shows how it counts.
+        ConfigError: The file cannot be read, or its numbering is ambiguous.
     """
     return counting_of(path, ((number, line) for _, number, line in read_lines(path)))
 
@@ -315,13 +315,13 @@ def read_question(
     """Parse and check one line of a data set.
 
     Args:
-        line: As it stands in the file.
-        path: The file, for the error.
-        number: Line number from 1.
-        counting: The result of `file_counting` for the file.
+        line: Line as stored in the file.
+        path: Path of the file, for error messages.
+        number: Line number, from 1.
+        counting: Result of `file_counting` for the file.
 
     Raises:
-        ConfigError: The line is not valid; names file, line and field.
+        ConfigError: The line is invalid; the message names file, line and field.
     """
     where = place(path, number)
     cop_from = counting.first if counting else None

@@ -13,28 +13,29 @@ from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents_llm.errors import ConfigError
 
 FETCHED_WITH_TRAIN = ("medqa", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro")
-"""Data sets whose train split `mdagents data download` fetches."""
+"""Data sets for which `mdagents data download` fetches a train split."""
 
 SHOTS = 5
-"""Exemplars in a prompt, as in Hendrycks et al. 2021, https://arxiv.org/abs/2009.03300."""
+"""Number of exemplars in a prompt, as in Hendrycks et al. 2021,
+https://arxiv.org/abs/2009.03300."""
 
 
 def find_train_file(path: Path) -> Path | None:
     """Return the train split that belongs to a data set file; None without a train split.
 
     Args:
-        path: The file; `{stem}_train.jsonl` and `train.jsonl` are looked for beside it.
+        path: Path of the file; `{stem}_train.jsonl` and `train.jsonl` are searched next to it.
     """
     names = (f"{path.stem}_train.jsonl", "train.jsonl")
     return next((found for name in names if (found := path.with_name(name)).is_file()), None)
 
 
 def train_file(path: Path, method: str = "few_shot") -> Path:
-    """Return the train split that belongs to a data set file and must exist.
+    """Return the train split that belongs to a data set file, which must exist.
 
     Args:
-        path: The file.
-        method: What needs it, for the error.
+        path: Path of the data set file.
+        method: Method that needs the train split, for the error message.
 
     Raises:
         ConfigError: The data set has no train split.
@@ -53,11 +54,11 @@ def exemplars_hash(path: Path, method: str = "few_shot") -> str:
     """Return the SHA-256 of the train split that belongs to a data set file.
 
     Args:
-        path: The file.
-        method: What needs it, for the error.
+        path: Path of the data set file.
+        method: Method that needs the train split, for the error message.
 
     Raises:
-        ConfigError: The data set has no train split, or it cannot be read.
+        ConfigError: The data set has no train split, or the split cannot be read.
     """
     found = train_file(path, method)
     try:
@@ -68,17 +69,17 @@ def exemplars_hash(path: Path, method: str = "few_shot") -> str:
 
 
 class Exemplars:
-    """The train questions in a seeded order, of which every prompt takes the first.
+    """Train questions in a seeded order; every prompt uses the first ones.
 
-    All prompts of a run show the same examples, except for a question that is one of them.
+    All prompts of a run show the same exemplars, except for a question that is one of them.
 
     Args:
-        train: The train split.
-        order: Of the options, as for the questions themselves.
-        seed: Of the choice and of the options.
+        train: Train split.
+        order: Order of the options, as for the questions themselves.
+        seed: Seed for the choice of exemplars and the order of their options.
 
     Raises:
-        ConfigError: It has fewer than `SHOTS` questions.
+        ConfigError: The train split has fewer than `SHOTS` questions.
     """
 
     def __init__(self, train: Dataset, order: OptionOrder, seed: int) -> None:
@@ -92,16 +93,16 @@ class Exemplars:
         random.Random(f"exemplars/{seed}").shuffle(entries)
         self._first: dict[str, Question] = {}
         for entry in entries:
-            if len(self._first) > SHOTS:  # one more, as a question is like one of them at the most
+            if len(self._first) > SHOTS:  # one spare: a question duplicates at most one of them
                 break
             exemplar = train.load(entry)
             shown = present(exemplar, order, seed)
             self._first.setdefault(fingerprint(exemplar.text), shown)
 
     def beside(self, question: Question) -> list[Question]:
-        """Return `SHOTS` exemplars for a question, none a near-duplicate of it or of another.
+        """Return `SHOTS` exemplars for a question, without near-duplicates of it or each other.
 
-        Fewer when the train split has no more.
+        Return fewer when the train split has no more.
         """
         own = fingerprint(question.text)
         others = (shown for like, shown in self._first.items() if like != own)
@@ -112,7 +113,7 @@ def open_exemplars(dataset: Dataset, order: OptionOrder, seed: int) -> Exemplars
     """Open the exemplars of a data set.
 
     Raises:
-        ConfigError: There is no train split, or it cannot be used.
+        ConfigError: The train split is missing or cannot be used.
     """
     path = train_file(dataset.path)
     return Exemplars(open_dataset(str(path), path.parent), order, seed)

@@ -1,7 +1,7 @@
-"""Whether a file of MedMCQA counts its options from 0 or from 1 in the field `cop`.
+"""Detects whether the field `cop` of a MedMCQA file numbers the options from 0 or from 1.
 
 The authors' files count from 1, those of openlifescienceai/medmcqa from 0; both have the same
-fields. A single record does not show which, and a file without a 0 and without a 4 may be either.
+fields. A single record can be ambiguous, and so can a file without a 0 or a 4.
 
 Source: https://github.com/medmcqa/medmcqa, https://huggingface.co/datasets/openlifescienceai/medmcqa
 """
@@ -20,36 +20,36 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 
 COLUMNS = ("opa", "opb", "opc", "opd")
-"""Fields with the options, in their order."""
+"""Fields with the options, in order."""
 
 WITHHELD = -1
-"""What `cop` is where the answers are withheld."""
+"""Value of `cop` in splits with withheld answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How a file counts."""
+    """The option numbering of a file."""
 
     first: int
-    """What `cop` calls the first option: 0 or 1."""
+    """Value of `cop` for the first option: 0 or 1."""
     reason: str
-    """How this was determined, in a few words."""
+    """Short explanation of how the numbering was determined."""
 
     def __str__(self) -> str:
         return f"field 'cop' counts the options from {self.first} ({self.reason})"
 
 
 def counting_of(path: Path, lines: Iterable[tuple[int, bytes]]) -> Counting | None:
-    """Return how a file counts; None when no record of it has the field `cop`.
+    """Return the option numbering of a file; None when no record has the field `cop`.
 
-    What is noted about its origin takes precedence over its records.
+    The origin noted in `SOURCE.json` takes precedence over the records.
 
     Args:
-        path: The file; `SOURCE.json` beside it may state where it came from.
-        lines: (line number from 1, line) of the file.
+        path: Path of the file; a `SOURCE.json` next to it may state its origin.
+        lines: Pairs (line number from 1, line) of the file.
 
     Raises:
-        ConfigError: Its records contradict each other, or nothing shows it.
+        ConfigError: The records contradict each other, or the numbering is ambiguous.
     """
     has_field = False
     shown_by: dict[int, str] = {}
@@ -82,7 +82,7 @@ def counting_of(path: Path, lines: Iterable[tuple[int, bytes]]) -> Counting | No
 
 
 def place_of(record: dict[str, Any]) -> object:
-    """Return the field `cop`; a number written as text, as in a table, is returned as a number."""
+    """Return the field `cop`, with a number written as text, as in a table, converted to int."""
     place = record["cop"]
     if isinstance(place, str) and re.fullmatch(r"\s*-?[0-9]\s*", place):
         return int(place)
@@ -93,8 +93,8 @@ _NUMBER = re.compile(rb'"cop"\s*:\s*"?\s*(-?[0-9]+)')
 
 
 def _shown(line: bytes, where: str) -> tuple[int, str] | None:
-    """Return (what `cop` calls the first option, what shows it) for a record that shows it."""
-    number = _NUMBER.search(line)  # four times as fast as parsing, on files of 180,000 records
+    """Return (value of `cop` for the first option, evidence) if the record is unambiguous."""
+    number = _NUMBER.search(line)  # four times as fast as parsing a file of 180,000 records
     place = int(number[1][:3]) if number else WITHHELD
     if place in (0, len(COLUMNS)):
         return (0 if place == 0 else 1), f"a {place}"
@@ -117,7 +117,7 @@ def _shown(line: bytes, where: str) -> tuple[int, str] | None:
 
 
 def _only_place(text: object, among: list[Any]) -> int | None:
-    """Return the index of the only item with that text; None for no such item or several."""
+    """Return the index of the only item with the given text; None for no match or several."""
     if not isinstance(text, str) or not text.strip():
         return None
     same = [i for i, one in enumerate(among) if str(one).strip() == text.strip()]

@@ -1,4 +1,4 @@
-"""When two questions are the same question, whatever their typography."""
+"""Detection of duplicate questions, independent of typography."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import unicodedata
 
 
 def fingerprint(text: str) -> str:
-    """Return the letters and digits of a text, without case, width, spacing and punctuation.
+    """Return the letters and digits of a text, normalized for case and width.
 
-    Two questions with the same fingerprint are near-duplicates. A text without any letter or digit
-    is its own fingerprint.
+    Two questions with the same fingerprint are near-duplicates. A text without letters or digits is
+    its own fingerprint, normalized the same way.
     """
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(filter(str.isalnum, plain)) or plain

@@ -1,4 +1,4 @@
-"""The solved questions of a train split that are nearest to a question in meaning."""
+"""Nearest-neighbor search for solved questions of a train split by meaning."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from mdagents_llm.files.printing import print_line
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.finishing import finished
 
-_CHARACTERS_A_SECOND = 2_700  # of medical English, on one core (docs/performance.md)
-_IS_LONG = 10  # seconds after which a user would wonder
+_CHARACTERS_A_SECOND = 2_700  # embedding speed for medical English, one core (docs/performance.md)
+_IS_LONG = 10  # seconds of expected wait that warrant a message
 
 
 class Neighbours:
     """Finds questions of a train split by the embeddings of their texts.
 
-    The split is embedded once: its vectors are kept in a file, whose name holds the hash of the
+    The split is embedded once: its vectors are cached in a file whose name contains the hash of the
     split and the name of the embedder. Both sides are embedded as queries, as the authors of E5
-    advise where two texts of one kind are compared (https://huggingface.co/intfloat/e5-small).
+    recommend for comparing texts of the same kind (https://huggingface.co/intfloat/e5-small).
 
     Args:
-        train: The train split.
-        order: Of the options, as for the questions themselves.
-        seed: Of the options.
-        embedder: Makes vectors; None where this machine has none.
-        cache_dir: Of the user; vectors are in its folder `embeddings`.
-        say: Told in a line of a wait before it begins.
+        train: Train split.
+        order: Order of the options, as for the questions themselves.
+        seed: Seed for the order of the options.
+        embedder: Embedder for the texts; None when this machine has none.
+        cache_dir: Cache folder of the user; vectors are stored in its subfolder `embeddings`.
+        say: Callback that shows a one-line message before a long wait.
 
     Raises:
-        ConfigError: There is no embedder.
+        ConfigError: The embedder is None.
     """
 
     def __init__(
@@ -69,29 +69,30 @@ class Neighbours:
         self._embedding = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Read or make the vectors of the train split; once, however often it is called.
+        """Load or compute the vectors of the train split; repeated calls do nothing.
 
-        Two processes do not make them at the same time: the second reads what the first has made.
+        A lock keeps two processes from computing them at the same time: the second one loads the
+        vectors of the first.
 
         Raises:
-            ConfigError: The cache folder cannot be written, or the train split was changed.
+            ConfigError: The cache folder cannot be written, or the train split was modified.
         """
         async with self._embedding:
             await self._ready()
 
     async def near(self, question: Question, count: int) -> list[Question]:
-        """Return the nearest train questions, the nearest first.
+        """Return the nearest train questions, nearest first.
 
-        None is a near-duplicate of the question or of another.
+        Near-duplicates of the question or of each other are skipped.
 
         Args:
-            question: Any; its options do not matter.
-            count: How many at most.
+            question: Question to search for; its options are ignored.
+            count: Maximum number of questions.
 
         Raises:
-            ConfigError: As for `prepare`.
+            ConfigError: The cache folder cannot be written, or the train split was modified.
         """
-        async with self._embedding:  # an embedder is called by one at a time
+        async with self._embedding:  # the embedder allows one caller at a time
             vectors = await self._ready()
             return await finished(asyncio.to_thread(self._near, vectors, question, count))
 
@@ -127,7 +128,7 @@ class Neighbours:
         return [self._train.load(entry).text for entry in self._train.index]
 
     def _kept(self) -> Vectors | None:
-        """Return the vectors of the file; None if there is none, or none of this split."""
+        """Return the cached vectors; None if the file is missing or does not match the split."""
         try:
             vectors = np.load(self._path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
@@ -136,14 +137,14 @@ class Neighbours:
         return vectors if is_whole and vectors.dtype == np.float32 else None
 
     async def _made(self, texts: list[str]) -> Vectors:
-        """Embed the texts in a thread, one by one, so that Ctrl-C need not wait for all."""
+        """Embed the texts one by one in a thread, so that Ctrl-C does not wait for all of them."""
         lock = self._path.with_suffix(".lock")
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
             async with AsyncFileLock(lock, poll_interval=0.5):
                 if (kept := await asyncio.to_thread(self._kept)) is not None:
                     return kept  # another process was faster
-                with whole_file(self._path) as file:  # at first, lest an hour's work be lost
+                with whole_file(self._path) as file:  # opened first: fail before the work
                     rows = [
                         await finished(asyncio.to_thread(self._embedder.queries, [text]))
                         for text in texts

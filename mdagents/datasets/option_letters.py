@@ -1,4 +1,4 @@
-"""Which option is meant by a text: a letter such as `c` or `(C)`, `C) text`, or the text alone."""
+"""Resolves a text to an option: a letter such as `c` or `(C)`, `C) text`, or the text alone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MARKED_TEXT = re.compile(
 
 
 def letter_marked(text: str) -> str:
-    """Return the letter, in upper case, of a text that is a letter alone; else an empty text.
+    """Return the letter, in uppercase, of a text that is only a letter; else an empty string.
 
     Args:
-        text: Such as `c`, `(C)`, `C.` or `Option C`.
+        text: Text such as `c`, `(C)`, `C.` or `Option C`.
     """
     found = _MARKED.fullmatch(re.sub(r"[\s_-]+", " ", text).strip())
     return found[1].upper() if found else ""
@@ -25,8 +25,8 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
     """Return the letters of the options that a text may mean.
 
     Args:
-        text: A letter in one of many forms, the text of an option, or both: `C) text`. A letter
-            before the text of another option means neither.
+        text: Letter in one of many forms, the text of an option, or both: `C) text`. A letter
+            before the text of another option matches neither.
         options: Letter -> text.
     """
     meant = {letter for letter, option in options.items() if _plain(option) == _plain(text)}
@@ -40,7 +40,7 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:
-    """Return options by upper-case letters, where each key is a letter: `a`, `(A)`, `option_a`."""
+    """Return options keyed by uppercase letters if all keys are letters: `a`, `(A)`, `option_a`."""
     letters = {key: letter_marked(key) for key in options}
     if "" in letters.values() or len(set(letters.values())) < len(letters):
         return dict(options)

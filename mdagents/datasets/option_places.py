@@ -1,6 +1,6 @@
-"""Options that refer to the places of other options: "All of the above", "Both A and C".
+"""Detects options that refer to the places of other options: "All of the above", "Both A and C".
 
-Their meaning changes, or is lost, when the other options are moved.
+The meaning of such an option changes, or is lost, when the other options move.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OTHERS = [
         r"(?: (?:is|are|given|listed|mentioned|here|equally|all|apply|applies"
         rf"|{_THINGS}|{_VERDICT}))*",
         rf"(?:all|both|none|neither)(?: is| are)? {_VERDICT}",
-        # Without a noun they can only mean the other options. "None" has a meaning of its own.
+        # Without a noun, these can only mean the other options. "None" has its own meaning.
         r"all|both|any|either|neither",
     )
 ]
@@ -48,7 +48,7 @@ def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the letters of the options that refer to the places of others.
 
     Args:
-        options: Letter -> text, as the data set holds them.
+        options: Letter -> text, in the order of the data set.
     """
     naming = naming_letters(options)
     return tuple(
@@ -57,10 +57,11 @@ def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def naming_letters(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the letters of options that name others by letter, or carry their own: "b. Iron".
+    """Return the letters of options that name other options by letter, or carry their own letter.
 
-    Letters that stand for statements in the question are not places: there all options name
-    letters, "a and c", "b and d", or one names itself or an option after it.
+    An example of the latter is "b. Iron". Letters that stand for statements in the question do not
+    count: in that case all options name letters, "a and c", "b and d", or one names itself or a
+    later option.
     """
     if all(re.match(rf"\W?{letter}(?:\W|$)", o, re.IGNORECASE) for letter, o in options.items()):
         return tuple(options)
@@ -79,7 +80,7 @@ def _is_about_others(text: str) -> bool:
 
 
 def _named(text: str) -> tuple[frozenset[str], bool]:
-    """Return (letters that are all the text names, whether it calls them options)."""
+    """Return (letters that make up the whole text, whether it calls them options)."""
     match = _LETTERS.fullmatch(_plain(text))
     if match is None:
         return frozenset(), False

@@ -1,7 +1,8 @@
-"""Questions of a user's own: options in a list or in columns, the right one by letter or text.
+"""Reads user-supplied questions: options in a list or columns, the answer by letter or text.
 
-The number of the right option is read only from a field whose name says where it counts from. Any
-other is refused, also where most authors would count from 0: a wrong gold is worse than a refusal.
+The number of the right option is read only from a field whose name says whether it counts from 0 or
+1. Any other number is rejected, even where most authors would count from 0: a wrong gold label is
+worse than a rejection.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from mdagents_llm.errors import ConfigError
 Record = Mapping[str, Any]
 
 COUNTED = {"answerindex": 0, "answernumber": 1}
-"""Field with the number of the right option -> what it calls the first one."""
+"""Field with the number of the right option -> number of the first option."""
 
 ANSWERS = ("answeridx", *COUNTED, "answer")
-"""Fields with the right option, which must agree; names as `plain` returns them."""
+"""Fields with the right option, which must agree; names are normalized by `plain`."""
 
 OTHER_ANSWERS = (
     "correctanswer",
@@ -32,19 +33,19 @@ OTHER_ANSWERS = (
     "gold",
     "target",
 )
-"""Fields with the right option where none of `ANSWERS` is there; the first one counts."""
+"""Fields with the right option if none of `ANSWERS` is present; the first one counts."""
 
 _COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
 
 
 def plain(name: str) -> str:
-    """Return the name of a field without case, spaces and punctuation: `Option A` is `optiona`."""
+    """Return a field name in lowercase without spaces and punctuation: `Option A` -> `optiona`."""
     return re.sub(r"[\W_]", "", name.lower())
 
 
 def has_answer(record: Record) -> bool:
-    """Return whether a field of a record has the name of one with the right option."""
+    """Return whether a record has a field named like one with the right option."""
     return not {*ANSWERS, *OTHER_ANSWERS}.isdisjoint(map(plain, record))
 
 
@@ -52,11 +53,11 @@ def in_own_form(record: Record, where: str) -> Record:
     """Return `question`, `options` (letter -> text) and `answer_idx` (letter) as far as they exist.
 
     Args:
-        record: One record, with names of fields in any case.
-        where: File and line, for the error.
+        record: Record with field names in any case.
+        where: File and line, for error messages.
 
     Raises:
-        ConfigError: It does not say for certain which option is right; names the field.
+        ConfigError: The right option is ambiguous or invalid; the message names the field.
     """
     options = _options(record, where)
     read: dict[str, Any] = {"options": options}
@@ -69,14 +70,14 @@ def in_own_form(record: Record, where: str) -> Record:
 
 
 def lettered(texts: object) -> object:
-    """Return letter -> text of a list; anything else as it is."""
+    """Return letter -> text for a list of texts; return any other value unchanged."""
     if isinstance(texts, list) and len(texts) <= len(LETTERS):
         return dict(zip(LETTERS, texts, strict=False))
     return texts
 
 
 def by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
-    """Return letter -> text of options that are objects with both."""
+    """Return letter -> text for options that are objects with fields for both."""
     objects = [option for option in options if isinstance(option, dict)]
     return {str(option.get(name)): option.get(text) for option in objects}
 
@@ -111,8 +112,8 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
     if letters:
         read["answer_idx"] = next(iter(letters.values()))
     for name in names:
-        # Beside another field, `answer` says the same again. A text that is none of the options is
-        # left there, for whoever compares it with the right one.
+        # Next to another field, `answer` is redundant. A text that matches no option is kept, so
+        # that the caller can compare it with the right one.
         meant = _meant(given[name], options)
         if name in firm or not meant.isdisjoint(letters.values()):
             read |= {"answer": None} if plain(name) == "answer" else {}
@@ -125,7 +126,7 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
 
 
 def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> str:
-    """Return the letter of the option that a field calls right."""
+    """Return the letter of the option that a field marks as right."""
     field = f"{where}: field '{name}' is {reprlib.repr(value)}"
     text = "" if isinstance(value, bool) else " ".join(str(value).split())
     first = COUNTED.get(plain(name))

@@ -1,6 +1,6 @@
-"""Pictures that belong to a question: in a field of its record, in its text, or only mentioned.
+"""Detects pictures of a question: in a field of its record, in its text, or only mentioned.
 
-No prompt can hold a picture yet, so a question that has one cannot be asked fairly.
+Prompts do not support pictures yet, so a question with a picture cannot be asked fairly.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _FIELD = re.compile(
     r"(?:image|img|picture|pic|photo|photograph|figure|fig|video|media|attachment)s?\d*"
     r"(?:(?:path|file|filename|name|url|uri|link|src|id|byte|data|list|preview|base64|b64)s?\d*)*"
 )
-"""Names of fields with a picture, without case, spaces and punctuation: `image`, `image_1`,
+"""Pattern for names of picture fields, in lowercase without punctuation: `image`, `image_1`,
 `img_path`, `figure`, `image_urls`, `local_image_path`."""
 _NOT_SHOWN = re.compile("rationale|expl|answer|solution|source|caption|licen[cs]e|logo|icon")
-"""In names of fields that do not belong to the question, whatever is in them."""
+"""Pattern for names of fields that are not part of the question, whatever their content."""
 _NOTHING = frozenset({"", "nan", "null", "none", "n/a", "na", "no", "false", "0", "[]", "{}", "-"})
 _PART_TYPES = frozenset({"image", "image_url", "input_image", "image_file", "video", "video_url"})
-"""Types of the parts of a message that hold a picture, in the chat APIs of OpenAI and Anthropic."""
+"""Types of content parts with a picture in the chat APIs of OpenAI and Anthropic."""
 _MARKS = re.compile(
     r"<(?:\|)?(?:image|img|picture|figure|video)(?:[ _]?\d+)?(?:\|)?\s*/?>"  # MMMU, LLaVA
     r"|<(?:img|image|picture|figure)\s[^<>]*>"  # HTML
@@ -35,11 +35,11 @@ _FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|dcm)", re.IGNORECA
 
 
 def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str]) -> str:
-    """Return what shows that a picture belongs to a question; empty without one.
+    """Return the evidence that a question has a picture; empty without one.
 
     Args:
-        record: The record as it was published.
-        text: Of the question.
+        record: Record as published.
+        text: Text of the question.
         options: Letter -> text.
     """
     for name, value in record.items():
@@ -59,16 +59,16 @@ def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str])
 
 
 def text_of_parts(parts: object) -> object:
-    """Return the text of a list of content parts; anything else as it is."""
+    """Return the text of a list of content parts; return any other value unchanged."""
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         return parts
     return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
 def mentioned_picture(text: str) -> str:
-    """Return the words by which a text refers to a figure, an image or a table; empty if none.
+    """Return the words by which a text refers to a figure, an image or a table; empty without any.
 
-    The text may describe the picture, so this is a hint and no proof.
+    The text may describe the picture, so this is a hint, not proof.
     """
     lower = text.lower()
     if not any(word in lower for word in _WORDS):
@@ -78,7 +78,7 @@ def mentioned_picture(text: str) -> str:
 
 
 def _is_there(value: object) -> bool:
-    """Return whether the value of a field is a picture, or says where it is."""
+    """Return whether a field's value is a picture or the location of one."""
     if isinstance(value, dict):
         return any(map(_is_there, value.values()))
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def _is_there(value: object) -> bool:
 
 
 def _is_file(value: object) -> bool:
-    """Return whether a value is the name, the address or the content of a picture."""
+    """Return whether a value is the file name, URL or content of a picture."""
     if not isinstance(value, str):
         return False
     return value.startswith("data:image/") or bool(_FILE.fullmatch(value.strip()))
@@ -100,14 +100,14 @@ def _has_picture_part(value: object) -> bool:
 
 
 def _parts(value: object) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects in lists of a value: content parts, also within messages."""
+    """Yield the objects in a list and in their `content`: content parts, also within messages."""
     for inner in value if isinstance(value, list) else ():
         if isinstance(inner, dict):
             yield inner
             yield from _parts(inner.get("content"))
 
 
-# Figures that a question refers to, and those that count only after a word such as "the".
+# Nouns for figures that a question refers to; some count only after a word such as "the".
 _PICTURE = (
     r"(?:figure|image|picture|photo(?:graph|micrograph)?|diagram|illustration|drawing|exhibit)s?"
 )
@@ -127,7 +127,7 @@ _REFERENCES = [
         rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
         rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
         rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
-        # A list of values may follow, in which case nothing is missing.
+        # Skip it if a list of values follows: nothing is missing then.
         rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)",
         rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]",
         r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow",
@@ -145,4 +145,4 @@ _WORDS = (
     *(f"following {word}" for word in ("x", "radiogr", "ecg", "ekg", "electro", "ct", "mri", "scan",
                                        "smear", "biops", "slide")),
 )  # fmt: skip
-"""One of them is in every text that `_REFERENCES` match; most texts have none."""
+"""Words for a fast prefilter: every text that matches `_REFERENCES` contains at least one."""

@@ -1,7 +1,7 @@
-"""The forms in which data sets are published, read as the one form of this project: MedQA's.
+"""Converts the published forms of data sets to the form used in this project: MedQA's.
 
-A form is recognised by the names of its fields, so that a file can be used as its authors publish
-it. All other records are read as `own_forms` says, for `parse_question` to judge.
+A form is recognized by its field names, so that a file can be used as its authors publish it. All
+other records are read by `own_forms` and validated by `parse_question`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LISTED_CHOICES = "Answer Choices:"
 
 
 class OutOfScopeError(ConfigError):
-    """A record that is valid as published, but not a question with one right option in text.
+    """A record that is valid as published, but not a text question with one right option.
 
     Args:
         where: File and line.
-        reason: The same words for all records to which it applies.
+        reason: Reason, with the same wording for all records to which it applies.
     """
 
     def __init__(self, where: str, reason: str) -> None:
@@ -43,17 +43,17 @@ class OutOfScopeError(ConfigError):
 def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = None) -> Record:
     """Return the record with `question`, `options` (letter -> text) and `answer_idx` (letter).
 
-    Other fields stay, ids among them.
+    Other fields, including ids, are kept.
 
     Args:
-        record: One record of MedQA, MedMCQA, PubMedQA, MMLU, MMLU-Pro, Medbullets, MedXpertQA,
-            AfriMed-QA or HLE.
-        where: File and line, for the error.
-        cop_from: What MedMCQA's field `cop` calls the first option in this file: 0 or 1.
+        record: Record of MedQA, MedMCQA, PubMedQA, MMLU, MMLU-Pro, Medbullets, MedXpertQA,
+            AfriMed-QA, HLE, or in a form read by `own_forms`.
+        where: File and line, for error messages.
+        cop_from: Value of MedMCQA's field `cop` for the first option in this file: 0 or 1.
 
     Raises:
-        OutOfScopeError: The form is known, and the record cannot be asked.
-        ConfigError: The form is known, and its answer is withheld or names no option.
+        OutOfScopeError: The form is known, but the record cannot be asked.
+        ConfigError: The answer is withheld or names no option.
     """
     if record.keys() >= _MEDQA and isinstance(record["options"], dict):
         letter = record["answer_idx"]
@@ -70,7 +70,7 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
 
 
 def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record:
-    """Read `opa` to `opd`, and `cop`, the place of the right one, counted as `medmcqa` says."""
+    """Read MedMCQA: options `opa` to `opd`, and `cop`, the number of the right option."""
     place = place_of(record)
     options = _columns(record)
     if place == WITHHELD:
@@ -95,7 +95,7 @@ def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record
 
 
 def _withheld(record: Record, where: str) -> Record:
-    """Reject a record of MedMCQA's test split, which has no `cop` and no other answer."""
+    """Reject a record of MedMCQA's test split, which has neither `cop` nor another answer field."""
     if has_answer(record):
         return in_own_form(record, where)
     raise ConfigError(
@@ -104,7 +104,7 @@ def _withheld(record: Record, where: str) -> Record:
 
 
 def _medbullets(record: Record, where: str) -> Record:
-    """Read `opa` to `ope`, the last one empty when there are four, and a letter.
+    """Read Medbullets: options `opa` to `ope`, the last one empty if there are four, and a letter.
 
     Source: https://github.com/HanjieChen/ChallengeClinicalQA
     """
@@ -112,7 +112,7 @@ def _medbullets(record: Record, where: str) -> Record:
 
 
 def _pubmedqa(record: Record, where: str) -> Record:
-    """Read an abstract's sections without its conclusion, and a yes/no/maybe question.
+    """Read PubMedQA: an abstract's sections without the conclusion, and a yes/no/maybe question.
 
     Source: https://github.com/pubmedqa/pubmedqa (capitals),
     https://huggingface.co/datasets/qiaojin/PubMedQA.
@@ -133,7 +133,7 @@ def _pubmedqa(record: Record, where: str) -> Record:
 
 
 def _choices(record: Record, where: str) -> Record:
-    """Read MMLU: a subject, a list, and the place of the right one counted from 0.
+    """Read MMLU: a subject, a list of options, and the index of the right one, from 0.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
@@ -144,9 +144,10 @@ def _choices(record: Record, where: str) -> Record:
 
 
 def _medxpertqa(record: Record, where: str) -> Record:
-    """Read options by letter, and cut off their copy at the end of the question.
+    """Read MedXpertQA: options by letter, whose copy at the end of the question is removed.
 
-    The repository's evaluation has them as a list of `{letter, content}`, and the label in a list.
+    The evaluation data in the repository has options as a list of `{letter, content}`, and the
+    label in a list.
 
     Source: https://huggingface.co/datasets/TsinghuaC3I/MedXpertQA,
     https://github.com/TsinghuaC3I/MedXpertQA
@@ -165,9 +166,9 @@ def _medxpertqa(record: Record, where: str) -> Record:
 
 
 def _afrimedqa(record: Record, where: str) -> Record:
-    """Read the text of a JSON object `option1` to `option5`, and the right ones by those names.
+    """Read AfriMed-QA: options as JSON text with keys `option1` to `option5`, answers by key.
 
-    The table has questions without options too, and questions with several right options.
+    The table also has questions without options, and questions with several right options.
 
     Source: https://github.com/intron-innovation/AfriMed-QA
     """
@@ -195,7 +196,7 @@ def _afrimedqa(record: Record, where: str) -> Record:
 
 
 def _hle(record: Record, where: str) -> Record:
-    """Read options that are lines at the end of the question.
+    """Read HLE: options as lines at the end of the question.
 
     Source: https://huggingface.co/datasets/cais/hle
     """
@@ -242,7 +243,7 @@ def _letter_at(place: object, options: object) -> object:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the options of a list `A. …`, of one or more lines each; empty unless A is first."""
+    """Return the options of a list `A. …`, each on one or more lines; empty unless A is first."""
     starts: list[tuple[int, int]] = []
     for match in re.finditer(r"^[ \t]*([A-Z])[.)](?=\s)", text, re.MULTILINE):
         if match[1] == chr(ord("A") + len(starts)):
@@ -254,7 +255,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _without_choices(question: str, options: Mapping[str, object]) -> str:
-    """Cut the options off the question: their order and letters are not those shown."""
+    """Remove the options from the question: they are presented in another order."""
     stem, mark, listed = question.rpartition(_LISTED_CHOICES)
     expected = " ".join(f"({letter}) {text}" for letter, text in options.items())
     return stem if mark and listed.split() == expected.split() else question

@@ -1,4 +1,4 @@
-"""One record of a data set as a question: what it must hold, with errors that name the field."""
+"""Validates a data set record and converts it to a question; errors name the field."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError
 
 ID_FIELDS = ("realidx", "id", "question_id", "pubid", "idx", "sample_id")
-"""What data sets call the id of a question; the first that is present counts."""
+"""Field names for the id of a question; the first that is present counts."""
 
 LONGEST_TEXT = 100_000
-"""Characters of a question or an option: ten times the longest published ones; a longer text is
-not a question that a model is meant to read."""
+"""Maximum number of characters of a question or an option: ten times the longest published ones. A
+longer text is not meant as a question for a model."""
 
 LONGEST_ID = 200
-"""Characters of an id, which names files."""
+"""Maximum number of characters of an id, which is used in file names."""
 
 _NOT_APPLICABLE = re.compile(r"n\s*[/\\.:]\s*a\.?", re.IGNORECASE)
 _MISSING = ("nan", "NaN", "<NA>")
-"""What pandas writes for a cell without a value: in a table of questions with different numbers of
-options the last ones. Before others it may be a real option, as `None` is anywhere."""
+"""Texts that pandas writes for an empty cell. In a table of questions with different numbers of
+options, these are the last options; before other options, such a text may be a real option, as
+`None` is anywhere."""
 
 
 def parse_question(
@@ -39,20 +40,20 @@ def parse_question(
     *,
     needs_gold: bool = True,
 ) -> SourceQuestion:
-    """Check one record and make a question of it.
+    """Validate a record and return its question.
 
     Args:
-        record: The parsed JSON of the line: an object with `question`, `options` (letter -> text,
-            letters consecutive from A, of which 2 to 10 are neither empty nor `n/a`, nor
-            `nan` behind all others), `answer_idx`
-            (a letter), and optionally an id; or one of the forms that `published_forms` knows.
-        where: File and line, for the error.
-        number: Line number from 1, which names a record without an id.
-        cop_from: What MedMCQA's field `cop` calls the first option in this file: 0 or 1.
-        needs_gold: Whether `answer_idx` must be there.
+        record: Parsed JSON of the line: an object with `question`, `options` (letter -> text, with
+            consecutive letters from A, of which 2 to 10 are neither empty nor `n/a`, nor a trailing
+            `nan`), `answer_idx` (a letter), and optionally an id; or a form known to
+            `published_forms`.
+        where: File and line, for error messages.
+        number: Line number from 1, used as the id of a record without one.
+        cop_from: Value of MedMCQA's field `cop` for the first option in this file: 0 or 1.
+        needs_gold: Whether `answer_idx` is required.
 
     Raises:
-        ConfigError: The record is not valid; names file, line and field.
+        ConfigError: The record is invalid; the message names file, line and field.
     """
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
@@ -105,7 +106,7 @@ def _check_length(text: str, field: str) -> None:
 
 
 def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return letter -> text of the options that are shown, and of those that are not."""
+    """Return letter -> text of the shown options, and of the hidden ones."""
     if not isinstance(options, dict):
         if options is None:
             raise ConfigError(
@@ -152,7 +153,7 @@ def _is_not_shown(text: str) -> bool:
 
 
 def is_missing(text: str) -> bool:
-    """Return whether the text of an option is what pandas writes for one without a value."""
+    """Return whether the text of an option is pandas's text for an empty cell."""
     return text.strip() in _MISSING
 
 

@@ -1,4 +1,4 @@
-"""A question: as the data set holds it, and as it is presented to the agents."""
+"""Questions, as stored in the data set and as presented to the agents."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from string import ascii_uppercase
 from mdagents.datasets.option_places import speaking_of_places
 
 LETTERS = ascii_uppercase[:10]
-"""Option letters that the project knows: A to J."""
+"""Supported option letters: A to J."""
 
 
 class OptionOrder(StrEnum):
-    """In which order the options of a question are presented."""
+    """The order in which the options of a question are presented."""
 
     SHUFFLED = "shuffled"
-    """A permutation of its own for each question and epoch, drawn from the run's seed."""
+    """Separate permutation for each question and epoch, derived from the run's seed."""
     SAME = "same"
-    """A permutation of its own for each question, the same in all epochs."""
+    """Separate permutation for each question, the same in all epochs."""
     ORIGINAL = "original"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """A question as the data set holds it."""
+    """A question as stored in the data set."""
 
     id: str
-    """`realidx`, `id`, or `sample_N` for the N-th line."""
+    """Id from the record (`realidx`, `id`, …), or `sample_N` for line N."""
     text: str
     options: Mapping[str, str]
-    """Source letter -> text of the options that are shown, in the order of the data set."""
+    """Source letter -> text of the shown options, in the order of the data set."""
     gold: str
-    """Source letter of the right option; empty when it is not known."""
+    """Source letter of the right option; empty when unknown."""
     hidden: Mapping[str, str] = field(default_factory=dict)
-    """Source letter -> text of those that are not shown, being empty, `n/a` or a last `nan`."""
+    """Source letter -> text of the hidden options: empty, `n/a` or a trailing `nan`."""
     picture: str = ""
-    """What shows that a picture belongs to the question, such as a field; empty without one."""
+    """Evidence that the question has a picture, such as a field; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as it is presented."""
+    """A question as presented to the agents."""
 
     id: str
     text: str
     options: Mapping[str, str]
     """Presented letter -> option text, letters consecutive from A."""
     gold: str
-    """Presented letter of the right option, empty when it is not known. No prompt may hold it."""
+    """Presented letter of the right option; empty when unknown. Prompts must never contain it."""
     permutation: Mapping[str, str]
     """Presented letter -> source letter."""
     order_kept: bool = False
-    """Whether options refer to the places of others, so that all are in the data set's order."""
+    """Whether all options are in the data set's order, because some refer to others' places."""
 
     @property
     def letters(self) -> str:
-        """The presented letters, for example `ABCD`."""
+        """Presented letters, for example `ABCD`."""
         return "".join(self.options)
 
     def block(self) -> str:
-        """Return the question and one option per line: the prefix of every prompt of a case."""
+        """Return the question and one option per line, the prefix of every prompt of a case."""
         options = "\n".join(f"{letter}) {text}" for letter, text in self.options.items())
         return f"{self.text}\n{options}"
 
@@ -72,17 +72,17 @@ class Question:
 
 
 def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 1) -> Question:
-    """Put the options into the order that the agents see; letters are assigned afterwards.
+    """Return a question with its options in the order for the agents; letters are reassigned.
 
-    The permutation depends on the seed, the question's id and the epoch alone, so that a question
-    looks the same in every run with that seed, whatever else is in the run. Options that refer to
-    the places of others keep all options of their question where they are.
+    The permutation depends only on the seed, the question's id and the epoch, so a question looks
+    the same in every run with that seed. If an option refers to the places of others, all options
+    of the question keep their places.
 
     Args:
-        source: The question.
-        order: What the run asks for.
-        seed: Of the run.
-        epoch: Repetition of the question, from 1.
+        source: Question as stored in the data set.
+        order: Option order of the run.
+        seed: Seed of the run.
+        epoch: Epoch number, from 1.
     """
     letters = list(source.options)
     order_kept = bool(speaking_of_places(source.options))

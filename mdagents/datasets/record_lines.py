@@ -1,4 +1,4 @@
-"""The records of a file of questions: a JSON object a line, one JSON list, or a table (CSV)."""
+"""Reads the records of a question file: JSON Lines, one JSON list, or a table (CSV)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import regular_file
 
 ENDINGS = (".jsonl", ".json", ".csv")
-"""Of files of questions."""
+"""File name extensions of question files."""
 
 _DELIMITERS = ",;\t"
 _NAMED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\s*', re.IGNORECASE)
@@ -25,12 +25,12 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (offset in bytes, line number from 1, line) of a file.
+    """Yield (offset in bytes, line number from 1, line) for each line of a file.
 
-    Those of a list or a table are made: JSON, whose offset is its place in the file, from 0.
+    For a list or a table, yield each record as a JSON line, with its index from 0 as the offset.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: The file cannot be read.
     """
     if has_lines(path):
         yield from _lines(path)
@@ -42,15 +42,15 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 def place(path: Path, number: int) -> str:
-    """Return what an error calls a record, by the number that `read_lines` gives it."""
+    """Return the location of a record for error messages, given its number from `read_lines`."""
     return f"{path} {'record' if path.suffix == '.json' else 'line'} {number}"
 
 
 def has_lines(path: Path) -> bool:
-    """Return whether each line of a file is a record, which can be read alone.
+    """Return whether each line of a file is a record that can be read on its own.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: The file cannot be read.
     """
     if path.suffix != ".json":
         return path.suffix != ".csv"
@@ -59,7 +59,7 @@ def has_lines(path: Path) -> bool:
     return not start.lstrip().startswith(b"[")
 
 
-_START = 4096  # bytes, in which more than white space is expected
+_START = 4096  # bytes, expected to contain more than whitespace
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -77,13 +77,14 @@ def _elements(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, column -> text) of a table with a header; columns without a name go.
+    """Yield (line number, column -> text) for each row of a table with a header.
 
-    Cells are separated by what a first line `sep=;` names, as Excel writes it, or else by what is
-    most frequent in the header: a comma, a semicolon or a tab. Rows without a text are left out.
+    Unnamed columns and rows without any text are skipped. The separator is taken from a first line
+    such as `sep=;`, as written by Excel; otherwise it is whichever of comma, semicolon and tab is
+    most frequent in the header.
 
     Raises:
-        ConfigError: It is not such a file.
+        ConfigError: The file is not such a table.
     """
     with table(path) as file:
         lines = iter(file)
@@ -113,10 +114,10 @@ def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 @contextmanager
 def table(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a table, in UTF-8 or, as Excel saves "Unicode text", in UTF-16.
+    """Open a table in UTF-8 or in UTF-16, which Excel uses for "Unicode text".
 
     Raises:
-        ConfigError: It cannot be read as one.
+        ConfigError: The file cannot be read as a table.
     """
     with _reading(path), regular_file(path) as start:
         encoding = "utf-16" if start.read(2) in _UTF_16 else "utf-8-sig"

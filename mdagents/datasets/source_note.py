@@ -1,4 +1,4 @@
-"""`SOURCE.json`: where the files of a data set came from, written when they were fetched."""
+"""`SOURCE.json`: the origin of the files of a data set, written when they are downloaded."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 NOTE = "SOURCE.json"
-"""File name, in the folder of the files that it describes."""
+"""Name of the file, which is in the folder of the files it describes."""
 
 PLACED_BY_HAND = "by hand"
-"""Stands for the host of a file that a user supplied."""
+"""Value of `host` for a file supplied by a user."""
 
 
 class Upstream(BaseModel):
@@ -74,19 +74,19 @@ class SourceNote(BaseModel):
 
 
 def read_note(folder: Path) -> dict[str, FileOrigin]:
-    """Return file name -> what is noted about it; empty without a note of this form."""
+    """Return file name -> noted origin; empty without a valid note."""
     try:
         return dict(SourceNote.model_validate_json((folder / NOTE).read_bytes()).files)
     except (OSError, ValidationError):
-        return {}  # for a file kept as published the origin can be determined again
+        return {}  # the origin of a file kept as published can be determined again
 
 
 def origin_of(path: Path, sha256: str) -> FileOrigin | None:
-    """Return where a file came from; None when its content is not what was noted.
+    """Return the noted origin of a file; None without a note or if the checksum differs.
 
     Args:
-        path: The file.
-        sha256: Of its content.
+        path: Path of the file.
+        sha256: SHA-256 of its content.
     """
     origin = read_note(path.parent).get(path.name)
     return origin if origin is not None and origin.sha256 == sha256 else None

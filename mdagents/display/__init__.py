@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on. Everything goes to stderr; stdout is for results."""
+"""Displays of a run in progress. They write to stderr; stdout is for results."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
 ]
 
 DISPLAYS = ("full", "plain", "log", "none")
-"""The values of `--display`."""
+"""Values of `--display`."""
 
 
 def make_display(
     kind: str, questions: int, *, with_summaries: bool = True, in_batches: bool = False
 ) -> Display:
-    """Return the display for `--display`; without a terminal `full` and `plain` are lines.
+    """Return the display for `--display`; without a terminal, `full` and `plain` print lines.
 
     Args:
-        kind: The value of the flag.
+        kind: Value of the flag.
         questions: Number of questions of the run.
         with_summaries: Whether EXAID is on.
-        in_batches: Whether replies come in batches: then no text streams, and `full` is `plain`.
+        in_batches: Whether replies come in batches; no text streams then, and `full` is `plain`.
     """
     if kind == "none":
         return Display()
@@ -44,7 +44,7 @@ def make_display(
 def _shown(kind: str, questions: int, with_summaries: bool) -> Display:
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if kind == "full" and is_terminal:
-        from mdagents.display.screen import Screen  # loads rich, only where it is needed
+        from mdagents.display.screen import Screen  # loads rich, so it is imported only if needed
         from mdagents.display.terminal_view import TerminalView
 
         console = Screen(stderr=True)

@@ -1,4 +1,4 @@
-"""What every display has in common, and the state of a run that displays show."""
+"""Base class of displays, and the state of a run that they show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mdagents_llm.errors import ErrorKind
 from mdagents_llm.layers.retry import Wait
 from mdagents_llm.proportions import Interval, wilson
 
-_FEWEST = 10  # questions for which a share in percent is shown
+_FEWEST = 10  # minimum number of answers for a percentage
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +27,24 @@ class Snapshot:
     totals: RunTotals
     spent: Spent
     under_way: int
-    """Calls at all endpoints."""
+    """Number of calls in progress at all endpoints."""
     allowed: int
-    """Calls that may be under way now."""
+    """Current limit of concurrent calls."""
     queued: int
-    """Calls that wait for a connection."""
+    """Number of calls that wait for a connection."""
     cooling: float
-    """Seconds for which an endpoint still cools down; 0 when none does."""
+    """Seconds until an overloaded endpoint is used again; 0 if none is cooling down."""
     now: float
-    """Seconds, on the clock of the run."""
+    """Time of the snapshot, in seconds on the run's clock."""
     summarising: int = 0
-    """Decided questions for which EXAID has not finished."""
+    """Number of decided questions that EXAID has not finished."""
     in_batches: int = 0
-    """Calls that wait for a provider's batch."""
+    """Number of calls that wait for a provider's batch."""
 
     def cost_forecast(self, questions: int) -> float | None:
-        """Return what the whole run will cost at the mean so far, in USD; None without a mean.
+        """Return the forecast cost of the whole run at the mean so far, in USD; None if unknown.
 
-        The teams' mean is over decided questions and EXAID's over those it has finished with, so
+        The teams' mean is over decided questions and EXAID's over those that it has finished, so
         that neither is too low while EXAID is behind.
 
         Args:
@@ -54,20 +54,20 @@ class Snapshot:
         finished = totals.exaid.questions
         if spent.cost_usd is None or totals.cost_usd is None or totals.exaid_cost_usd is None:
             return None
-        if spent.cached_calls:  # what was used is not what was paid
+        if spent.cached_calls:  # usage of cached replies costs nothing
             return None
         if not totals.questions or (spent.exaid_calls and not finished):
             return None
         left = totals.cost_usd / totals.questions * (questions - totals.questions)
         if finished:
             left += totals.exaid_cost_usd / finished * (questions - finished)
-        # A part of what is left has been paid already, for the questions in progress.
+        # A part of the remaining cost is already paid, for the questions in progress.
         in_progress = max(0.0, spent.cost_usd - totals.cost_usd - totals.exaid_cost_usd)
         return spent.cost_usd + max(0.0, left - in_progress)
 
     @property
     def calls(self) -> str:
-        """What is under way at endpoints: `12/16 calls`, or `300 calls in batches`."""
+        """Calls in progress, in words: `12/16 calls`, or `300 calls in batches`."""
         if self.in_batches:
             return f"{self.in_batches:,} {'call' if self.in_batches == 1 else 'calls'} in batches"
         return f"{self.under_way}/{self.allowed} calls" if self.allowed else "no calls"
@@ -75,18 +75,19 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When this process started, and what was done before."""
+    """Progress baseline of this process, for elapsed and remaining time."""
 
     started_at: float
-    """Seconds, on the clock of the run."""
+    """Start of the process, in seconds on the run's clock."""
     done_before: int
+    """Number of questions that were decided before the start."""
 
     def elapsed(self, now: float) -> timedelta:
-        """Return the time since the start, in full seconds."""
+        """Return the time since the start, rounded to seconds."""
         return timedelta(seconds=round(now - self.started_at))
 
     def left(self, now: float, done: int, of: int) -> timedelta | None:
-        """Return the time left at the mean pace so far, in full seconds; None without a pace."""
+        """Return the time left at the mean pace so far, rounded to seconds; None without a pace."""
         if done <= self.done_before:
             return None
         each = (now - self.started_at) / (done - self.done_before)
@@ -94,7 +95,7 @@ class Pace:
 
 
 class Display:
-    """Shows nothing (`--display none`), and what the other displays have in common.
+    """Display that shows nothing (`--display none`), and base class of the others.
 
     A display never changes or delays a question.
     """
@@ -103,23 +104,23 @@ class Display:
     """Seconds between two calls of `refresh`."""
 
     def __init__(self) -> None:
-        self._pauses: list[tuple[float, Wait]] = []  # (seconds from when it was announced, wait)
-        self._ends: list[tuple[float, Wait]] = []  # (end on the clock of the run, wait)
+        self._pauses: list[tuple[float, Wait]] = []  # (seconds after its announcement, wait)
+        self._ends: list[tuple[float, Wait]] = []  # (end on the run's clock, wait)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Take the display away."""
+        """Close the display."""
 
     def happened(self, item: ItemKey, event: Event) -> None:
-        """Show what happens in a question: an observer of its feed."""
+        """Show an event of a question; an observer of its feed."""
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
-        """Show one more decided question; only summaries of it can still follow."""
+        """Show a decided question; only its summaries can still follow."""
 
     def summarised(self, made: CaseSummaries) -> None:
-        """Show that EXAID has finished with a decided question."""
+        """Show that EXAID has finished a decided question."""
 
     def waiting(self, wait: Wait) -> None:
         """Show that a call pauses before its next attempt."""
@@ -130,10 +131,10 @@ class Display:
         self._pauses.clear()
 
     def say(self, line: str) -> None:
-        """Show a line of its own."""
+        """Show a line of text."""
 
     def _waits(self, snapshot: Snapshot) -> str:
-        """Return the waits: `3 waiting: 429 from api.x.y, 12 s left`; empty without any."""
+        """Return the waits: `3 waiting: 429 from api.x.y, 12 s left`; empty if nothing waits."""
         self._ends += [(snapshot.now + seconds, wait) for seconds, wait in self._pauses]
         self._pauses.clear()
         self._ends = [(end, wait) for end, wait in self._ends if end > snapshot.now]
@@ -148,21 +149,21 @@ class Display:
 
 
 def tokens_in_words(spent: Spent) -> str:
-    """Return what a run has spent so far: `425,127 tokens, 148,364 of them EXAID's`."""
+    """Return the tokens of a run in words: `425,127 tokens, 148,364 of them EXAID's`."""
     words = f"{spent.total_tokens:,} tokens"
     return words + (f", {spent.exaid_tokens:,} of them EXAID's" if spent.exaid_calls else "")
 
 
 def cause_of(wait: Wait) -> str:
-    """Return what is waited for, in a few words: `429 from api.x.y`."""
+    """Return the cause of a wait in a few words: `429 from api.x.y`."""
     cause = str(wait.error)
-    if wait.error.kind is not ErrorKind.UNREACHABLE:  # which states the reason in a few words
+    if wait.error.kind is not ErrorKind.UNREACHABLE:  # its message is already short
         cause = cause.partition(": ")[0]
     return cause
 
 
 def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
-    """Return `EXAID: 12 questions left` once all questions are decided, else an empty text.
+    """Return `EXAID: 12 questions left to summarise` once all questions are decided; else empty.
 
     Args:
         snapshot: The state of the run.
@@ -175,10 +176,10 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
 
 
 def accuracy_so_far(totals: RunTotals) -> str:
-    """Return `accuracy 61.5% (52.1 – 70.0)`, with its 95 % interval as in the report.
+    """Return `accuracy 61.5% (52.1 – 70.0)`, with its 95% confidence interval as in the report.
 
-    Of fewer than `_FEWEST` answers, which no interval makes a measurement: `3 of 5 right`. While
-    questions are asked several times, the interval is not known before the end of the run.
+    Fewer than `_FEWEST` answers are too few for a percentage and give `3 of 5 right`. If questions
+    are asked several times, the interval is unknown before the end of the run.
     """
     scored = totals.scored
     if not scored:
@@ -193,9 +194,9 @@ def accuracy_so_far(totals: RunTotals) -> str:
 
 
 def interval_so_far(totals: RunTotals) -> Interval | None:
-    """Return the 95 % interval of accuracy, both ends 0 to 1, as in the report.
+    """Return the 95% confidence interval of accuracy, 0 to 1, as in the report.
 
-    None without a scored question, and while questions are being asked several times.
+    None without a scored question, and while questions are still being asked several times.
     """
     if totals.epochs == 1:
         return wilson(totals.correct, totals.scored)

@@ -15,11 +15,11 @@ from mdagents_llm.layers.retry import Wait
 
 
 class Failsafe(Display):
-    """Passes everything to a display; at its first error removes it and uses another instead.
+    """Forwards everything to a display, and replaces it with another after its first error.
 
     Args:
-        display: What is shown while there is no error.
-        instead: What is shown after the first error, which is reported to it in one line.
+        display: Display that is used until its first error.
+        instead: Display that is used afterwards; it first shows the error in one line.
     """
 
     def __init__(self, display: Display, instead: Display) -> None:
@@ -36,33 +36,33 @@ class Failsafe(Display):
         self._show(lambda display: display.__exit__(*exception))
 
     def happened(self, item: ItemKey, event: Event) -> None:
-        """See `Display`."""
+        """Forward an event of a question."""
         self._show(lambda display: display.happened(item, event))
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
-        """See `Display`."""
+        """Forward a decided question."""
         self._show(lambda display: display.finished(record, totals))
 
     def summarised(self, made: CaseSummaries) -> None:
-        """See `Display`."""
+        """Forward the summaries of a decided question."""
         self._show(lambda display: display.summarised(made))
 
     def waiting(self, wait: Wait) -> None:
-        """See `Display`."""
+        """Forward the pause of a call."""
         self._show(lambda display: display.waiting(wait))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`."""
+        """Forward the state of the run."""
         self._show(lambda display: display.refresh(snapshot))
 
     def say(self, line: str) -> None:
-        """See `Display`."""
+        """Forward a line."""
         self._show(lambda display: display.say(line))
 
     def _show(self, show: Callable[[Display], object]) -> None:
         try:
             show(self._display)
-        # SystemExit: rich would end the program when the terminal is gone.
+        # SystemExit: rich exits the program if the terminal is gone.
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a display must not end the run
             if self._display is self._instead:
                 return

@@ -1,21 +1,21 @@
-"""Which of the questions under way a live view shows in full: the focused one."""
+"""Selection of the question in progress that a display shows in full."""
 
 from __future__ import annotations
 
 from mdagents.display.under_way import OpenQuestion, UnderWay
 
 PATIENCE = 5.0
-"""Seconds without news after which the focus moves to a question that has some."""
+"""Seconds without news after which the focus moves to a question with news."""
 
 
 class Focus:
-    """Focuses on one of the questions under way.
+    """Selector of one question in progress.
 
     A question stays focused until it is decided or has no news for `PATIENCE`; then the one with
-    the latest news follows. When no other is open, the one that ended last stays focused.
+    the latest news follows. If no other is open, the one that ended last stays focused.
 
     Args:
-        under_way: The questions.
+        under_way: Questions in progress.
     """
 
     def __init__(self, under_way: UnderWay) -> None:
@@ -23,7 +23,7 @@ class Focus:
         self._focused: OpenQuestion | None = None
 
     def look(self, now: float) -> OpenQuestion | None:
-        """Return the focused question at `now` (seconds); None before the first news."""
+        """Return the focused question at `now` (seconds on the run's clock); None before news."""
         self._under_way.look(now)
         focused = self._focused
         if focused is None or focused.ended or now - focused.heard_at >= PATIENCE:

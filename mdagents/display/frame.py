@@ -1,7 +1,7 @@
-"""One picture of a run for a terminal of any size: figures, the focused question, and the others.
+"""One frame of a run for a terminal of any size: figures, the focused question and the others.
 
-Text of models, endpoints and data sets is shown as it is: never read as markup, and without
-control characters.
+Text of models, endpoints and data sets is shown literally: it is not parsed as markup, and control
+characters are removed.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 
 LOW = 30
-"""Lines of a terminal; with fewer, a question and the last words get a line each."""
+"""Terminal height in lines below which a question and the last words get one line each."""
 
 _WIDEST = 120  # columns; longer lines are hard to read
 _LABEL_WIDTH = 2 + max(map(len, LABELS.values()))
-_NARROW = 60  # columns; with fewer, a label takes no column of its own
-_WIDE_LOG = 80  # columns; with fewer, only the most important stand in the log
-_KEPT_FREE = 2  # lines of the terminal, for what scrolls by
-_FEWEST_ROWS = 2  # of the log and of the other questions, when there is little room
+_NARROW = 60  # columns; with fewer, labels have no separate column
+_WIDE_LOG = 80  # columns; with fewer, the log shows only the most important fields
+_KEPT_FREE = 2  # terminal lines for scrolling text
+_FEWEST_ROWS = 2  # of the log and of the other questions, if there is little room
 _GAP = "  "
 _NOTICE = "bold yellow"
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A picture of the run that fits itself into the terminal on which it is printed."""
+    """Renderable state of a run that fits itself to the terminal."""
 
     questions: int
     """Number of questions of the run."""
     snapshot: Snapshot
     pace: Pace
     waits: str
-    """What is waited for; empty for nothing."""
+    """Waiting calls and their cause, in words; empty without any."""
     focused: OpenQuestion | None
     others: Sequence[OpenQuestion]
-    """The other open questions."""
+    """Other questions in progress."""
     finished: Sequence[SampleRecord]
-    """The last finished questions, the latest last."""
+    """Recently finished questions, the latest last."""
     with_summaries: bool = True
     """Whether EXAID is on."""
     latest: OpenQuestion | None = None
-    """The question whose summary is shown while the focused one has none."""
+    """Question whose summary is shown while the focused one has none; None shows no other."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, _WIDEST)
@@ -75,7 +75,7 @@ class Frame:
         for_others = min(_FEWEST_ROWS, len(self.others))
         box: list[Text] = []
         if self.focused is not None:
-            inside = free - for_log - for_others - 2  # its upper and lower edge
+            inside = free - for_log - for_others - 2  # upper and lower edge of the box
             box = list(self._box(self.focused, console, width, inside))
         free -= len(box)
         others = list(self._others(width, free - for_log))
@@ -157,11 +157,11 @@ class Frame:
 def _course(
     question: OpenQuestion, console: Console, width: int, *, is_low: bool
 ) -> Iterator[Text]:
-    """Yield the question, its options with the votes as they stand, and who says what."""
+    """Yield the question, its options with the current votes, the speakers and the last words."""
     asked = question.question
     if asked is not None:
         most = 1 if is_low else 3
-        text = Text(one_line(asked.text[: (most + 2) * width]), "bold")  # the rest is not seen
+        text = Text(one_line(asked.text[: (most + 2) * width]), "bold")  # the rest is not visible
         yield from _beginning(list(text.wrap(console, width)), most, width)
         for letter, option in asked.options.items():
             holders = question.holders(letter)
@@ -185,7 +185,7 @@ def _course(
 def _summary(
     question: OpenQuestion, latest: OpenQuestion | None, console: Console, width: int, room: int
 ) -> list[Text]:
-    """Return the latest summary in at most `room` lines: whole, or the beginning of its fields."""
+    """Return the latest summary in at most `room` lines; long fields are cut."""
     of_question = ""
     if question.summary is None and latest is not None:
         question, of_question = latest, f" of {one_line(latest.label)}"
@@ -200,7 +200,7 @@ def _summary(
     fields = {name: _field(name, question, summary, console, width) for name in LABELS}
     shown = dict.fromkeys(fields, 0)
     left = room - 1
-    for number in range(max(map(len, fields.values()))):  # a line of each, then a second …
+    for number in range(max(map(len, fields.values()))):  # one line of each field, then a second …
         for name in by_worth(summary):
             if left > 0 and number < len(fields[name]):
                 shown[name] += 1
@@ -217,14 +217,14 @@ def _field(
     if width < _NARROW:
         return list(Text.assemble((f"{label}: ", "bold"), content).wrap(console, width))
     lines = []
-    for line in content.wrap(console, width - _LABEL_WIDTH):  # a table would take twice the time
+    for line in content.wrap(console, width - _LABEL_WIDTH):  # a table would take twice as long
         lines.append(Text.assemble((label.ljust(_LABEL_WIDTH), "bold"), line))
         label = ""
     return lines
 
 
 def _beginning(lines: Sequence[Text], most: int, width: int) -> list[Text]:
-    """Return the first lines, with an ellipsis where some are left out."""
+    """Return at most `most` lines, with an ellipsis if some are left out."""
     shown = list(lines[:most])
     if shown and len(lines) > most:
         shown[-1].rstrip()
@@ -244,7 +244,7 @@ def _edge(left: str, title: str, right: str, width: int) -> Text:
 
 
 def _rendered(line: Text, console: Console) -> list[Segment]:
-    style = console.get_style(line.style)  # which `render` leaves out of a text without spans
+    style = console.get_style(line.style)  # `render` omits it for a text without spans
     return list(Segment.apply_style(line.render(console), style))
 
 
@@ -292,7 +292,7 @@ def _result(record: SampleRecord) -> Text:
 
 
 def _flow(parts: Sequence[Text], width: int) -> Iterator[Text]:
-    """Yield the parts with dots between them, as many on a line as fit."""
+    """Yield lines of parts separated by dots, as many on a line as fit."""
     line = Text()
     for part in parts:
         if line and line.cell_len + 3 + part.cell_len > width:

@@ -1,4 +1,4 @@
-"""Who wrote to whom in a debate, and who reports to whom, as text for a terminal."""
+"""Messages of a debate and reporting lines of a panel, as text for a terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mdagents.teams.decision import Panelist
 
 
 def interaction_table(panel: Sequence[Panelist], messages: Sequence[DebateMessage]) -> str:
-    """Return a square table; a cell gives the direction of all messages between two experts.
+    """Return a square table of the directions of messages between experts.
 
-    Columns have the numbers of the rows, so that ten experts fit 80 columns.
+    Columns are headed by row numbers, so that ten experts fit into 80 columns.
 
-    `->`: the row's expert wrote to the column's, `<-`: the other way round, `<->`: both.
+    `->`: the row's expert wrote to the column's; `<-`: the reverse; `<->`: both.
     """
     wrote = {(message.sender, message.recipient) for message in messages}
     names = [f"Agent {number} ({expert.emoji})" for number, expert in enumerate(panel, start=1)]
@@ -38,7 +38,7 @@ def _arrow(to: bool, back: bool) -> str:
 
 
 def hierarchy_tree(panel: Sequence[Panelist]) -> str:
-    """Return the experts as a tree: each below the one it reports to, the independent leftmost."""
+    """Return the experts as a tree: each below its superior, independent ones leftmost."""
     lines: list[str] = []
 
     def draw(parent: str | None, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""The displays that need only lines of text: `--display log` and `plain`."""
+"""Displays that print only lines of text: `--display log` and `plain`."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
 
 
 EACH_STEP_UP_TO = 20
-"""Questions of a run up to which each step of a question is a line."""
+"""Maximum number of questions for which each step of a question is shown."""
 EACH_SUMMARY_UP_TO = 100
-"""Questions of a run up to which each summary is shown; with more, the last of each question."""
+"""Maximum number of questions for which each summary is shown, instead of only the last one."""
 
-_SILENCE = 30.0  # seconds, after which a line says what is under way
-_SILENCE_IN_BATCHES = 600.0  # seconds, likewise where replies come in batches
-_OVER = 5.0  # seconds without a wait for a cause, after which it is over
-_LEAST_COST = 0.0001  # USD; less is not worth a word
+_SILENCE = 30.0  # seconds of silence before a status line
+_SILENCE_IN_BATCHES = 600.0  # seconds of silence before a status line if replies come in batches
+_OVER = 5.0  # seconds without a wait before a cause is over
+_LEAST_COST = 0.0001  # USD; a lower cost is not shown
 _COOLING = "an endpoint is overloaded"
-_LONGEST = 100  # characters of a question or a reason in its line
+_LONGEST = 100  # characters of a line about a step
 
 
 class LogLines(Display):
-    """`--display log`, and `full` and `plain` without a terminal.
+    """Display for `--display log`, and for `full` and `plain` without a terminal.
 
-    Each line about a question begins with its id, or is indented below one that does. In a run of
-    many questions only those lines remain that tell a result: see `EACH_STEP_UP_TO` and
-    `EACH_SUMMARY_UP_TO`. While stderr takes nothing (a pager, Ctrl-S) the lines are kept.
+    Each line about a question begins with its id, or is indented below one that does. A run of
+    many questions shows only lines with results: see `EACH_STEP_UP_TO` and `EACH_SUMMARY_UP_TO`.
+    Lines are buffered while stderr is blocked (a pager, Ctrl-S).
     """
 
     def __init__(self, questions: int) -> None:
@@ -75,7 +75,7 @@ class LogLines(Display):
             print_line(self._unwritten.popleft())
 
     def happened(self, item: ItemKey, event: Event) -> None:
-        """See `Display`."""
+        """Show a step or a summary of a question."""
         question = self._under_way.take(item, event)
         if isinstance(event, Summarised):
             if self._questions <= EACH_SUMMARY_UP_TO:
@@ -96,7 +96,7 @@ class LogLines(Display):
             self.say(f"{question.label} {_shortened(step, longest)}")
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
-        """See `Display`."""
+        """Show the result of a decided question and the totals so far."""
         cost = record.token_usage.cost_usd
         used = [
             record.difficulty,
@@ -120,7 +120,7 @@ class LogLines(Display):
             self.say(f"   {one_line(record.error)}")
 
     def summarised(self, made: CaseSummaries) -> None:
-        """See `Display`."""
+        """Show how many summaries and alerts EXAID made for a decided question."""
         question = self._under_way.ended((made.question_id, made.epoch))
         if question is not None and self._questions > EACH_SUMMARY_UP_TO:
             self._say_summary(question)
@@ -141,7 +141,7 @@ class LogLines(Display):
             self.say("\n".join(lines))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`: says what lasts when it begins and ends, and not each second of it."""
+        """Show changes of the run's state: a condition is shown when it begins and ends."""
         self._now = now = snapshot.now
         self._pace = self._pace or Pace(now, snapshot.totals.questions)
         self._under_way.look(now)
@@ -157,7 +157,7 @@ class LogLines(Display):
         self._write()
 
     def say(self, line: str) -> None:
-        """See `Display`. A screen that is gone (a closed pipe) is not an error of the run."""
+        """Show a line; a closed pipe is not an error of the run."""
         self._has_spoken = True
         self._unwritten.extend(clean(line).split("\n"))
         self._write()
@@ -167,9 +167,9 @@ class LogLines(Display):
             print_line(self._unwritten.popleft())
 
     def _say_waits(self, snapshot: Snapshot) -> None:
-        """Say of each cause for which calls wait when that begins, each `_SILENCE`, and its end.
+        """Show each cause of waiting calls when it begins, every `_SILENCE` and when it ends.
 
-        Of one that was over in a moment no end is said, and no more when it soon comes back.
+        The end of a brief cause is not shown, nor its return soon afterwards.
         """
         now = snapshot.now
         for name, cause in list(self._causes.items()):
@@ -197,7 +197,7 @@ class LogLines(Display):
                 cause.said_at = now
 
     def _sign_of_life(self, snapshot: Snapshot) -> str:
-        """Return what is under way, and what is known of the question that has run longest."""
+        """Return a status line: work in progress and the longest-running question."""
         now, count = snapshot.now, len(self._under_way)
         questions = "question" if count == 1 else "questions"
         if snapshot.in_batches:
@@ -215,13 +215,13 @@ class LogLines(Display):
 
 @dataclass(slots=True)
 class _Cause:
-    """Why calls wait, or have waited until just now. Seconds, on the clock of the run."""
+    """A current or recent cause of waiting calls; times are in seconds on the run's clock."""
 
     since: float
     ends: list[float] = field(default_factory=list)
-    """Of the waits that are not over."""
+    """End times of the waits in progress."""
     last: float = 0.0
-    """The latest end of all."""
+    """Latest end time of any wait, including those that are over."""
     said_at: float = float("-inf")
 
 
@@ -231,7 +231,7 @@ def _shortened(text: str, longest: int | None) -> str:
 
 
 class Bar(Display):
-    """`--display plain` on a terminal: a progress bar with the figures so far."""
+    """Display for `--display plain` on a terminal: a progress bar with the figures so far."""
 
     def __init__(self, questions: int) -> None:
         super().__init__()
@@ -243,14 +243,14 @@ class Bar(Display):
             self._bar.close()
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`."""
+        """Update the progress bar and its figures."""
         totals, spent = snapshot.totals, snapshot.spent
-        if self._bar is None:  # only now, so that the banner stands above it
+        if self._bar is None:  # created here, so that the banner is above it
             from tqdm import tqdm
 
             self._bar = tqdm(
                 total=self._questions,
-                initial=totals.questions,  # those of an earlier start do not count for the pace
+                initial=totals.questions,  # questions of an earlier start do not affect the pace
                 unit="question",
                 dynamic_ncols=True,
             )
@@ -273,7 +273,7 @@ class Bar(Display):
             self._bar.refresh()
 
     def say(self, line: str) -> None:
-        """See `Display`."""
+        """Show a line above the progress bar."""
         if self._bar is None:
             print_line(line)
             return

@@ -1,4 +1,4 @@
-"""The terminal as displays draw on it. It loads rich, which takes 40 ms."""
+"""Terminal that displays draw on. Importing this module loads rich, which takes 40 ms."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from rich.console import Console
 
 
 class Screen(Console):
-    """A terminal on stderr; once it is gone, what is drawn goes nowhere.
+    """Console on stderr that discards output once the terminal is gone.
 
-    Rich itself would then end the program, and close its standard output.
+    Rich would exit the program and close its standard output instead.
     """
 
     def on_broken_pipe(self) -> None:
-        """See `Console`."""
+        """Silence the console instead of exiting."""
         self.quiet = True

@@ -1,4 +1,4 @@
-"""`--display full` on a terminal: figures, questions under way and finished ones, live."""
+"""Display for `--display full` on a terminal: live figures and questions."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from mdagents.records.summaries import ItemKey
 from mdagents_llm.files.printing import takes_text
 
 _ROWS = 5  # finished questions
-_MOST = 10  # summaries that scroll by at a time: more are not readable
+_MOST = 10  # summaries that scroll by at a time; more would be unreadable
 
 
 class TerminalView(Display):
-    """Notes what happens and draws only in `refresh`.
+    """Display that records events and draws only in `refresh`.
 
-    Lines and summaries scroll by above the part that is redrawn each time; a summary does so
-    when that part no longer shows it, in one line where the terminal is low. In a run of more than
-    `EACH_STEP_UP_TO` questions no summary scrolls by, only what is notable: an alert, an error.
+    Lines and summaries scroll by above the part that is redrawn each time. A summary scrolls by
+    once that part no longer shows it, in one line on a low terminal. In a run of more than
+    `EACH_STEP_UP_TO` questions, only alerts and errors scroll by.
 
     Args:
         questions: Number of questions of the run.
-        console: The terminal.
+        console: Terminal to draw on.
         with_summaries: Whether EXAID is on.
     """
 
@@ -52,7 +52,7 @@ class TerminalView(Display):
         self._questions = questions
         self._with_summaries = with_summaries
         self._console = console
-        # stdout is for results. What others write to stderr scrolls by as well.
+        # stdout is for results. Other output to stderr scrolls by as well.
         self._live = Live(
             self, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=True
         )
@@ -92,7 +92,7 @@ class TerminalView(Display):
         return self._frame or ""
 
     def happened(self, item: ItemKey, event: Event) -> None:
-        """See `Display`."""
+        """Record an event of a question."""
         question = self._under_way.take(item, event)
         if isinstance(event, Summarised):
             self._latest = question
@@ -101,14 +101,14 @@ class TerminalView(Display):
             self._summaries.append((question, event))
 
     def finished(self, record: SampleRecord, totals: RunTotals) -> None:
-        """See `Display`."""
+        """Record a decided question."""
         self._finished.append(record)
         if self._is_long and record.error:
             label = label_of((record.question_id, record.epoch))
             self.say(f"{label} {result_in_words(record)}: {one_line(record.error)}")
 
     def summarised(self, made: CaseSummaries) -> None:
-        """See `Display`."""
+        """Record alerts and errors of EXAID for a decided question of a long run."""
         notable = [f"{made.alerts} critical alert{'s' * (made.alerts > 1)}"] if made.alerts else []
         if made.watched.missed_alerts:
             notable.append(f"{made.watched.missed_alerts} in no summary")
@@ -118,11 +118,11 @@ class TerminalView(Display):
             self.say(f"{label_of((made.question_id, made.epoch))} EXAID: {', '.join(notable)}")
 
     def say(self, line: str) -> None:
-        """See `Display`."""
+        """Record a line, which scrolls by at the next `refresh`."""
         self._lines.append(line)
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """See `Display`. While the terminal takes nothing (Ctrl-S), nothing is drawn."""
+        """Draw the state of the run, unless the terminal is blocked (Ctrl-S)."""
         self._pace = self._pace or Pace(snapshot.now, snapshot.totals.questions)
         focused = self._focus.look(snapshot.now)
         frame = Frame(
@@ -146,8 +146,8 @@ class TerminalView(Display):
             self._live.refresh()
 
     def _scroll(self, focused: OpenQuestion | None) -> bool:
-        """Print what is to scroll by, and the frame below it; return False without anything."""
-        if lines := "\n".join(self._lines):  # first: a summary that fails must not lose them
+        """Print pending lines and summaries above the frame; return False if there were none."""
+        if lines := "\n".join(self._lines):  # first, so that a failing summary does not lose them
             self._console.print(Text(clean(lines), overflow="fold"))
             self._lines.clear()
         shown = focused.summary if focused else None
@@ -164,7 +164,7 @@ class TerminalView(Display):
         return bool(lines or passing)
 
     def _passing(self, question: OpenQuestion, made: Summarised) -> Text:
-        """Return a summary that scrolls by: a line where the terminal is low."""
+        """Return the text of a summary that scrolls by; one line on a low terminal."""
         lines = summary_block(question.label, made.number, made.summary, question.roles)
         if self._console.height >= LOW:
             return Text("\n".join(lines), overflow="fold")

@@ -1,4 +1,4 @@
-"""The questions under way, as their feed tells of them."""
+"""State of the questions in progress, from the events of their feed."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ from mdagents.datasets.questions import Question
 from mdagents.display.words import by_role, label_of, phase_in_words
 from mdagents.records.summaries import ItemKey
 
-_MOST = 1_000  # questions; more than are ever under way, so only those that never end are forgotten
-_DELTAS = 100  # of a turn; what was said last fills a line or two
+_MOST = 1_000  # questions; more than are ever in progress, so only stuck ones are dropped
+_DELTAS = 100  # latest text deltas of a question; a display shows a line or two
 
 
 @dataclass(eq=False, slots=True)
 class OpenQuestion:
-    """A question as a display knows it."""
+    """State of a question for displays."""
 
     label: str
-    """How a person knows it."""
+    """Id of the question for display."""
     question: Question | None = None
-    """None when it started before the display did."""
+    """The question; None if it started before the display."""
     level: str = ""
-    """Empty before it is routed, and for a method without levels."""
+    """Level of the question; empty before routing, and for a method without levels."""
     phase: str = ""
-    """In words, of the turn that began last."""
+    """Phase of the latest turn, in words."""
     members: tuple[Member, ...] = ()
     roles: dict[str, str] = field(default_factory=dict)
-    """What agents call one another, an id or `Expert 2` -> role."""
+    """Name of an agent among agents, an id or `Expert 2` -> role."""
     speaking: dict[str, str] = field(default_factory=dict)
-    """`agent_id` -> role, of those whose turn is under way; the latest last."""
+    """`agent_id` -> role of each agent with a turn in progress; the latest last."""
     votes: dict[str, str] = field(default_factory=dict)
-    """`agent_id` -> the letter that the agent holds now; without those who decide."""
+    """`agent_id` -> letter that the agent holds, excluding agents that decide."""
     decided: str | None = None
-    """The letter of the decision."""
+    """Letter of the decision; None before a decision."""
     summary: AgentSummary | None = None
-    """The latest."""
+    """Latest summary; None before the first."""
     summaries: int = 0
     """Number of summaries so far."""
     ended: bool = False
     since: float | None = None
-    """When it was first looked at, in seconds on the clock of the run."""
+    """Time of the first look at the question, in seconds on the run's clock."""
     heard_at: float = 0.0
-    """When it was last looked at with something new, in the same seconds."""
+    """Time of the last look that found news, in seconds on the run's clock."""
     has_news: bool = True
     """Whether something happened since the last look."""
     _words: deque[TraceEvent] = field(default_factory=lambda: deque(maxlen=_DELTAS))
 
     def take(self, event: Event) -> None:
-        """Note what happens in it."""
+        """Apply an event of the question."""
         self.has_news = True
         match event:
             case TraceEvent():
@@ -97,7 +97,7 @@ class OpenQuestion:
             self.decided = turn.answer
 
     def last_words(self) -> tuple[str, str]:
-        """Return who spoke last, and the end of what was said; two empty texts before that."""
+        """Return the last speaker's role and latest text; two empty texts before any."""
         if not self._words:
             return "", ""
         last = self._words[-1]
@@ -105,29 +105,29 @@ class OpenQuestion:
         return self.roles.get(last.agent_id, last.agent_id), by_role(one_line(said), self.roles)
 
     def holders(self, letter: str) -> list[str]:
-        """Return the roles of those who hold an answer now."""
+        """Return the roles of the current holders of an answer."""
         return [self.roles[agent] for agent, held in self.votes.items() if held == letter]
 
 
 class UnderWay:
-    """Follows the questions of a run, from the first that is told of each to its last summary."""
+    """Follows the questions of a run, from the first event of each to its last summary."""
 
     def __init__(self) -> None:
-        self._open: dict[ItemKey, OpenQuestion] = {}  # in the order in which they were taken up
-        self._ended: dict[ItemKey, OpenQuestion] = {}  # whose summaries may still follow
+        self._open: dict[ItemKey, OpenQuestion] = {}  # in the order of their start
+        self._ended: dict[ItemKey, OpenQuestion] = {}  # their summaries may still follow
 
     def __iter__(self) -> Iterator[OpenQuestion]:
-        """Iterate over the open ones, the one that was taken up first comes first."""
+        """Iterate over the questions in progress in the order of their start."""
         return iter(self._open.values())
 
     def __len__(self) -> int:
         return len(self._open)
 
     def take(self, item: ItemKey, event: Event) -> OpenQuestion:
-        """Note what happens in a question, and return it."""
+        """Apply an event of a question, and return the question."""
         question = self._open.get(item) or self._ended.get(item)
         if question is None:
-            # Of a question of an earlier start only the summaries are told.
+            # A question of an earlier start has only events of summaries.
             is_over = isinstance(event, Summarised)
             question = self._open[item] = OpenQuestion(label_of(item), ended=is_over)
             _forget_oldest(self._open)
@@ -138,7 +138,7 @@ class UnderWay:
         return question
 
     def look(self, now: float) -> None:
-        """Note that it is `now` (seconds, on the clock of the run)."""
+        """Set the time of questions with news to `now` (seconds on the run's clock)."""
         for question in (*self._open.values(), *self._ended.values()):
             if question.has_news:
                 question.heard_at, question.has_news = now, False
@@ -146,12 +146,12 @@ class UnderWay:
                     question.since = now
 
     def ended(self, item: ItemKey) -> OpenQuestion | None:
-        """Return a question that has ended; None for one of which nothing was told."""
+        """Return a question that has ended; None if it had no events."""
         return self._ended.get(item)
 
     @property
     def last_ended(self) -> OpenQuestion | None:
-        """The question that ended last; None before that."""
+        """Question that ended last; None before the first."""
         return next(reversed(self._ended.values()), None)
 
 

@@ -1,4 +1,4 @@
-"""The words in which a person is shown phases, results and summaries."""
+"""Wording of phases, results and summaries for users."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PHASES: Mapping[str, str] = {
     "investigate": "investigating",
     "synthesise": "the lead concludes",
 }
-"""Step of the protocol -> what happens in it."""
+"""Step of the protocol -> description."""
 
 _BY_WORTH = (
     "status_action",
@@ -60,7 +60,7 @@ _NUMBERED = re.compile(r"([a-z]+)-(\d+)")
 _TEAMS = {"iat": "initial team", "frdt": "review team"}
 
 
-@lru_cache(maxsize=1024)  # asked for each turn of a page, several times a second
+@lru_cache(maxsize=1024)  # called for each turn of a page, several times a second
 def phase_in_words(phase: str) -> str:
     """Return the step of a protocol in words: `debate, round 2, turn 1`."""
     if of_round := _OF_A_ROUND.fullmatch(phase):
@@ -75,13 +75,13 @@ def phase_in_words(phase: str) -> str:
 
 
 def label_of(item: ItemKey) -> str:
-    """Return the user's own id of a question, and which of its epochs it is from the second on."""
+    """Return the user's own id of a question, followed by the epoch if it is not the first."""
     question_id, epoch = item
     return one_line(question_id) + (f" (epoch {epoch})" if epoch > 1 else "")
 
 
 def routed_in_words(routed: Routed) -> str:
-    """Return which team answers, and who says so; empty for a method without levels."""
+    """Return the routing decision and its source; empty for a method without levels."""
     match routed.by:
         case RoutedBy.ROUTER:
             return f"routed to {routed.level} by the router: {one_line(routed.reason)}"
@@ -96,7 +96,7 @@ def routed_in_words(routed: Routed) -> str:
 
 
 def people_in_words(members: Iterable[Member]) -> str:
-    """Return who was recruited, by role: those of a panel, or of each team."""
+    """Return the roles of recruited members, of one panel or by team."""
     teams: dict[str, list[str]] = {}
     for member in members:
         above = f" (reports to {member.reports_to})" if member.reports_to else ""
@@ -107,7 +107,7 @@ def people_in_words(members: Iterable[Member]) -> str:
 
 
 def result_in_words(record: SampleRecord) -> str:
-    """Return what became of a question: `C right`, `C wrong, gold A`, `API error`."""
+    """Return the result of a question: `C right`, `C wrong, gold A`, `API error`."""
     if record.status is not Status.ANSWERED:
         return STATUSES[record.status]
     if not record.label:
@@ -121,8 +121,8 @@ def by_role(text: str, roles: Mapping[str, str]) -> str:
     """Return a text with the roles of agents in place of their ids and numbers.
 
     Args:
-        text: What agents or EXAID wrote; EXAID knows agents by their ids.
-        roles: What agents are called -> role.
+        text: Text by agents or by EXAID, which refers to agents by their ids.
+        roles: Id or name of an agent -> role.
     """
     if not roles:
         return text
@@ -131,13 +131,13 @@ def by_role(text: str, roles: Mapping[str, str]) -> str:
 
 
 def by_worth(summary: AgentSummary) -> list[str]:
-    """Return the fields in the order in which they get room: those that say nothing come last."""
+    """Return the fields of a summary by priority for display; placeholder fields come last."""
     return sorted(_BY_WORTH, key=lambda name: getattr(summary, name) == PLACEHOLDER)
 
 
 def summary_block(
     label: str, number: int, summary: AgentSummary, roles: Mapping[str, str]
 ) -> list[str]:
-    """Return the lines of a summary, indented below one with the question's label."""
+    """Return the lines of a summary, indented below a line with the question's label."""
     lines = by_role(render_summary(summary), roles).split("\n")
     return [f"{label} EXAID summary {number}", *(f"   {line}" for line in lines)]

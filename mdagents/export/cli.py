@@ -1,4 +1,4 @@
-"""The program that writes a run for `inspect view` and `inspect log`."""
+"""Command line program that exports a run for `inspect view` and `inspect log`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
     """Export a run.
 
     Args:
-        argv: The command line without the program's name.
-        program: Name under which the user called it.
+        argv: Command line without the program's name.
+        program: Name under which the user called the program.
 
     Returns:
-        The exit status: 0, 1 when the log cannot be written, 2 for wrong use.
+        Exit status: 0, 1 if the log cannot be written, 2 for wrong use or a damaged file.
     """
     options = _parser(program).parse_args(argv)
     output = Path(options.output) if options.output else None

@@ -1,4 +1,4 @@
-"""What a log states of the run as a whole, before its samples so that a reader can stop there."""
+"""Header of a log: the data of the whole run, before the samples so that readers can stop there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
 
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
-"""Stands for a missing time of a file; the present one would differ at each export."""
+"""Placeholder of a missing time; the current time would differ at each export."""
 
 _NOT_ENDED = "the run was killed, or is still under way"
 _PARAMETERS = ("preset", "team", "skip", "exaid", "option_order", "seed")
@@ -43,24 +43,24 @@ _METADATA = {
     "name", "config_hash", "dataset_sha256", "dataset_notice", "model_notice", "items_hash",
     "exemplars_sha256", "prompt_hashes", "models_served", "spent",
 }  # fmt: skip
-# Of a type that Inspect does not export.
+# Inspect does not export the type of these entries.
 _SCORERS: Any = [{"name": SCORER, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}]
 
 
 def file_name(spec: EvalSpec) -> str:
-    """Return the file name in Inspect's form: it lists only JSON files that begin with a time."""
+    """Return the file name in Inspect's form, which begins with a time so that Inspect lists it."""
     time = spec.created[:19].replace(":", "-")
     task = "".join(c if c.isalnum() or c in ".-" else "-" for c in spec.task)
     return f"{time}_{task}_{spec.task_id}.json"
 
 
 def make_header(run: RunFiles, served: str, spent: Spending) -> EvalLog:
-    """Return all of a log except its samples.
+    """Return a log without its samples.
 
     Args:
         run: The run.
-        served: A model that answered, used without a manifest.
-        spent: Tokens of the run, kept replies and EXAID's included.
+        served: Model that answered, for a run without a manifest.
+        spent: Tokens of the run, including cached replies and EXAID.
     """
     invocations = run.manifest.invocations if run.manifest else []
     spec = _spec(run, served)
@@ -87,7 +87,7 @@ def _status(manifest: RunManifest | None) -> EvalStatus:
     if manifest is None or manifest.finished:
         return "success"
     if manifest.invocations and manifest.invocations[-1].ended_at:
-        return "cancelled"  # from the outside, or by a limit of the run
+        return "cancelled"  # by the user or a limit of the run
     return "error"
 
 
@@ -144,7 +144,7 @@ def _spec(run: RunFiles, served: str) -> EvalSpec:
 
 
 def _config(config: Mapping[str, Any]) -> EvalConfig:
-    """Return the part of the configuration for which Inspect has a name."""
+    """Return the settings that Inspect has fields for."""
     limits, selection = object_of(config, "limits"), object_of(config, "selection")
     start, stop = selection.get("start"), selection.get("stop")
     seconds, errors = limits.get("sample_seconds"), config.get("fail_on_error")
@@ -186,6 +186,6 @@ def _results(run: RunFiles) -> EvalResults:
 
 
 def _standard_error(rows: Sequence[ScoredRow]) -> float:
-    """Return Inspect's, over questions: one with several epochs counts once, with its share."""
+    """Return Inspect's standard error over questions; epochs of a question are averaged first."""
     shares = [correct_answers(answers) / len(answers) for answers in by_question(rows)]
     return stdev(shares) / math.sqrt(len(shares)) if len(shares) > 1 else 0.0

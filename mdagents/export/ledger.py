@@ -1,4 +1,4 @@
-"""The tokens of a run as Inspect counts them."""
+"""Token usage of a run as Inspect counts it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mdagents_llm.ledger import CallRow, Totals
 
 
 def asked(call: CallRow) -> str:
-    """Return the model that was asked, as Inspect names it: `provider/model`."""
+    """Return the requested model in Inspect's form, `provider/model`."""
     return f"{call.provider}/{call.model_requested}"
 
 
 def model_usage(totals: Totals) -> ModelUsage:
-    """Return tokens as Inspect counts them: input without what the prompt cache served or took."""
+    """Return tokens as Inspect counts them: input excludes prompt cache reads and writes."""
     usage = totals.usage
     return ModelUsage(
         input_tokens=usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens,
@@ -33,32 +33,32 @@ def model_usage(totals: Totals) -> ModelUsage:
 
 
 def usages(sums: Mapping[str, Totals]) -> dict[str, ModelUsage]:
-    """Return the tokens of each name, for those that replied."""
+    """Return name -> token usage, without names that never replied."""
     return {name: model_usage(totals) for name, totals in sums.items() if totals.calls}
 
 
 class Spending:
-    """Tokens by model, `provider/model`, and by role."""
+    """Token totals by model (`provider/model`) and by role."""
 
     def __init__(self) -> None:
         self.by_model: defaultdict[str, Totals] = defaultdict(Totals)
         self.by_role: defaultdict[str, Totals] = defaultdict(Totals)
 
     def add(self, model: str, role: str, totals: Totals) -> None:
-        """Count what `role` has used of `model`."""
+        """Add the usage of `model` by `role`."""
         self.by_model[model] += totals
         self.by_role[role] += totals
 
     def add_call(self, call: CallRow) -> None:
-        """Count a row of the ledger."""
+        """Add a ledger row."""
         self.add(asked(call), call.role, Totals.of(call))
 
     def add_record(self, record: Mapping[str, Any], models: Mapping[str, str]) -> None:
-        """Count what a record states, for a question whose calls are not known.
+        """Add the usage in a record, for a question without known calls.
 
         Args:
-            record: Of a question.
-            models: Role -> model that was asked for; empty for another program's file.
+            record: Record of a question.
+            models: Role -> requested model; empty for another program's file.
         """
         team, exaid = object_of(record, "token_usage"), object_of(record, "exaid")
         served = str(record.get("model") or "unknown")

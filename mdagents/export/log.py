@@ -1,4 +1,4 @@
-"""Writes the log of a run, one sample at a time."""
+"""Writes the Inspect log of a run, one sample at a time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from mdagents_llm.files.whole_file import whole_file
 
 
 def write_log(path: Path, output: Path | None) -> Path:
-    """Write the log of a run, as `export_run` says."""
+    """Write the log of a run, as described in `export_run`."""
     run = find_run(path)
-    spent = Spending()  # over all calls, also those of attempts that do not count
+    spent = Spending()  # over all calls, including attempts that do not count
     calls = CallFile(run.folder / "calls.jsonl", spent.add_call)
     starts = run.starts
     served = ""
@@ -33,7 +33,7 @@ def write_log(path: Path, output: Path | None) -> Path:
     header = make_header(run, served or "unknown", spent)
     output = output or run.folder / file_name(header.eval)
     try:
-        # Inspect's own writer of JSON holds all samples in memory.
+        # Inspect's own JSON writer holds all samples in memory.
         with whole_file(output) as file:
             file.write(header.model_dump_json(exclude_none=True).removesuffix("}").encode())
             file.write(b',\n"samples":[')
@@ -71,7 +71,7 @@ def _turns(folder: Path, record: Record) -> list[TranscriptTurn]:
     try:
         return read_transcript(folder, record)
     except OtherAttemptError:
-        return []  # without a trace, what the record holds is shown
+        return []  # without a trace, the contents of the record are shown
 
 
 def _case_of(record: Record) -> str:

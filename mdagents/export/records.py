@@ -1,4 +1,4 @@
-"""The records of a run one at a time, in the order of the selection."""
+"""Reads the records of a run one at a time, in the order of the selection."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """A run and where its files are."""
+    """A run with its folder, manifest and records."""
 
     folder: Path
-    """Where its traces and its ledger are, if it has any."""
+    """Folder of the traces and the ledger, if any."""
     manifest: RunManifest | None
-    """None for another program's file."""
+    """Manifest of the run; None for another program's file."""
     output: RunOutput
-    """Its records as they are scored."""
+    """Scored records of the run."""
 
     @property
     def name(self) -> str:
-        """The run's name, or the file's."""
+        """Name of the run, else of the file."""
         return well_formed(self.output.name)
 
     @property
     def models(self) -> Mapping[str, str]:
-        """Role -> model that was asked for; empty for another program's file."""
+        """Role -> requested model; empty for another program's file."""
         return self.manifest.models if self.manifest else {}
 
     @property
     def starts(self) -> list[int]:
-        """When the program was started on it, in ms since 1970 UTC.
+        """Times of the run's starts, in ms since 1970 UTC.
 
         Raises:
-            ConfigError: `run.json` holds something else than times.
+            ConfigError: A start time in `run.json` is invalid.
         """
         invocations = self.manifest.invocations if self.manifest else []
         try:
@@ -53,10 +53,10 @@ class RunFiles:
             raise ConfigError(f"run.json: {error}") from error
 
     def records(self) -> Iterator[tuple[Record, ScoredRow]]:
-        """Yield each record that counts, with its scored row, in the order of the selection.
+        """Yield each scored record with its row, in the order of the selection.
 
         Raises:
-            ConfigError: A record holds a number that JSON does not have.
+            ConfigError: A record holds a number that JSON cannot express.
         """
         order = {id_: n for n, id_ in enumerate(self.manifest.item_ids if self.manifest else ())}
         rows = sorted(
@@ -67,7 +67,11 @@ class RunFiles:
 
 
 def _writable(record: Record, row: ScoredRow) -> Record:
-    """Return a record as any program can read it: another program's may hold NaN or half a pair."""
+    """Return a record as valid JSON, without the lone surrogates of another program.
+
+    Raises:
+        ConfigError: The record holds NaN or infinity.
+    """
     try:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
@@ -83,14 +87,14 @@ def find_run(path: Path) -> RunFiles:
         path: Folder of a run, its `samples.jsonl`, or a JSON array.
 
     Raises:
-        ConfigError: The path is none of these, or damaged, or holds no finished question.
+        ConfigError: The path is not a run, is damaged, or holds no finished question.
     """
     if path.is_dir():
         path = path / "samples.jsonl"
     folder = run_folder(path)
     manifest = read_manifest(folder)
     if manifest is not None and (folder / "samples.jsonl").is_file():
-        path = folder / "samples.jsonl"  # the records of the array beside it, one a line
+        path = folder / "samples.jsonl"  # the same records as the array, one per line
     output = read_output(path)
     if not output.rows:
         raise ConfigError(f"{path} holds no finished question")

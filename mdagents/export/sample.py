@@ -1,4 +1,4 @@
-"""One question as a sample of Inspect."""
+"""Conversion of one question to an Inspect sample."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
 
 SCORER = "option"
-"""Name of the score. Not `choice`: Inspect's own scorer of that name must not be run again on these
-samples, as it needs the notes of Inspect's own solver."""
+"""Name of the score.
+
+It is not `choice`: Inspect's scorer of that name must not be rerun on these samples, since it needs
+the notes of Inspect's own solver.
+"""
 
 _METADATA = (
     "status", "case_id", "difficulty", "routed_by", "routing_reason", "rungs", "model",
     "confidence", "votes", "source_label", "source_predicted", "permutation", "order_kept", "panel",
     "dropped_messages", "repairs", "left_out", "calls", "token_usage", "watched",
 )  # fmt: skip
-"""Fields of a record that a sample has under the same names."""
+"""Fields of a record that are copied to the metadata of a sample."""
 
 _VALUES: dict[str, tuple[str, str]] = {
     Status.PARSE_ERROR: ("I", "invalid_response_format"),
@@ -37,8 +40,11 @@ _VALUES: dict[str, tuple[str, str]] = {
     Status.API_ERROR: ("N", "api_error"),
     Status.LIMIT: ("N", "limit"),
 }
-"""Value and reason of a question without an answer: as in Inspect's multiple choice, a reply
-without an option is incorrect, a missing reply is no answer. Both count as 0."""
+"""Status -> (value, reason) of a question without an answer.
+
+As in Inspect's multiple choice, a reply without an option is incorrect and a missing reply is no
+answer. Both count as 0.
+"""
 
 _LIMITS: dict[str, Literal["token", "cost", "time"]] = {
     "--sample-token-limit": "token",
@@ -52,12 +58,12 @@ _LIMIT_REACHED = re.compile(rf"({'|'.join(_LIMITS)}) (\d+(?:\.\d+)?(?:e[+-]?\d+)
 def make_sample(
     row: ScoredRow, sources: Sources, spent: Spending, *, run: str, solver: str
 ) -> EvalSample:
-    """Return a question as Inspect logs it.
+    """Return a question as an Inspect sample.
 
     Args:
-        row: How it is scored.
-        sources: How it was answered.
-        spent: Tokens of the question, EXAID's included.
+        row: Scored row of the question.
+        sources: Record, turns and calls of the question.
+        spent: Tokens of the question, including EXAID.
         run: Id of the run.
         solver: Name of the solver.
     """

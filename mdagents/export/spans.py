@@ -1,4 +1,4 @@
-"""The transcript of a sample: a tree of spans, as the flat list of events that Inspect keeps."""
+"""Transcript of a sample: a tree of spans, flattened to the list of events that Inspect stores."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ _MESSAGES: dict[str, type[ChatMessageSystem | ChatMessageUser | ChatMessageAssis
     "system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant,
 }  # fmt: skip
 _CONFIG = GenerateConfig()
-_ID_LENGTH = 22  # as long as the short UUIDs that Inspect makes
+_ID_LENGTH = 22  # length of the short UUIDs that Inspect makes
 
 
 def stable_id(*parts: str) -> str:
-    """Return an id that depends on nothing but `parts`."""
+    """Return an id that depends only on `parts`."""
     return sha256("\0".join(parts).encode()).hexdigest()[:_ID_LENGTH]
 
 
 def time_of(ms: int) -> datetime:
-    """Return the time `ms` after the beginning of 1970 UTC."""
+    """Return the UTC time `ms` milliseconds after 1970."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took time, and what happened in it."""
+    """A named period with the spans and events in it."""
 
     name: str
     type: str
-    """`agent` for what Inspect shows as the work of an agent."""
+    """Type of the span for Inspect, which shows `agent` as the work of an agent."""
     timestamp: datetime
     completed: datetime
     items: Sequence[Span | Event] = ()
@@ -61,7 +61,7 @@ class Span:
 
 
 def around(name: str, kind: str, items: Sequence[Span | Event], at: datetime) -> Span:
-    """Return a span that covers its contents; an empty one is `at` a time."""
+    """Return a span that covers its items; without items, it is at the time `at`."""
     start = min((item.timestamp for item in items), default=at)
     return Span(name, kind, start, max(map(_end, items), default=start), items)
 
@@ -72,11 +72,11 @@ def _end(item: Span | Event) -> datetime:
 
 
 def flat(spans: Sequence[Span], sample_id: str) -> list[Event]:
-    """Return the events of a sample: each span in one piece, whatever else happened meanwhile.
+    """Return the events of a sample; each span is contiguous, even if others overlap it.
 
     Args:
-        spans: At the top.
-        sample_id: Of the sample; ids of events and spans are made from it.
+        spans: Top-level spans.
+        sample_id: Id of the sample, from which the ids of events and spans are derived.
     """
     start = min(span.timestamp for span in spans)
     events: list[Event] = []
@@ -111,11 +111,11 @@ def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> Mode
     """Return the event of a model call.
 
     Args:
-        call: Its row.
-        said: The published text of the reply, where the row does not hold it.
-        within: Start and end, in ms since 1970 UTC, of the turn or the trace that a kept reply
-            belongs to: it takes no time, and in a replay its own time is later than the trace, and
-            is then kept in `metadata` alone.
+        call: Ledger row of the call.
+        said: Published text of the reply, used if the row does not hold the reply.
+        within: Start and end, in ms since 1970 UTC, of the turn or trace of a cached reply. The
+            event is moved into this period and takes no time; in a replay, the original time is
+            later than the trace and is kept in `metadata`.
     """
     start, end = call.started_ms, call.ended_ms
     if call.cached and within is not None:
@@ -156,7 +156,7 @@ def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> Mode
 def answer(
     model: str, text: str, stop_reason: StopReason = "stop", reasoning: str = ""
 ) -> ModelOutput:
-    """Return a model's output that is one text, behind its hidden reasoning."""
+    """Return the output of a model: one text, preceded by its hidden reasoning if any."""
     parts: list[Content] = [ContentReasoning(reasoning=reasoning), ContentText(text=text)]
     said = ChatMessageAssistant(
         id=stable_id("message", "assistant", text),
@@ -170,7 +170,10 @@ def answer(
 
 
 def _prompt(texts: Sequence[str]) -> list[ChatMessage]:
-    """Give the ledger's texts their roles: system, user, and two more after a re-ask."""
+    """Return the ledger's prompt texts as messages: system and user, and two more after a re-ask.
+
+    A single text is a user message.
+    """
     later = islice(cycle(("user", "assistant")), len(texts))
     roles = later if len(texts) == 1 else chain(("system",), later)
     return [

@@ -1,9 +1,9 @@
-"""What happened while a question was answered, as one span.
+"""Transcript of a question as one span.
 
-In it is a span for each turn of an agent, in that its calls. A summary of EXAID follows the turn
-that holds the newest text that it covers; the calls of EXAID have a span of their own, the last
-one. Phases are not spans: the viewer dissolves spans with agents, and would show the summaries
-apart from the turns. Each turn names its phase.
+It contains a span for each turn of an agent, which contains the calls of the turn. A summary of
+EXAID follows the turn with the latest text that it covers; the calls of EXAID form the last span.
+Phases are not spans: the viewer dissolves spans with agents, and would show the summaries apart
+from the turns. Each turn names its phase instead.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _Items = list[Span | Event]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is known of how a question was answered."""
+    """Data about how a question was answered."""
 
     record: Mapping[str, Any]
     turns: Sequence[TranscriptTurn]
-    """Empty without a trace."""
+    """Turns of the trace; empty without one."""
     calls: Sequence[CallRow]
-    """Of the attempt that the record is of."""
+    """Calls of the attempt that produced the record."""
     other_attempts: Sequence[Sequence[CallRow]]
     """Calls of attempts whose record was replaced, or was never written."""
     default_ms: int
-    """When it was, in ms since 1970 UTC, if there are neither turns nor calls."""
+    """Time of the question without turns and calls, in ms since 1970 UTC."""
 
     @property
     def first(self) -> datetime:
-        """When it began."""
+        """Start of the question."""
         times = [item.started_ms for item in self.turns or self.calls]
         return time_of(min(times, default=self.default_ms))
 
@@ -55,7 +55,7 @@ class Sources:
 
 
 def case_span(name: str, sources: Sources) -> Span:
-    """Return all that was done for a question, under the name of its level or solver."""
+    """Return the span of a question, named after its level or solver."""
     first, within = sources.first, sources.within
     of_team = [call for call in sources.calls if not is_of_exaid(call)]
     placed, nowhere = calls_by_turn(sources.turns, of_team)
@@ -93,7 +93,7 @@ def _turn(turn: TranscriptTurn, calls: Sequence[CallRow]) -> Span:
 
 
 def _of_record(record: Mapping[str, Any], at: datetime) -> _Items:
-    """Return what a record itself holds: a span for each round and each team, and the summaries."""
+    """Return a record's own contents: a span for each round and team, and the summaries."""
     rounds: dict[int, list[Span]] = {}
     for speaker, field in (("sender", "interactions"), ("agent", "opinions")):
         for stated in entries_of(record, field):

@@ -1,6 +1,6 @@
-"""What happens in a run, written beside it while it works, for whoever watches from elsewhere.
+"""Live feed of a run, a file of events for viewers in other processes.
 
-The run writes (`LiveFeed`), others read (`FeedReader`); neither waits for the other.
+The run writes it (`LiveFeed`) and viewers read it (`FeedReader`); neither waits for the other.
 """
 
 from mdagents.live.lines import FeedLine, Words
@@ -8,6 +8,6 @@ from mdagents.live.reader import FeedReader
 from mdagents.live.writer import LiveFeed
 
 LIVE_FILE = "live.jsonl"
-"""In the folder of a run that is not finished."""
+"""File name of the feed in the folder of an unfinished run."""
 
 __all__ = ["LIVE_FILE", "FeedLine", "FeedReader", "LiveFeed", "Words"]

@@ -1,4 +1,4 @@
-"""One question as its feed tells of it: turns, votes, messages and summaries, as they stand."""
+"""Current state of one question from its feed: turns, votes, messages and summaries."""
 
 from __future__ import annotations
 
@@ -27,88 +27,88 @@ class Turn:
     """One turn of an agent."""
 
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the speaker."""
     role: str
     phase: str
-    """The step of the protocol, as calls are labelled."""
+    """Step of the protocol, as in the phase of calls."""
     began_at: int
-    """In ms since 1970 UTC, as all times here."""
+    """Start of the turn, in ms since 1970 UTC, like all times in this module."""
     text: str = ""
     seqs: tuple[int, int] | None = None
-    """First and last sequence number of its words in the trace; None while it has none."""
+    """First and last sequence number of the words in the trace; None before the first word."""
     ended_at: int | None = None
     failed: bool = False
     answer: str | None = None
-    """Presented letter; None when none was asked for."""
+    """Presented letter of the answer; None if none was requested."""
     confidence: float | None = None
     tokens: int = 0
-    """Input plus output, of all attempts that had a reply."""
+    """Input plus output tokens of all attempts that had a reply."""
     reasoning: str = ""
-    """Hidden reasoning, where it is kept."""
+    """Hidden reasoning, if it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An expert held another answer than before."""
+    """A change of an expert's answer."""
 
     agent: str
     before: str
     after: str
     turn: int
-    """Index of the turn in which it was said."""
+    """Index of the turn that gave the new answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A message and when it reached its reader."""
+    """A message with its delivery time."""
 
     message: DebateMessage
     at: int
     said_in: int | None
-    """Index of the turn in which it was written; None when that is not known."""
+    """Index of the turn that wrote the message; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A summary, when it was made, and what of."""
+    """A summary with its time and its turns."""
 
     number: int
     summary: AgentSummary
     at: int
     of_turns: tuple[int, ...]
-    """Indices of the turns that it was made from."""
+    """Indices of the summarized turns."""
 
 
 @dataclass(eq=False, slots=True)
 class LiveCase:
-    """What is known of a question so far.
+    """State of a question so far.
 
-    It may have begun before the first line that is known; then its question is None.
+    `question` is None if the question started before the first known line of the feed.
     """
 
     item: ItemKey
     question: Question | None = None
     started_at: int | None = None
     routed: Routed | None = None
-    """Where it is sent; on a ladder, last."""
+    """Latest routing decision; on a ladder, that of the current rung."""
     rungs: list[Rung] = field(default_factory=list)
-    """The teams of a ladder that were heard."""
+    """Rungs of a ladder whose teams have answered."""
     members: tuple[Member, ...] = ()
     turns: list[Turn] = field(default_factory=list)
     messages: list[Delivered] = field(default_factory=list)
     summaries: list[Made] = field(default_factory=list)
     flips: list[Flip] = field(default_factory=list)
     votes: dict[str, str] = field(default_factory=dict)
-    """`agent_id` of a member of the panel, or of a sample -> the letter that it holds."""
+    """`agent_id` of a panel member or sample -> letter that it holds."""
     exaid_tokens: int = 0
-    """What EXAID used."""
+    """Tokens that EXAID used."""
     ended: Ended | None = None
     ended_at: int | None = None
     last_at: int | None = None
-    """When the last happened that is known of it."""
+    """Time of the latest known event; None before the first."""
 
     def take(self, line: FeedLine) -> None:
-        """Note a line that is about this question."""
+        """Apply a feed line of this question."""
         self.last_at = line.at
         match line.what:
             case Started(question):
@@ -135,7 +135,7 @@ class LiveCase:
                 self.ended, self.ended_at = ended, line.at
 
     def deliver(self, message: DebateMessage, at: int) -> None:
-        """Note that a message has reached its reader."""
+        """Record the delivery of a message."""
         phase = f"round-{message.round}-turn-{message.turn}"
         said_in = next(
             (
@@ -149,16 +149,16 @@ class LiveCase:
 
     @property
     def tokens(self) -> int:
-        """What the agents used, input plus output."""
+        """Input plus output tokens that the agents used."""
         return sum(turn.tokens for turn in self.turns)
 
     @property
     def speaking(self) -> list[Turn]:
-        """The turns under way."""
+        """Turns in progress."""
         return [turn for turn in self.turns if turn.ended_at is None]
 
     def _begin(self, question: Question, at: int) -> None:
-        """Begin anew: a question that was interrupted is asked again from the start."""
+        """Reset the state, since an interrupted question is asked again from the start."""
         self.question, self.started_at = question, at
         self.routed = self.ended = self.ended_at = None
         self.members = ()
@@ -169,7 +169,7 @@ class LiveCase:
 
     def _hear(self, words: Words, at: int) -> None:
         turn = next((t for t in reversed(self.turns) if t.agent == words.agent), None)
-        if turn is None:  # its beginning is not known
+        if turn is None:  # its beginning is unknown
             turn = Turn(words.agent, words.agent, "", at)
             self.turns.append(turn)
         turn.text += words.text

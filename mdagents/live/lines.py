@@ -1,9 +1,8 @@
-"""The lines of `live.jsonl`: one happening each, in the order in which they happened.
+"""Lines of `live.jsonl`: one event each, in chronological order.
 
     {"n": 17, "at": 1763840000123, "item": ["12", 1], "kind": "routed", "what": {…}}
 
-`n` counts the lines of a run from 1 and never twice the same, also over several starts, so that a
-reader knows where it was.
+`n` numbers the lines of a run from 1 and is unique across its starts, so that a reader can resume.
 """
 
 from __future__ import annotations
@@ -35,30 +34,30 @@ from mdagents.records.summaries import ItemKey
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What an agent said since the line before about its turn."""
+    """Text that an agent said since the previous line about its turn."""
 
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the speaker."""
     turn: int
-    """Within the case, from 1, as in its trace."""
+    """Number of the turn within the case, from 1, as in the trace."""
     text: str
     seqs: tuple[int, int]
-    """First and last sequence number in the trace; those of other turns may lie between."""
+    """First and last sequence number in the trace; other turns may have numbers in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """A model has replied, and what that took."""
+    """The token usage of a reply."""
 
     agent: str
-    """`agent_id`; of EXAID, the role of its call."""
+    """`agent_id` of the caller; for EXAID, the role of the call."""
     phase: str
-    """Of the call."""
+    """Phase of the call."""
     tokens: int
-    """Input plus output."""
+    """Input plus output tokens."""
     of_exaid: bool = False
     reasoning: str = ""
-    """Hidden reasoning of the reply, where it is kept."""
+    """Hidden reasoning of the reply, if it is kept."""
 
 
 Happening = (
@@ -97,7 +96,7 @@ _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:
-    return TypeAdapter(_KINDS[kind])  # milliseconds each, that no first request should wait for
+    return TypeAdapter(_KINDS[kind])  # takes milliseconds each, so it is built when first needed
 
 
 @cache
@@ -110,23 +109,23 @@ class FeedLine:
     """One line of the feed."""
 
     n: int
-    """Its number."""
+    """Line number, from 1."""
     at: int
-    """When, in ms since 1970 UTC."""
+    """Time of the event, in ms since 1970 UTC."""
     item: ItemKey | None
-    """The question that it is about; None for the whole run."""
+    """Question of the event; None for the whole run."""
     what: Happening
 
     def encoded(self) -> bytes:
-        """Return the line as it is written, with its line break."""
+        """Return the line as JSON bytes, with its line break."""
         kind = _KIND_OF[type(self.what)]
         line: dict[str, object] = {"n": self.n, "at": self.at, "item": self.item, "kind": kind}
         line["what"] = _adapter(kind).dump_python(self.what, mode="json")
-        return json.dumps(line).encode() + b"\n"  # ASCII: half a character cannot be written else
+        return json.dumps(line).encode() + b"\n"  # ASCII also encodes lone surrogates
 
 
 def decoded(line: bytes) -> FeedLine | None:
-    """Return what a line says; None for a kind of another version, or a damaged line."""
+    """Return a decoded line; None for an unknown kind or a damaged line."""
     try:
         read = json.loads(line)
         what = _adapter(read["kind"]).validate_python(read["what"])

@@ -1,4 +1,4 @@
-"""Reads the live feed of a run as it grows, from wherever the reader was."""
+"""Reads the live feed of a run as it grows, from the last position."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mdagents_llm.files.regular_file import regular_file
 
 
 class FeedReader:
-    """Reads `live.jsonl`, whose beginning may be left out and written anew at any time.
+    """Reads `live.jsonl`, which may be rewritten without its beginning at any time.
 
     Args:
-        path: The file, which may be missing.
-        after: The number of the last line that is known already.
+        path: File of the feed, which may be missing.
+        after: Number of the last known line.
     """
 
     def __init__(self, path: Path, after: int = 0) -> None:
@@ -24,7 +24,7 @@ class FeedReader:
         self._offset = 0
 
     def read(self) -> list[FeedLine]:
-        """Return the lines that were not read before; a torn last one is left for later."""
+        """Return the unread lines; an incomplete last line is left for later."""
         try:
             with regular_file(self._path) as file:
                 status = os.fstat(file.fileno())
@@ -32,7 +32,7 @@ class FeedReader:
                     self._inode, self._offset = status.st_ino, 0
                 file.seek(self._offset)
                 content = file.read()
-        except OSError:  # none, none yet, or no file
+        except OSError:  # removed, not yet written, or not a regular file
             return []
         end = content.rfind(b"\n") + 1
         self._offset += end

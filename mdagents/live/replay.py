@@ -1,6 +1,6 @@
-"""The feed of a finished question, made again from its record, its trace and the ledger.
+"""Rebuilds the feed of a finished question from its record, its trace and the ledger.
 
-So one page shows a question while it is answered and afterwards, and a replay is reading on.
+One page can then show a question both live and afterwards, and can replay it.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ _RUNG_OF = {
     Difficulty.INTERMEDIATE: re.compile("round-"),
     Difficulty.ADVANCED: re.compile("coordinate"),
 }
-"""Level -> the steps by which its team is heard."""
+"""Level -> pattern of the phases in which its team answers."""
 _DECIDE = ("arbitrate", "moderate", "coordinate", "decide", "answer")
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A turn and the step of the protocol that it was."""
+    """A turn with its step of the protocol."""
 
     turn: Turn
     phase: str
-    """Empty when the ledger does not tell."""
+    """Phase of the turn's calls; empty if the ledger does not have them."""
 
 
 def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> list[FeedLine]:
-    """Return the lines that were the feed of a question, in order, with the times of its trace.
+    """Return the rebuilt feed of a question in order, with the times of its trace.
 
     Args:
-        record: Of the question, with what EXAID made of it.
-        trace: Of its case.
-        calls: Of its case, in order; phases are taken from them.
+        record: Record of the question, including EXAID's summaries.
+        trace: Trace of the case.
+        calls: Ledger rows of the case, in order; they supply the phases.
     """
     told = _with_phases(trace.turns, calls)
     roles = {p.agent: p.role for p in record.panel} | {o.agent: o.role for o in record.opinions}
@@ -137,7 +137,7 @@ def _answer(one: _Told, record: SampleRecord) -> tuple[str | None, float | None]
 
 
 def _climbed(told: Sequence[_Told], record: SampleRecord) -> Iterator[tuple[int, Happening]]:
-    """Yield where a question climbed, and what was heard on each rung."""
+    """Yield the routing to each rung of a ladder, and the outcome of each rung."""
     at, why = _start(told), ""
     for rung in record.rungs:
         yield at, Routed(rung.level, RoutedBy.DISAGREEMENT, why)
@@ -151,10 +151,10 @@ def _climbed(told: Sequence[_Told], record: SampleRecord) -> Iterator[tuple[int,
 def _recruited(
     told: Sequence[_Told], record: SampleRecord, roles: Mapping[str, str]
 ) -> Iterator[tuple[int, Happening]]:
-    """Yield who was recruited: a panel, teams, or one after the other."""
+    """Yield the recruited members: a panel, teams, or first a panel and then teams."""
     recruited = [one.turn.end_ms for one in told if one.phase == "recruit"]
     if not recruited and any(one.phase == "opinion" for one in told):
-        recruited = [_start(told)]  # equals, whom nobody had to recruit
+        recruited = [_start(told)]  # peers, who are not recruited by a call
     if record.rungs and record.teams:
         yield recruited[0], Recruited(_panel(record, roles))
     if recruited:
@@ -174,7 +174,7 @@ def _panel(record: SampleRecord, roles: Mapping[str, str]) -> tuple[Member, ...]
 
 
 def role_of(agent: str) -> str:
-    """Return what an agent is called whose role no record states: `iat-1-heart-surgeon`."""
+    """Return the role in an id like `iat-1-heart-surgeon`, for an agent without a recorded role."""
     return _NUMBERED.sub("", agent, count=1).replace("-", " ").title()
 
 
@@ -194,7 +194,7 @@ def _start(told: Sequence[_Told]) -> int:
 
 
 def _end_of(told: Sequence[_Told], phase: str) -> int:
-    """Return when a step was over; the start, when there was none."""
+    """Return when a step ended; the start of the question if the step did not occur."""
     ends = [one.turn.end_ms for one in told if one.phase == phase]
     return max(ends, default=_start(told))
 
@@ -202,10 +202,10 @@ def _end_of(told: Sequence[_Told], phase: str) -> int:
 def _made_at(
     made: Sequence[AgentSummary], told: Sequence[_Told], calls: Sequence[CallRow]
 ) -> Iterator[int]:
-    """Yield when each summary was there: with the first reply after its newest words.
+    """Yield the time of each summary: the first reply after its latest words.
 
-    A reply that was sent back to be shortened stands for its repair. Where the ledger has no reply,
-    as of one that was kept from an earlier call, it is when the words were said.
+    A reply that was sent back for shortening stands for its repair. Without a reply in the ledger,
+    such as for a cached one, the time is that of the words.
     """
     replies = deque(sorted(call.ended_ms for call in calls if _summarises(call)))
     for summary in made:
@@ -220,7 +220,7 @@ def _summarises(call: CallRow) -> bool:
 
 
 def _said_at(told: Sequence[_Told], summary: AgentSummary) -> int:
-    """Return when the newest words of a summary were said."""
+    """Return when the latest summarized words were said."""
     last = max((end for _, end in summary.source_seqs), default=0)
     deltas = chain.from_iterable(one.turn.deltas for one in told)
     return max((d.t_ms for d in deltas if d.seq <= last), default=_start(told))

@@ -1,4 +1,4 @@
-"""A run as its feed tells of it: its questions under way, those decided last, and its state."""
+"""Current state of a run from its feed: questions in progress, recent decisions, snapshot."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ class LiveRun:
     """Follows the feed of a run.
 
     Args:
-        path: `live.jsonl`, which may be missing: the run is finished, or has not begun.
+        path: `live.jsonl`, which is missing if the run is finished or has not started.
     """
 
     def __init__(self, path: Path) -> None:
         self._reader = FeedReader(path)
         self.snapshot: Snapshot | None = None
-        """The newest."""
+        """Latest snapshot; None before the first."""
         self.cases: dict[ItemKey, LiveCase] = {}
-        """In the order in which they were taken up."""
+        """Questions in the order of their start."""
 
     def update(self) -> list[FeedLine]:
-        """Read what is new, and return it."""
+        """Read, apply and return the new lines."""
         lines = self.read()
         self.take(lines)
         return lines
 
     def read(self) -> list[FeedLine]:
-        """Return the lines that are new, for `take`: another thread may read them."""
+        """Return the new lines, for `take`; another thread may call this method."""
         return self._reader.read()
 
     def take(self, lines: Iterable[FeedLine]) -> None:
-        """Note lines, in their order."""
+        """Apply lines in order."""
         for line in lines:
             if isinstance(line.what, Snapshot):
                 self.snapshot = line.what
@@ -49,12 +49,12 @@ class LiveRun:
 
     @property
     def under_way(self) -> list[LiveCase]:
-        """The questions that are not decided."""
+        """Questions that are not decided."""
         return [case for case in self.cases.values() if case.ended is None]
 
     @property
     def decided(self) -> list[LiveCase]:
-        """Those decided last, the newest first."""
+        """Recently decided questions, the latest first."""
         found = [case for case in self.cases.values() if case.ended is not None]
         return sorted(found, key=lambda case: case.ended_at or 0, reverse=True)
 

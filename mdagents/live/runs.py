@@ -1,4 +1,4 @@
-"""The runs of an output folder, as their files tell of them."""
+"""Lists the runs of an output folder from their files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mdagents_llm.files.regular_file import regular_file
 
 _OF_NO_USE = "its run.json is of another version of this program, or damaged"
 _KEPT = 500  # manifests
-_SILENT = 5.0  # seconds; a run that works writes its state each second
-_TAIL = 200_000  # bytes at the end of a feed, in which a second of most runs has room
+_SILENT = 5.0  # seconds; a run in progress writes its state each second
+_TAIL = 200_000  # bytes at the end of a feed, enough for one second of most runs
 
 
 class RunState(StrEnum):
-    """What a run does."""
+    """Whether a run is running, interrupted or finished."""
 
     RUNNING = "running"
     INTERRUPTED = "interrupted"
@@ -34,30 +34,30 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run of the list."""
+    """A readable run of the list."""
 
     name: str
     folder: Path
     manifest: RunManifest
     state: RunState
     snapshot: Snapshot | None
-    """The newest of its feed; None when it has written its totals."""
+    """Latest snapshot of the feed; None without one, or if the run has written its totals."""
     looked_at: float
-    """When this was read, in seconds since 1970 UTC."""
+    """When the run's files were read, in seconds since 1970 UTC."""
 
     @property
     def totals(self) -> RunTotals:
-        """As new as its feed."""
+        """Totals of the latest snapshot, else of the manifest."""
         return self.snapshot.totals if self.snapshot else self.manifest.totals
 
     @property
     def start(self) -> str:
-        """When it was started or gone on with last, ISO 8601 UTC; empty when it never was."""
+        """When the run was last started or resumed, in ISO 8601 UTC; empty if it never was."""
         return max((one.started_at for one in self.manifest.invocations), default="")
 
     @property
     def questions(self) -> int:
-        """Number of questions, each epoch counted."""
+        """Number of questions times epochs."""
         return len(self.manifest.item_ids) * self.manifest.epochs
 
 
@@ -67,15 +67,15 @@ class UnreadableRun:
 
     name: str
     why: str
-    """A sentence for the user."""
+    """Reason, as a sentence for the user."""
 
 
 class Runs:
-    """Lists the runs of a folder.
+    """Reader of the runs of a folder.
 
     Args:
-        output_dir: Where runs are.
-        now: The time, in seconds since 1970 UTC, as files have it.
+        output_dir: Folder of the runs.
+        now: Clock in seconds since 1970 UTC, comparable to file times.
     """
 
     def __init__(self, output_dir: Path, now: Callable[[], float] = time.time) -> None:
@@ -84,7 +84,7 @@ class Runs:
         self._read = lru_cache(maxsize=_KEPT)(lambda folder, _: _manifest_or_why(folder))
 
     def list(self) -> list[ListedRun | UnreadableRun]:
-        """Return the runs, the one that was started last comes first, then those of no use."""
+        """Return the readable runs, the latest start first, then the unreadable ones by name."""
         found = [self._listed(file.parent) for file in self.output_dir.glob("*/run.json")]
         runs = [run for run in found if isinstance(run, ListedRun)]
         unreadable = [run for run in found if isinstance(run, UnreadableRun)]
@@ -94,14 +94,14 @@ class Runs:
         ]
 
     def get(self, name: str) -> ListedRun | UnreadableRun | None:
-        """Return the run of a name, which is looked for among those that are there."""
+        """Return the run of this name from the folder's listing; None if it does not exist."""
         for folder in self.output_dir.iterdir() if self.output_dir.is_dir() else ():
             if folder.name == name:
                 return self._listed(folder)
         return None
 
     def _manifest(self, folder: Path) -> RunManifest | str | None:
-        """Return what a `run.json` says, which is read anew when the file is another."""
+        """Return a cached manifest, or why it cannot be read; None if the file does not exist."""
         try:
             status = (folder / "run.json").stat()
         except OSError:
@@ -117,7 +117,7 @@ class Runs:
         if manifest.finished:
             return ListedRun(folder.name, folder, manifest, RunState.FINISHED, None, self._now())
         state, snapshot = RunState.INTERRUPTED, None
-        if not _has_ended(manifest):  # else its own totals are the newest
+        if not _has_ended(manifest):  # else the manifest has the latest totals
             with contextlib.suppress(OSError):
                 if self._now() - (folder / LIVE_FILE).stat().st_mtime < _SILENT:
                     state = RunState.RUNNING
@@ -126,7 +126,7 @@ class Runs:
 
 
 def _manifest_or_why(folder: Path) -> RunManifest | str | None:
-    """Return the manifest of a folder, or why it cannot be read; None when there is none."""
+    """Return the manifest of a folder, or why it cannot be read; None if it does not exist."""
     try:
         return read_manifest(folder)
     except ConfigError as error:
@@ -134,15 +134,15 @@ def _manifest_or_why(folder: Path) -> RunManifest | str | None:
 
 
 def _has_ended(manifest: RunManifest) -> bool:
-    """Return whether the last start of a run has written how it ended: it was not killed."""
+    """Return whether the last start of a run has recorded its end, so it was not killed."""
     return bool(manifest.invocations) and manifest.invocations[-1].ended_at is not None
 
 
 def newest_snapshot(path: Path) -> Snapshot | None:
-    """Return the last state that a feed tells of; None when it holds none.
+    """Return the last snapshot of a feed; None if the feed holds no snapshot.
 
     Raises:
-        OSError: There is no feed.
+        OSError: The feed does not exist or cannot be read.
     """
     with regular_file(path) as file:
         size, tail = file.seek(0, os.SEEK_END), _TAIL

@@ -1,4 +1,4 @@
-"""Writes the live feed of a run, so that no question waits for it and no error of it is theirs."""
+"""Writes the live feed of a run without delaying or failing any question."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from mdagents.records.summaries import ItemKey
 from mdagents_llm.ledger import CallRow
 
 _BETWEEN_WRITES = 0.2  # seconds
-_BETWEEN_SNAPSHOTS = 0.9  # seconds, so that a display's second is not missed
-_LARGEST = 20_000_000  # bytes, from which on the oldest decided questions are left out
-_KEPT = 0.5  # of that, by what is kept
+_BETWEEN_SNAPSHOTS = 0.9  # seconds; shorter than a display's period of one second
+_LARGEST = 20_000_000  # bytes above which the oldest decided questions are removed
+_KEPT = 0.5  # share of that size that remains after removal
 
 
 class LiveFeed:
-    """Observes a run and writes `live.jsonl`, which `keep_writing` does now and then.
+    """Observes a run and writes `live.jsonl`, periodically in `keep_writing`.
 
-    An error of writing ends the feed and nothing else.
+    A write error ends the feed and nothing else.
 
     Args:
-        path: The file; what an earlier start wrote is gone on with.
-        now_ms: The time, in ms since 1970 UTC.
-        largest: Bytes from which on the oldest decided questions are left out.
+        path: File of the feed; a feed of an earlier start is continued.
+        now_ms: Clock in ms since 1970 UTC.
+        largest: Bytes above which the oldest decided questions are removed.
     """
 
     def __init__(self, path: Path, now_ms: Callable[[], int], *, largest: int = _LARGEST) -> None:
@@ -42,19 +42,19 @@ class LiveFeed:
         self._log: LineLog | None = None
         self._size = 0
         self._n = 0
-        self._noted_at = float("-inf")  # the last snapshot, on the clock of the run
+        self._noted_at = float("-inf")  # time of the last snapshot, on the run's clock
         self._lines: list[FeedLine] = []  # not yet written
         self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
-        self._extents: list[tuple[ItemKey | None, int, int]] = []  # (of, start, end), in the file
-        self._items: dict[str, ItemKey] = {}  # by case id, as the ledger calls them
-        self._decided: dict[ItemKey, None] = {}  # in the order in which they were
+        self._extents: list[tuple[ItemKey | None, int, int]] = []  # (item, start, end) in the file
+        self._items: dict[str, ItemKey] = {}  # by the case ids of the ledger
+        self._decided: dict[ItemKey, None] = {}  # in the order of decision
 
     def __enter__(self) -> LiveFeed:
         with self._harmless():
             self._n = max((line.n for line in FeedReader(self.path).read()), default=0)
             self._log = LineLog(self.path, sync=False)
             self._size = self.path.stat().st_size
-            self._extents = [(None, 0, self._size)]  # of earlier starts: the first to go
+            self._extents = [(None, 0, self._size)]  # lines of earlier starts are removed first
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -62,7 +62,7 @@ class LiveFeed:
         self._close()
 
     def happened(self, item: ItemKey, event: Event) -> None:
-        """Note what happens in a question: an observer of its feed."""
+        """Record an event of a question; an observer of its feed."""
         if isinstance(event, TraceEvent):
             self._said.setdefault((item, event.turn_id, event.agent_id), []).append(event)
             return
@@ -74,26 +74,26 @@ class LiveFeed:
             self._decided[item] = None
 
     def booked(self, row: CallRow) -> None:
-        """Note what a reply took: a subscriber of the ledger."""
+        """Record the token usage of a reply; a subscriber of the ledger."""
         item = self._items.get(row.case_id)
         if item is not None and row.replied:
             tokens, of_exaid = row.usage.total_tokens, row.role in EXAID_ROLES
             self._note(item, Charged(row.agent, row.phase, tokens, of_exaid, row.reasoning or ""))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Note the state of the run, once a second at most."""
+        """Record the state of the run, at most about once a second."""
         if snapshot.now - self._noted_at >= _BETWEEN_SNAPSHOTS:
             self._noted_at = snapshot.now
             self._note(None, snapshot)
 
     async def keep_writing(self) -> None:
-        """Write what has happened, five times a second, until cancelled."""
+        """Write pending events five times a second until canceled."""
         while True:
             await asyncio.sleep(_BETWEEN_WRITES)
             self.write()
 
     def write(self) -> None:
-        """Write what has happened since the last time."""
+        """Write the pending events."""
         for spoken in {key[0]: None for key in self._said}:
             self._end_words(spoken)
         lines = [(line.item, line.encoded()) for line in self._lines]
@@ -109,7 +109,7 @@ class LiveFeed:
                 self._compact()
 
     def remove(self) -> None:
-        """Remove the file: the run is finished, and its records and traces hold all of it."""
+        """Remove the file of a finished run, whose records and traces hold everything."""
         self._close()
         with contextlib.suppress(OSError):
             self.path.unlink()
@@ -126,7 +126,7 @@ class LiveFeed:
             self._note(item, Words(agent, turn, text, (said[0].seq, said[-1].seq)))
 
     def _compact(self) -> None:
-        """Write the file anew, without the oldest questions that are decided."""
+        """Rewrite the file without the oldest decided questions."""
         sizes: dict[ItemKey | None, int] = {}
         for item, start, end in self._extents:
             sizes[item] = sizes.get(item, 0) + end - start

@@ -1,1 +1,1 @@
-"""The pages: of a run while it works, and its report as one file that needs nothing else."""
+"""HTML pages: the live view of a run, and its report as one self-contained file."""

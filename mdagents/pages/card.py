@@ -1,4 +1,4 @@
-"""The result of a run in one sentence, and a card of what the run was."""
+"""The result of a run in one sentence, and a card of its settings and costs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _REVISION = 10  # characters of a git revision
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is known of a run; what is not known has no line."""
+    """Settings, outcome and cost of a run; unknown values have no line."""
 
     name: str
     lines: Sequence[tuple[str, str]]
-    """(what, value)"""
+    """(label, value) of each line."""
 
 
 def headline(group: Group, manifest: Mapping[str, Any]) -> str:
@@ -34,7 +34,7 @@ def headline(group: Group, manifest: Mapping[str, Any]) -> str:
 
     Args:
         group: All questions of the run.
-        manifest: Its `run.json`, or empty.
+        manifest: Contents of the run's `run.json`; may be empty.
     """
     name = text_of(manifest, "dataset")
     of_what = f"{name} questions".strip()
@@ -57,7 +57,7 @@ def headline(group: Group, manifest: Mapping[str, Any]) -> str:
 
 
 def make_card(run: RunOutput) -> Card:
-    """Make the card of a run from its manifest, if there is one, and the rows that are shown."""
+    """Make the card of a run from its manifest, if any, and the rows that are shown."""
     manifest, rows = run.manifest, run.rows
     options = object_of(manifest, "options")
     lines = [
@@ -80,7 +80,7 @@ def make_card(run: RunOutput) -> Card:
 
 
 def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (roles, model), one for each model; a single one is that of all roles."""
+    """Return (label with roles, model) for each model; a single model serves all roles."""
     roles: dict[str, list[str]] = {}
     for role, model in models.items():
         roles.setdefault(str(model), []).append(role.replace("_", " "))
@@ -90,7 +90,7 @@ def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _dataset(manifest: Mapping[str, Any]) -> str:
-    """Return the data set, and how many of its published questions the run has."""
+    """Return the data set and, for a subset, the run's share of its published questions."""
     name, asked = text_of(manifest, "dataset"), manifest.get("item_ids")
     published = published_size(name)
     if published is None or not isinstance(asked, list) or len(asked) >= published:
@@ -99,7 +99,7 @@ def _dataset(manifest: Mapping[str, Any]) -> str:
 
 
 def _difficulty(options: Mapping[str, Any]) -> str:
-    # A method has no levels, whatever the flag says.
+    # A baseline method has no levels, whatever the flag says.
     is_team = options.get("method", Method.MDAGENTS) == Method.MDAGENTS
     return text_of(options, "difficulty").replace(",", ", ") if is_team else ""
 
@@ -132,7 +132,7 @@ def _cost(
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    """Return the sum; None as soon as one value is not known."""
+    """Return the sum; None if any value is unknown."""
     total = 0.0
     for value in values:
         if value is None:
@@ -142,13 +142,13 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _paid(spent: Mapping[str, Any]) -> str:
-    """Return what was paid for router, teams and EXAID, without replies kept from earlier calls."""
+    """Return the cost of router, teams and EXAID, excluding cached replies; empty if unknown."""
     cost = number_of(spent.get("cost_usd"))
     return "" if cost is None else f"{usd(cost)} USD"
 
 
 def _wall_time(manifest: Mapping[str, Any]) -> str:
-    """Return how long all starts of the program took; empty when one did not tell."""
+    """Return the total duration of all starts of the program; empty if one is unknown."""
     total = timedelta()
     starts = entries_of(manifest, "invocations")
     for start in starts:
@@ -158,5 +158,5 @@ def _wall_time(manifest: Mapping[str, Any]) -> str:
             )
             total += ended - began
         except (ValueError, TypeError):  # TypeError: only one of both has a time zone
-            return ""  # it was killed, or is under way
+            return ""  # it was killed, or is in progress
     return str(timedelta(seconds=round(total.total_seconds()))) if starts else ""

@@ -1,8 +1,8 @@
-"""Why an expert changed its answer: what reached it since it last answered, and which words of it.
+"""Why an expert changed its answer: messages since its last answer, and the argument in them.
 
-Only a debate has changes that others may have caused. An argument is looked for in messages of
-senders who held the new answer when they wrote; where they say nothing that supports it, or nobody
-held it, no cause is given.
+Only a debate has changes that others may have caused. Arguments are searched for in messages of
+senders who held the new answer when they wrote. If nobody held it, or no message supports it, no
+cause is given.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from mdagents.live.case import Delivered, Flip, LiveCase, Turn
 from mdagents.pages.sentences import Quote, Sources, spoken
 
 _NAMED = 0.5
-"""Share of the weight of an option's words that a sentence must have more than to name it."""
+"""Share of the weight of an option's words that a sentence must exceed to name it."""
 _IN_COMMON = 0.15
-"""Share of the weight of an explanation's words that a sentence must have more than."""
+"""Share of the weight of an explanation's words that a sentence must exceed."""
 
 _FEWEST_IN_COMMON = 2
-"""Words that they share: one may be of any sentence."""
+"""Minimum number of shared words; a single one may occur in any sentence."""
 
 _OF_A_ROUND = re.compile(r"round-(\d+)-")
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A change of an answer, and what a reader looks at to see why."""
+    """A change of an answer, with the evidence for its cause."""
 
     flip: Flip
     said: Quote | None
-    """Where the expert explains the new answer, or else states it."""
+    """Sentence in which the expert explains the new answer, or else states it; None without one."""
     messages: tuple[Delivered, ...]
-    """Those that reached it since it last answered; of senders who held the new answer first."""
+    """Messages since the expert's last answer; those from holders of the new answer first."""
     because: Quote | None
-    """Where the sender of one of them argues for the new answer, in the sender's turn."""
+    """Sentence of a sender's turn that argues for the new answer; None without one."""
 
 
 def causes(case: LiveCase) -> tuple[Cause, ...]:
@@ -68,14 +68,14 @@ def _cause(case: LiveCase, flip: Flip) -> Cause:
 def _arguments(
     case: LiveCase, argued: list[Quote], letter: str, option: str, explanation: str
 ) -> Iterator[Quote]:
-    """Yield sentences of messages that name an answer; then those that its explanation took up.
+    """Yield sentences of messages that name an answer, then those that its explanation took up.
 
     Args:
         case: The question.
-        argued: Where the messages are, in the turns of their senders.
-        letter: Of the answer.
-        option: Its text.
-        explanation: Of the expert who changed to it.
+        argued: Places of the messages in their senders' turns.
+        letter: Letter of the answer.
+        option: Text of the answer.
+        explanation: Explanation by the expert who changed to the answer.
     """
     texts = [case.turns[place.turn].text[place.start : place.end] for place in argued]
     named = [_naming(text, letter, option) for text in texts]
@@ -87,7 +87,7 @@ def _arguments(
 
 
 def _received(case: LiveCase, flip: Flip) -> list[Delivered]:
-    """Return the messages that reached an expert since it last answered, in order."""
+    """Return the messages that an expert received since its last answer, in order."""
     answered = [
         turn for turn in case.turns[: flip.turn] if turn.agent == flip.agent and turn.answer
     ]
@@ -117,7 +117,7 @@ def _held(case: LiveCase, sent: Delivered) -> str | None:
 
 
 def _round(turn: Turn) -> int | None:
-    """Return the round of the debate that a turn is of, 0 for first opinions."""
+    """Return the debate round of a turn: 0 for first opinions, None outside a debate."""
     if turn.phase == "opinion":
         return 0
     found = _OF_A_ROUND.match(turn.phase)
@@ -125,7 +125,7 @@ def _round(turn: Turn) -> int | None:
 
 
 def _place(case: LiveCase, sent: Delivered) -> Quote | None:
-    """Return where a message is in the turn in which it was written."""
+    """Return the place of a message in the sender's turn; None if it is not found."""
     message = sent.message
     numbers = {member.agent: number for number, member in enumerate(case.members, start=1)}
     to = PREFIXES["messages", "text"].format(to=numbers.get(message.recipient, 0))
@@ -137,7 +137,7 @@ def _place(case: LiveCase, sent: Delivered) -> Quote | None:
 
 
 def _answer_line(text: str, letter: str) -> tuple[int, int] | None:
-    """Return where an answer is stated at the end of a turn."""
+    """Return (start, end) of the last sentence if it states this answer, else None."""
     for last in spoken(text).sentences[-1:]:
         if stated_answer(text[last.start : last.end]) == letter:
             return last.start, last.end
@@ -145,7 +145,7 @@ def _answer_line(text: str, letter: str) -> tuple[int, int] | None:
 
 
 def _naming(text: str, letter: str, option: str) -> tuple[int, int] | None:
-    """Return the last sentence that names an option by its letter, or by the words of its text."""
+    """Return (start, end) of the last sentence that names an option by letter, else by words."""
     for one in reversed(spoken(text).sentences):
         if letter in named_options(normal(text[one.start : one.end])):
             return one.start, one.end
@@ -153,7 +153,7 @@ def _naming(text: str, letter: str, option: str) -> tuple[int, int] | None:
 
 
 def _taken_up(text: str, explanation: str) -> tuple[int, int] | None:
-    """Return the sentence of a text that has most words in common with an explanation."""
+    """Return (start, end) of the sentence that shares the most words with an explanation."""
     span = _having(text, explanation, _IN_COMMON)
     if span is None:
         return None
@@ -162,6 +162,6 @@ def _taken_up(text: str, explanation: str) -> tuple[int, int] | None:
 
 
 def _having(text: str, phrase: str, enough: float) -> tuple[int, int] | None:
-    """Return the sentence of a text that has most of a phrase, if it has enough."""
+    """Return (start, end) of the sentence that matches most of a phrase, if it is enough."""
     found = Sources({0: text}).best(phrase, enough)
     return (found.start, found.end) if found else None

@@ -1,6 +1,6 @@
-"""Charts of a report as SVG that is put into a page and takes the page's text colour.
+"""Charts of a report as inline SVG in the text color of the page.
 
-Each mark has a title with its numbers, which browsers show as a tooltip and read aloud.
+Each mark has a title with its numbers, which browsers show as a tooltip and screen readers speak.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's colours, which colour-blind readers tell apart.
+# Okabe and Ito's palette, which color-blind readers can distinguish.
 RIGHT, WRONG, UNANSWERED, NEUTRAL = "#009E73", "#D55E00", "#999999", "#0072B2"
 _OUTCOMES = {"right": RIGHT, "wrong": WRONG, "unanswered": UNANSWERED, "skipped": "#DDDDDD"}
 
-_WIDTH = 4.8  # inches of 72 pixels: what a narrow window shows in its full size
-_ROW = 0.42  # inches that a row of bars takes
+_WIDTH = 4.8  # inches of 72 pixels: the widest chart that a narrow window shows at full size
+_ROW = 0.42  # inches for each row of bars
 TEXT = 13
 """Size of all text, in pixels."""
 
-_SQUARE = 173  # pixels of a scale up to 100 %
-_TEXT_HEIGHT = 9  # of that scale
-_LINE = 16  # characters of a name
+_SQUARE = 173  # pixels of a scale up to 100%
+_TEXT_HEIGHT = 9  # height of a line of text, on that scale
+_LINE = 16  # characters in a line of a name
 INK = "#010203"
-"""Stands for the page's text colour until the SVG is written."""
+"""Placeholder of the page's text color until the SVG is written."""
 
 _MARK = "mark:"
 
 
 def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
-    """Draw the accuracy of each group with its 95 % interval, and a tick at chance level."""
+    """Draw the accuracy of each group with its 95% confidence interval and a tick at chance."""
     axes = _rows(list(groups))
     for place, (name, group) in enumerate(groups.items()):
         _point(axes, name, group, y=place)
@@ -59,8 +59,8 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
     """Draw tokens per question against accuracy.
 
     Args:
-        groups: By name; those whose tokens are not known are left out.
-        front: Names of those that no other one beats, to be joined by a line.
+        groups: Name -> figures; groups with unknown tokens are left out.
+        front: Names of the groups on the Pareto front, which a line joins.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -88,10 +88,10 @@ def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup
 
 
 def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
-    """Draw how many questions each level got, and their outcomes.
+    """Draw the number of questions at each level by outcome.
 
     Args:
-        outcomes: Level -> `right`, `wrong`, `unanswered`, `skipped` -> questions.
+        outcomes: Level -> `right`, `wrong`, `unanswered`, `skipped` -> number of questions.
     """
     axes = _rows(list(outcomes))
     for place, (level, counted) in enumerate(outcomes.items()):
@@ -109,7 +109,7 @@ def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
 
 
 def calibration_chart(calibration: Calibration) -> Markup:
-    """Draw stated confidence against accuracy; the larger a point, the more answers."""
+    """Draw stated confidence against accuracy; a larger point stands for more answers."""
     axes = _square()
     axes.plot([0, 100], [0, 100], color=UNANSWERED, linewidth=0.8, linestyle="--")
     bins = [b for b in calibration.bins if b.n]
@@ -132,11 +132,11 @@ def calibration_chart(calibration: Calibration) -> Markup:
 
 
 def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> Markup:
-    """Draw how often each letter is right and how often it is answered, and its accuracy.
+    """Draw how often each letter is the right option and how often it is answered.
 
     Args:
         by_gold: Presented letter of the right option -> figures.
-        answered: Presented letter -> answers.
+        answered: Presented letter -> number of answers.
     """
     letters = sorted({*by_gold, *answered})
     axes = _rows(letters)
@@ -154,7 +154,7 @@ def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> M
 
 
 def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
-    """Draw differences in accuracy with their 95 % intervals, by the name of the pair."""
+    """Draw differences in accuracy with their 95% confidence intervals, by name of the pair."""
     axes = _rows(list(pairs))
     axes.axvline(0, color=INK, linewidth=0.8)
     for place, (name, pair) in enumerate(pairs.items()):
@@ -169,7 +169,7 @@ def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
 def _point(
     axes: Axes, name: str, group: Group, *, x: float | None = None, y: float | None = None
 ) -> None:
-    """Draw a group's accuracy with its interval: across at the row `y`, or upright at `x`."""
+    """Draw a group's accuracy with its interval: horizontal in row `y`, or vertical at `x`."""
     if group.accuracy is None or group.accuracy_low is None or group.accuracy_high is None:
         return
     values = [100 * v for v in (group.accuracy_low, group.accuracy, group.accuracy_high)]
@@ -199,9 +199,9 @@ def draw_interval(
 
 
 def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
-    """Write names beside points (x, y from 0 to 100), one above another where there is room."""
+    """Label points (x, y from 0 to 100), stacking the labels so that they do not overlap."""
     middle = sum(x for x, _ in places.values()) / max(len(places), 1)
-    highest = {"left": 0.0, "right": 0.0}  # of the names on a side of their points so far
+    highest = {"left": 0.0, "right": 0.0}  # top of the labels on each side so far
     for name, (x, y) in sorted(places.items(), key=lambda place: place[1][1]):
         text = _broken(name)
         height = _TEXT_HEIGHT * (1 + text.count("\n"))
@@ -231,7 +231,7 @@ def _bar(
 
 
 def entitle(mark: Artist, text: str) -> None:
-    """Give a mark a title, which is also what is read aloud of it."""
+    """Give a mark a title, which screen readers also speak."""
     mark.set_gid(_MARK + " ".join(text.split()))
 
 
@@ -255,7 +255,7 @@ def _legend(axes: Axes, colours: Mapping[str, str]) -> None:
 
 
 def _count(axes: Axes) -> None:
-    """Let the axis across count questions."""
+    """Make the x axis count questions."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -264,7 +264,7 @@ def _count(axes: Axes) -> None:
 
 
 def _broken(name: str) -> str:
-    """Return a name in at most two lines; its mark has the whole of it."""
+    """Return a name in at most two lines; the title of its mark has the full name."""
     lines = textwrap.wrap(name, _LINE, max_lines=2, placeholder="…")
     return "\n".join(lines)
 
@@ -290,10 +290,10 @@ def empty_axes(width: float, height: float) -> Axes:
     """Return the axes of a new chart.
 
     Args:
-        width: Of the chart, in inches of 72 pixels.
-        height: Likewise.
+        width: Width of the chart, in inches of 72 pixels.
+        height: Height of the chart, in inches of 72 pixels.
     """
-    # Imported here: it takes a second, and only drawing needs it.
+    # Imported here: the import takes a second, and only drawing needs it.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -308,7 +308,7 @@ def empty_axes(width: float, height: float) -> Axes:
 
 
 def as_svg(axes: Axes) -> Markup:
-    """Return the chart of some axes as it is put into a page."""
+    """Return the chart of some axes as SVG for a page."""
     import matplotlib as mpl
 
     for spine in axes.spines.values():
@@ -325,8 +325,8 @@ def as_svg(axes: Axes) -> Markup:
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    # matplotlib has escaped names and texts. Those of groups other than marks serve nobody, and
-    # would be the same in every chart.
+    # matplotlib has escaped names and texts. Ids of groups other than marks are unused, and would
+    # repeat in every chart.
     svg = re.sub(f'<g id="{_MARK}(.*?)">', r'<g role="img" aria-label="\1"><title>\1</title>', svg)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     return Markup(svg.replace(INK, "currentColor"))

@@ -1,4 +1,4 @@
-"""Draws accuracy against tokens of the runs, and of the policies over them."""
+"""Draws accuracy against tokens for runs and for the policies over them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH, _HEIGHT = 8.6, 6.4  # inches of 72 pixels
-_COLOURS = ("#E69F00", "#CC79A7", "#56B4E9")  # of families; Okabe and Ito's, as the others
-_OTHER = "#D55E00"  # colour of those without a threshold
-_OTHERS = 2  # families without a threshold that are drawn
-_LOGARITHMIC = 20  # times the fewest tokens
-_WIDE = 100  # likewise: fewer ticks for each power of ten
-_LEGEND = 76  # characters of a line
-_GAP = 9  # pixels between a point and its name
-_POINT = 4  # half its width, in pixels
-_LETTER = 0.6  # width of a letter, in heights of the text
+_COLOURS = ("#E69F00", "#CC79A7", "#56B4E9")  # of families, from Okabe and Ito's palette
+_OTHER = "#D55E00"  # color of families without a threshold
+_OTHERS = 2  # maximum number of families without a threshold
+_LOGARITHMIC = 20  # ratio of most to fewest tokens that makes the scale logarithmic
+_WIDE = 100  # ratio that leaves fewer ticks for each power of ten
+_LEGEND = 76  # characters in a line
+_GAP = 9  # pixels between a point and its label
+_POINT = 4  # half the width of a point, in pixels
+_LETTER = 0.6  # width of a letter, as a share of the text height
 
 
 Box = tuple[float, float, float, float]
@@ -45,7 +45,7 @@ Box = tuple[float, float, float, float]
 
 
 def policy_chart(what_if: WhatIf) -> Markup:
-    """Draw runs, coins between them, the best families of policies, the choice and the oracle."""
+    """Draw the runs, random mixes of them, the best policy families, the choice and the oracle."""
     axes = empty_axes(_WIDTH, _HEIGHT)
     axes.grid(visible=True, alpha=0.25)
     legend: dict[str, Artist] = {}
@@ -83,7 +83,7 @@ def _place_of(reached: Reached) -> tuple[float, float]:
 def _draw_coins(axes: Axes, what_if: WhatIf, legend: dict[str, Artist]) -> None:
     corners = [_place(what_if.runs[name]) for name in what_if.coin]
     if len(corners) > 1:
-        # Drawn point by point: on a logarithmic scale a line of coins is bent.
+        # Drawn point by point: on a logarithmic scale a random mix is a curve.
         steps = [step / 50 for step in range(51)]
         path = [
             (x + step * (right - x), y + step * (top - y))
@@ -135,7 +135,7 @@ def _draw_curve(axes: Axes, outcome: FamilyOutcome, curve: Curve, colour: str) -
     entitle(band, f"{outcome.name}: 95 % interval at each threshold")
     drawn = set()
     for x, y, threshold, (low, high) in points:
-        if (x, y) in drawn:  # equal thresholds: the lowest is named
+        if (x, y) in drawn:  # equal points: the lowest threshold is named
             continue
         drawn.add((x, y))
         (mark,) = axes.plot(x, 100 * y, "o", markersize=3, color=colour)
@@ -197,10 +197,10 @@ def _set_scales(axes: Axes, what_if: WhatIf) -> None:
 
 
 def _name_points(axes: Axes, what_if: WhatIf) -> None:
-    """Write names beside points, each where it covers no other name and no other point."""
+    """Label the points where a label covers no other label or point."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    figure.draw_without_rendering()  # so that it is known where things are
+    figure.draw_without_rendering()  # lays out the figure, so that positions are known
     scale = 72 / figure.dpi
 
     def pixels(x: float, y: float) -> tuple[float, float]:
@@ -238,7 +238,7 @@ def _name_points(axes: Axes, what_if: WhatIf) -> None:
 
 
 def _ways(width: float) -> Iterator[tuple[float, float]]:
-    """Yield (left end, middle) of a name from its point, in pixels, the nearest first."""
+    """Yield (left end, middle) offsets of a label from its point, in pixels, nearest first."""
     for step, side in product(range(14), (1, -1)):
         for left in (_GAP, -_GAP - width):
             yield left, side * step * TEXT * 0.75

@@ -1,4 +1,4 @@
-"""The top of the page: the figures of a run or of a comparison, and their charts."""
+"""The head of a report: figures and charts of a run, comparison, what-if or study."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _FAMILIES_SHOWN = 20  # in the table of policies
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart and what it shows."""
+    """A chart with its title."""
 
     title: str
     svg: Markup
     is_wide: bool = False
-    """Whether it takes the width of the page."""
+    """Whether the chart takes the full width of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +50,20 @@ class Head:
     """The part of the page above the questions."""
 
     title: str
-    """The result in a sentence."""
+    """Result in one sentence."""
     run_names: Sequence[str]
-    """What the runs are called on the page."""
+    """Display names of the runs."""
     cards: Sequence[Card]
-    """One for each run."""
+    """One card for each run."""
     notices: Sequence[str]
     lines: Sequence[str]
     """Figures that are clearer in a line than in a table."""
     tables: Sequence[Table]
     charts: Sequence[Chart]
     figures: Mapping[str, Any]
-    """The JSON file that the program writes beside the page."""
+    """Contents of the JSON file that the program writes beside the page."""
     verdicts: Sequence[str] = ()
-    """What a comparison shows, in words."""
+    """Conclusions of a comparison, in words."""
 
 
 def head_of_run(report: Report, run: RunOutput) -> Head:
@@ -111,7 +111,7 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput]) -> Hea
 
     Args:
         comparison: The figures of the runs.
-        runs: The same runs, with the rows that are compared.
+        runs: Those runs, with the rows that are compared.
     """
     names = comparison_text.run_names(comparison)
     figures = {names[run.number]: run.figures for run in comparison.runs}
@@ -149,7 +149,7 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
 
     Args:
         what_if: The figures of the policies.
-        runs: The same runs, with the rows that are taken.
+        runs: Those runs, with the rows that the policies choose from.
     """
     names = list(what_if.runs)
     return Head(
@@ -174,7 +174,7 @@ def head_of_study(study: StudyFigures) -> Head:
     """Make the head of the page of a study.
 
     Args:
-        study: Its figures.
+        study: Figures of the study.
     """
     charts = []
     for block in study.blocks:
@@ -199,14 +199,14 @@ def head_of_study(study: StudyFigures) -> Head:
 
 
 def _without_folders(figures: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures without the folders of this machine: a page is sent to others."""
+    """Return the figures without local folder paths: a page is shared with others."""
     for run in figures["runs"]:
         run["path"] = Path(run["path"]).name
     return figures
 
 
 def _exaid_tables(figures: Mapping[str, ExaidFigures], *, has_total: bool = False) -> list[Table]:
-    """Return what EXAID made of groups of questions, by name; no table when it was off."""
+    """Return the table of EXAID's figures by group of questions; no table if it was off."""
     if not figures:
         return []
     rows = [
@@ -230,7 +230,7 @@ def _exaid_tables(figures: Mapping[str, ExaidFigures], *, has_total: bool = Fals
 def _accuracy_charts(
     groups: Mapping[str, Group], in_cost: Mapping[str, Group], front: Sequence[str] = ()
 ) -> list[Chart]:
-    """Return accuracy, alone and against tokens, of the groups with enough questions."""
+    """Return charts of accuracy and of accuracy against tokens for sufficiently large groups."""
     shown = {name: g for name, g in groups.items() if g.questions >= SMALLEST_FOR_RATES}
     if not shown:
         return []

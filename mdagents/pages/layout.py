@@ -1,4 +1,4 @@
-"""What every page has in common: its templates, its styles, its scripts and their policy."""
+"""Templates, styles, scripts and content security policies that all pages share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ STYLES = ("base.css", "figures.css", "question.css", "live.css")
 
 @cache
 def templates() -> Environment:
-    """Return the templates; what is put into them is text, unless it is marked as HTML."""
+    """Return the template environment, which escapes values that are not marked as HTML."""
     return Environment(
         loader=PackageLoader("mdagents.pages"),
         autoescape=True,
-        auto_reload=False,  # it asks for the time of the file before each of many small parts
+        auto_reload=False,  # reloading would stat the file before each of many small parts
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -34,12 +34,12 @@ def style() -> Markup:
 
 
 def script(names: Sequence[str]) -> Markup:
-    """Return some of the scripts as one, as it is put into a page."""
+    """Return some of the scripts as one, for embedding into a page."""
     return Markup("").join(map(_source, names))
 
 
 def hash_of(script_: str) -> str:
-    """Return what a content security policy calls a script: no other one may run then."""
+    """Return the hash that lets a content security policy allow this source alone."""
     return f"sha256-{base64.b64encode(sha256(script_.encode()).digest()).decode()}"
 
 
@@ -49,16 +49,16 @@ def _source(name: str) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a page has around it, and what may run in it: nothing else, whatever a model wrote."""
+    """Styles and scripts around a page; nothing else may run, whatever a model wrote."""
 
     style: Markup
     theme: Markup
-    """The script that runs before anything is shown."""
+    """Script that runs before anything is shown."""
     script: Markup
 
     @property
     def policy(self) -> Markup:
-        """The content security policy of a page of the live view: also this server's stream."""
+        """Content security policy of a live page, which may also read this server's stream."""
         return Markup(
             "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
             f"connect-src 'self'; style-src '{hash_of(self.style)}'; {self._scripts}"
@@ -66,7 +66,7 @@ class Frame:
 
     @property
     def policy_of_a_file(self) -> Markup:
-        """That of a report, whose charts have styles of their own and become pictures."""
+        """Content security policy of a report, whose charts use inline styles and become images."""
         return Markup(
             "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; "
             f"img-src data:; {self._scripts}"

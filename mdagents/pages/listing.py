@@ -1,4 +1,4 @@
-"""The list of questions: the outcome in each run, and the filters of the list."""
+"""The list of questions: outcomes by run, and the filters of the list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILTERS: Mapping[str, str] = {
     "no-summary": "EXAID made no summary of it, though it did of others",
     "expensive": "among the tenth that took most tokens",
 }
-"""Name of a filter -> which questions it lets through; with several runs, those of any run."""
+"""Filter name -> questions that pass it; with several runs, in any of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,23 @@ class Cell:
 
     text: str
     key: float | str
-    """What the list is sorted by."""
+    """Sort key of the cell."""
     kind: str = ""
-    """`right`, `wrong`, `unanswered` or `skipped` for an answer, `number`, or empty."""
+    """`right`, `wrong`, `unanswered` or `skipped` for an answer, `number`, or empty for text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A question of the list."""
+    """A question, as a row of the list."""
 
     name: str
-    """Its id, and the epoch from the second one on."""
+    """Question id, followed by the epoch if it is not the first."""
     cells: tuple[Cell, ...]
-    """Under the headings of `headings`."""
+    """Cells under the column headings that `headings` returns."""
     levels: tuple[str, ...]
-    """Levels at which it was answered."""
+    """Levels at which the question was answered."""
     tags: tuple[str, ...]
-    """Names of the filters that it passes."""
+    """Names of the filters that the question passes."""
 
 
 def outcome(row: ScoredRow) -> str:
@@ -63,7 +63,7 @@ def outcome(row: ScoredRow) -> str:
 
 
 def headings(run_names: Sequence[str]) -> Sequence[str]:
-    """Return the headings of the cells: the names of several runs."""
+    """Return the column headings: the names of several runs, else `OF_ONE_RUN`."""
     return run_names if len(run_names) > 1 else OF_ONE_RUN
 
 
@@ -71,23 +71,23 @@ OF_ONE_RUN = ("level", "answer", "experts", "confidence", "tokens", "calls", "se
 
 
 def make_entries(runs: Sequence[Sequence[ScoredRow]]) -> list[Entry]:
-    """Make the list from the rows of each run, of the same questions in the same order."""
+    """Make the list from the rows of each run; all hold the same questions in the same order."""
     usual = [_Usual.of(rows) for rows in runs]
     return [_entry(rows, usual) for rows in zip(*runs, strict=True)]
 
 
 def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
-    """Return filter name -> number of questions that pass it, if any do."""
+    """Return filter name -> number of questions that pass it, without empty filters."""
     found = Counter(tag for entry in entries for tag in entry.tags)
     return {name: found[name] for name in FILTERS if found[name]}
 
 
 @dataclass(frozen=True, slots=True)
 class _Usual:
-    """What the questions of a run are measured by."""
+    """Thresholds of a run that its questions are compared against."""
 
     tokens: int
-    """Above which a question is among the most expensive ones."""
+    """Number of tokens above which a question is tagged expensive."""
     is_summarised: bool
 
     @classmethod
@@ -111,7 +111,7 @@ def _entry(rows: Sequence[ScoredRow], usual: Sequence[_Usual]) -> Entry:
 
 
 def start_of(text: str) -> str:
-    """Return as much of a question as the list shows."""
+    """Return the start of a question's text, as the list shows it."""
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
 
@@ -130,7 +130,7 @@ def _of_one_run(row: ScoredRow) -> tuple[Cell, ...]:
 
 
 def _in_source(row: ScoredRow) -> Cell:
-    """Show the answer in letters of the data set: runs may show options in different orders."""
+    """Return a cell with the data set's letters: runs may present options in different orders."""
     return _answer(row, row.source_response, row.source_label)
 
 

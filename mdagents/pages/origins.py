@@ -1,4 +1,4 @@
-"""Where a phrase of a summary comes from: the sentence of a turn that it was made from."""
+"""Attribution of each phrase of a summary to the sentence of a turn that it comes from."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from exaid_core.words import UNSPACED
 from mdagents.pages.sentences import Quote, Sources, clauses, spoken, with_words
 
 _ENOUGH = 0.5
-"""Share of a phrase that its sentence must have more than."""
+"""Share of a phrase that a matching sentence must exceed."""
 _ENOUGH_OF_NAMED = 0.4
-"""The same for the turns of an agent that is named beside the phrase."""
+"""Share that a sentence must exceed if its agent is named beside the phrase."""
 _ENOUGH_EARLIER = 0.7
-"""The same for turns that the summary was not made from, which are many."""
+"""Share that a sentence must exceed in the many turns before the summarized ones."""
 
 _CONTRIBUTIONS = "agent_contributions"
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script that puts spaces between words
@@ -32,24 +32,24 @@ _WORD = re.compile(r"[^\W_]")
 _COLON = re.compile(r"\s*[:：]")
 _LIST_COMMA = re.compile(r",\s+|[，、،]\s*")
 _BRACKETS = re.compile(r"[(\[（【][^()\[\]（）【】]*[)\]）】]")
-# Within a word, where a script sets words apart, and within a number.
+# A position within a word of a script that separates words, or within a number.
 _WITHIN_WORD = re.compile(rf"(?<={_SPACED})(?={_SPACED})|(?<=\d)(?=[.,]\d)|(?<=\d[.,])(?=\d)")
 
 
 class Turn(Protocol):
-    """What is looked at of a turn."""
+    """Attributes of a turn that attribution reads."""
 
     @property
     def agent(self) -> str:
-        """Its `agent_id`."""
+        """`agent_id` of the speaker."""
 
     @property
     def role(self) -> str:
-        """The name for readers."""
+        """Display name of the speaker."""
 
     @property
     def text(self) -> str:
-        """What was said so far."""
+        """Text of the turn so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Phrase:
 
     text: str
     origin: Quote | None
-    """None where no sentence has enough of it."""
+    """Sentence that the phrase comes from; None if no sentence matches enough of it."""
     is_alert: bool = False
-    """Whether it reports a danger to life."""
+    """Whether the phrase reports a danger to life."""
     is_unsupported: bool = False
-    """Whether it is of a number, dose or drug that nobody said."""
+    """Whether the phrase belongs to a number, dose or drug that no agent named."""
 
 
 def phrases(
@@ -70,13 +70,13 @@ def phrases(
     turns: Mapping[int, Turn],
     earlier: Mapping[int, Turn] = MappingProxyType({}),
 ) -> dict[str, tuple[Phrase, ...]]:
-    """Return field -> its phrases; joined, they are the text of the field.
+    """Return field -> phrases, which join to the text of the field.
 
     Args:
         summary: The summary.
-        turns: Index -> turn, of those that it was made from.
-        earlier: Those before them, of which a summary repeats what earlier ones told. A phrase is
-            led there only if it is of no turn that the summary was made from.
+        turns: Index -> turn, for the summarized turns.
+        earlier: Index -> turn, for the turns before them, as a summary repeats earlier summaries.
+            A phrase is attributed there only if no summarized turn matches.
     """
     names = _Names({**earlier, **turns})
     own, before = _Led(turns, names, _ENOUGH), _Led(earlier, names, _ENOUGH_EARLIER)
@@ -96,9 +96,9 @@ def phrases(
 
 
 def _clauses(field: str, text: str, names: _Names) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the clauses of a field, and the turns of the agents that each names.
+    """Yield each clause of a field with the turns of the agents that it names.
 
-    "cardiologist: A; B. nurse: C" says what each contributed.
+    Contributions have the form "cardiologist: A; B. nurse: C".
     """
     named: tuple[int, ...] = ()
     for start, end in clauses(text, names.contributions(text)):
@@ -108,7 +108,7 @@ def _clauses(field: str, text: str, names: _Names) -> Iterator[tuple[str, tuple[
 
 
 class _Names:
-    """The agents by their ids and roles."""
+    """Index of turns by the ids and roles of their agents."""
 
     def __init__(self, turns: Mapping[int, Turn]) -> None:
         self._ids: dict[str, list[int]] = {}
@@ -121,8 +121,8 @@ class _Names:
     def turns_in(self, clause: str, field: str) -> tuple[int, ...]:
         """Return the turns of the agents that a clause names, in order.
 
-        A role may be that of somebody else ("refer to a cardiologist"), but not where the clause
-        tells of a contribution or of an option.
+        A role may mean somebody else ("refer to a cardiologist"), except if the clause reports a
+        contribution or names an option.
         """
         found: set[int] = set()
         for name in map(str.casefold, self._name.findall(clause)):
@@ -132,17 +132,17 @@ class _Names:
         return tuple(sorted(found))
 
     def options_in(self, clause: str) -> set[str]:
-        """Return the letters by which a clause names options."""
+        """Return the letters of the options that a clause names."""
         return named_options(normal(self.without(clause)))
 
     def contributions(self, text: str) -> Iterator[int]:
-        """Yield where the contribution of an agent begins: with its name, after another's."""
+        """Yield the offset of each agent's contribution, which begins with the agent's name."""
         for name in self._name.finditer(text):
             if _COLON.match(text, name.end()) or text[: name.start()].rstrip().endswith("."):
                 yield name.start()
 
     def without(self, text: str) -> str:
-        """Return a text without names, which nobody says of a patient."""
+        """Return a text without agents' names, which are not about the patient."""
         return self._name.sub(" ", text)
 
 
@@ -155,7 +155,7 @@ def _any_of(names: frozenset[str]) -> re.Pattern[str]:
 
 
 class _Led:
-    """Phrases that are led to some of the turns."""
+    """Attribution of phrases to some of the turns."""
 
     def __init__(self, turns: Mapping[int, Turn], names: _Names, enough: float) -> None:
         self._texts = {index: turn.text for index, turn in turns.items() if turn.text.strip()}
@@ -164,12 +164,12 @@ class _Led:
         self._enough = enough
 
     def phrases(self, field: str, clause: str, named: tuple[int, ...]) -> Iterator[Phrase]:
-        """Yield the phrases of a clause; items of a list that are of one sentence are one.
+        """Yield the phrases of a clause; adjacent list items from one sentence are one phrase.
 
         Args:
-            field: Where the clause is.
-            clause: Its text.
-            named: The turns that it may be of, since their agents are named; empty for all.
+            field: Field that holds the clause.
+            clause: Text of the clause.
+            named: Indices of the named agents' turns, to search only these; empty searches all.
         """
         whole = self._origin(clause, named)
         items = [clause[start:end] for start, end in _list_items(clause)]
@@ -187,7 +187,7 @@ class _Led:
     def _origin(
         self, text: str, named: tuple[int, ...], otherwise: Quote | None = None
     ) -> Quote | None:
-        """Return the line in which a named agent states the answer in a text, or the best one."""
+        """Return the line in which a named agent states a text's answer, else the best match."""
         letters = self._names.options_in(text) if named else set()
         for index in reversed([index for index in named if index in self._texts]):
             for one in spoken(self._texts[index]).sentences[-1:]:
@@ -204,13 +204,13 @@ class _Led:
 
 
 def _list_items(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the items of a list with commas begin and end, brackets whole."""
+    """Yield (start, end) of the items of a comma-separated list, without splitting brackets."""
     outside = _BRACKETS.sub(lambda inside: "_" * len(inside[0]), text)
     yield from with_words(text, {len(text), *(c.end() for c in _LIST_COMMA.finditer(outside))})
 
 
 class _Marks:
-    """The alerts and the unsupported terms in the fields of a summary."""
+    """Places of the alerts and the unsupported terms in the fields of a summary."""
 
     def __init__(self, summary: AgentSummary, fields: Mapping[str, str]) -> None:
         alerts = {*summary.alerts, *chain.from_iterable(map(find_alerts, fields.values()))}
@@ -218,7 +218,7 @@ class _Marks:
         self._unsupported = _places(summary.unsupported_terms, fields, plain)
 
     def cut(self, name: str, linked: Iterable[Phrase]) -> Iterator[Phrase]:
-        """Yield the phrases of a field, in pieces where a mark begins or ends."""
+        """Yield the phrases of a field, cut wherever a mark begins or ends."""
         alerts, unsupported = self._alerts[name], self._unsupported[name]
         ends = sorted(set(chain.from_iterable(alerts + unsupported)))
         start = 0
@@ -241,13 +241,13 @@ def _covers(spans: Iterable[tuple[int, int]], place: int) -> bool:
 def _places(
     terms: Iterable[str], fields: Mapping[str, str], form: Callable[[str], str]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return field -> where terms are in it, whatever their case and spaces.
+    """Return field -> (start, end) of the terms in it, ignoring case and spaces.
 
     Args:
-        terms: As `form` gives them. The words of a dose that was swapped ("metoprolol 10 mg") may
-            stand apart.
+        terms: Terms as spelled by `form`. The words of a swapped dose ("metoprolol 10 mg") may
+            be apart.
         fields: Name -> text.
-        form: Gives a text the spelling that the terms have.
+        form: Function that normalizes a text to the spelling of the terms.
     """
     places: dict[str, list[tuple[int, int]]] = {name: [] for name in fields}
     for term in terms:
@@ -285,5 +285,5 @@ def _occurrences(term: str, text: str, form: Callable[[str], str]) -> Iterator[t
 
 
 def _is_bound(text: str, place: int) -> bool:
-    """Return whether no word or number goes on at a place."""
+    """Return whether a place is not within a word or number."""
     return not _WITHIN_WORD.match(text, place)

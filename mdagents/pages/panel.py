@@ -1,6 +1,6 @@
-"""The drawing of those who answer a question: who they are, who reports to whom, who wrote to whom.
+"""Drawing of the agents that answer a question, their reporting lines and their messages.
 
-All lengths are in units of the drawing, which a page scales to its width.
+All lengths are in drawing units, which a page scales to its width.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from mdagents.agents.feed import Member
 from mdagents.live.case import Delivered, LiveCase
 
 Point = tuple[float, float]
-"""x to the right, y downwards"""
+"""(x, y), with x to the right and y downward."""
 
 NODE_WIDTH, NODE_HEIGHT = 148, 44
-"""Of an agent."""
+"""Width and height of an agent's node."""
 
 _GAP, _ROW_GAP, _PADDING, _TITLE = 22, 44, 10, 18
 _MOST_IN_A_ROW = 5
-_NARROWEST = 3  # nodes: a page would enlarge a narrower drawing
+_NARROWEST = 3  # nodes; a page would enlarge a narrower drawing
 _LINE, _LINES = 18, 2  # characters and lines of a role
-_BEND = 0.16  # of an arrow: how far it bends aside, as a share of its length
+_BEND = 0.16  # sideways bend of an arrow, as a share of its length
 _COLOURS = 8
 _MARGIN = 14  # for the letter at the corner of a node, and the head of an arrow
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An agent."""
+    """An agent, as a node of the drawing."""
 
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the agent."""
     role: str
     lines: tuple[str, ...]
-    """The role, as it is written into the node."""
+    """Role, wrapped to fit into the node."""
     x: float
-    """Of its left edge."""
+    """Left edge of the node."""
     y: float
-    """Of its upper edge."""
+    """Top edge of the node."""
     colour: int
-    """Number of its colour, by which its turns are known, too."""
+    """Index of the agent's color, which also marks its turns."""
     letter: str
-    """The answer that it holds or has given; empty without one."""
+    """Letter of the answer that the agent holds or gave; empty without one."""
     speaking: bool
     turn: int | None
-    """Index of its latest turn; None before it has one."""
+    """Index of the agent's latest turn; None before its first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A team."""
+    """A team, as a box around its members."""
 
     name: str
     x: float
@@ -67,59 +67,59 @@ class Arrow:
     """Messages from one agent to another."""
 
     curve: tuple[Point, Point, Point]
-    """Quadratic: start, control point, end."""
+    """Quadratic Bézier curve: start, control point, end."""
     sender: str
-    """Role."""
+    """Role of the sender."""
     recipient: str
-    """Role."""
+    """Role of the recipient."""
     colour: int
-    """Of the sender."""
+    """Color index of the sender."""
     texts: tuple[str, ...]
     at: tuple[int, ...]
-    """When each was delivered, in ms since the question was taken up."""
+    """Delivery time of each message, in ms since the question started."""
     turn: int | None
-    """Index of the turn in which the last one was written."""
+    """Index of the turn in which the last message was written."""
 
     @property
     def path(self) -> str:
-        """As SVG takes it."""
+        """SVG path data of the curve."""
         (x1, y1), (x, y), (x2, y2) = self.curve
         return f"M{x1:.0f} {y1:.0f} Q{x:.0f} {y:.0f} {x2:.0f} {y2:.0f}"
 
     @property
     def middle(self) -> Point:
-        """Where it is farthest from the straight line."""
+        """Point of the curve that is farthest from the straight line."""
         (x1, y1), (x, y), (x2, y2) = self.curve
         return (x1 + 2 * x + x2) / 4, (y1 + 2 * y + y2) / 4
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The whole drawing."""
+    """The drawing of all agents, teams and messages."""
 
     left: float
-    """Of the rectangle that holds it, with a margin."""
+    """Left edge of the bounding box, including a margin."""
     top: float
     width: float
     height: float
     nodes: tuple[Node, ...]
     boxes: tuple[Box, ...]
     lines: tuple[tuple[float, float, float, float], ...]
-    """From an expert to the one whom it reports to: x, y, x, y."""
+    """Reporting lines (x, y, x, y) from an expert to its superior."""
     arrows: tuple[Arrow, ...]
     node_width: int = NODE_WIDTH
     node_height: int = NODE_HEIGHT
 
 
 def colours_of(case: LiveCase) -> dict[str, int]:
-    """Return `agent_id` -> number of its colour, in the order in which agents appear."""
+    """Return `agent_id` -> color index, in the order in which agents appear."""
     members = [member.agent for member in case.members]
     agents = dict.fromkeys([*members, *(turn.agent for turn in case.turns)])
     return {agent: number % _COLOURS for number, agent in enumerate(agents)}
 
 
 def roles_of(case: LiveCase) -> dict[str, str]:
-    """Return `agent_id` -> role; those who share one are numbered, in the order of their ids."""
+    """Return `agent_id` -> role; agents that share a role are numbered in order of their ids."""
     said = {turn.agent: one_line(turn.role) for turn in case.turns}
     roles = {**said, **{member.agent: one_line(member.role) for member in case.members}}
     shared: dict[str, list[str]] = {}
@@ -132,11 +132,11 @@ def roles_of(case: LiveCase) -> dict[str, str]:
 
 
 def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
-    """Lay out the drawing of a question as far as it is known who answers it.
+    """Lay out the drawing of a question from the agents that are known so far.
 
     Args:
         case: The question.
-        is_at_work: Whether turns that have not ended are under way: not when they were stopped.
+        is_at_work: Whether unfinished turns are in progress; False if the run was stopped.
     """
     places, boxes = _placed(case)
     roles, colours, letters = roles_of(case), colours_of(case), _letters(case)
@@ -180,7 +180,10 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
 
 
 def _placed(case: LiveCase) -> tuple[dict[str, Point], list[Box]]:
-    """Return where all are: those who spoke before the panel above, those after it below."""
+    """Return the places of all agents and the team boxes.
+
+    Agents that spoke before the panel are above it, agents that spoke after it below.
+    """
     members = {member.agent for member in case.members}
     speakers = list(dict.fromkeys(turn.agent for turn in case.turns))
     first = next((n for n, agent in enumerate(speakers) if agent in members), len(speakers))
@@ -220,7 +223,7 @@ def _add_teams(
     places: dict[str, Point],
     boxes: list[Box],
 ) -> float:
-    """Place teams side by side, their members below one another; return what is below them."""
+    """Place teams side by side, members one below the other; return the y below the teams."""
     for start in range(0, len(teams), _MOST_IN_A_ROW):
         row = teams[start : start + _MOST_IN_A_ROW]
         each = NODE_WIDTH + 2 * _PADDING
@@ -238,7 +241,7 @@ def _add_teams(
 
 
 def _levels(members: Sequence[Member]) -> list[list[str]]:
-    """Return the experts by how many are above them."""
+    """Return the `agent_id`s of the experts by depth in the reporting hierarchy, top first."""
     by_role = {member.role: member for member in members}
     levels: dict[int, list[str]] = {}
     for member in members:
@@ -309,7 +312,7 @@ def _arrows(
 
 
 def since_start(case: LiveCase, at: int | None) -> int:
-    """Return ms from when the question was taken up to a time."""
+    """Return ms from the start of the question to a time; 0 if either is unknown."""
     started = case.started_at
     if started is None and case.turns:
         started = case.turns[0].began_at
@@ -317,13 +320,13 @@ def since_start(case: LiveCase, at: int | None) -> int:
 
 
 def _curve(sender: Point, recipient: Point) -> tuple[Point, Point, Point]:
-    """Return a curve from the border of one node to that of another.
+    """Return a curve from the border of one node to the border of another.
 
-    It bends to the left as its reader goes, so that the answer has a curve of its own.
+    The curve bends to the left of its direction, so that a reply gets a separate curve.
     """
     (x1, y1), (x2, y2) = ((x + NODE_WIDTH / 2, y + NODE_HEIGHT / 2) for x, y in (sender, recipient))
     across, down = x2 - x1, y2 - y1
-    flat = abs(down) < NODE_HEIGHT  # side by side: around those between
+    flat = abs(down) < NODE_HEIGHT  # side by side: bend around the nodes between
     bend = _BEND + (0.1 if flat else 0.0)
     via = ((x1 + x2) / 2 + bend * down, (y1 + y2) / 2 - bend * across)
     return _border((x1, y1), via), via, _border((x2, y2), via)

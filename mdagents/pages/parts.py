@@ -1,4 +1,4 @@
-"""The parts of a page that can change while somebody looks at it."""
+"""Parts of a page that can change while it is open."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from mdagents.pages.layout import templates
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a page."""
+    """A part of a page that is updated separately."""
 
     id: str
-    """Of its element."""
+    """Id of the part's HTML element."""
     into: str
-    """Id of the element that a new one is appended to."""
+    """Id of the element that a new part is appended to."""
     key: object
-    """Differs when the part differs."""
+    """Value that changes whenever the part changes."""
     html: Callable[[], str]
     grows: str | None = None
-    """The text of its element `{id}-said`, which only gets longer; None for a part without one.
-    It is a part of `html`, too, but not of `key`."""
+    """Append-only text of the element `{id}-said`; None for a part without one.
+
+    `html` includes this text, but `key` does not.
+    """
 
 
 def made_by(template: str, macro: str, *values: object) -> Callable[[], str]:
-    """Return what makes the HTML of a part with a macro.
+    """Return a function that renders the HTML of a part with a macro.
 
     Args:
         template: Name of the template that holds the macro.
-        macro: Its name.
-        values: What it is given; functions are called when the HTML is made.
+        macro: Name of the macro.
+        values: Arguments of the macro; functions are called when the HTML is rendered.
     """
 
     def html() -> str:

@@ -1,4 +1,4 @@
-"""What the page of a question shows, from the case as its feed tells of it, live or made again."""
+"""View model of a question's page, from a live feed or from one rebuilt from records."""
 
 from __future__ import annotations
 
@@ -31,62 +31,62 @@ class Option:
     is_right: bool
     is_answer: bool
     votes: int
-    """Experts or teams who hold it."""
+    """Number of experts or teams that hold the option."""
     holders: tuple[str, ...]
-    """Their roles, as far as they are known."""
+    """Known roles of the holders."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """A turn of an agent."""
+    """A turn of an agent, as the page shows it."""
 
     index: int
     agent: str
-    """`agent_id`"""
+    """`agent_id` of the speaker."""
     role: str
     colour: int
     section: int
-    """Number of the section that it stands in."""
+    """Number of the section that holds the turn."""
     at: int
-    """When it began, in ms since the question was taken up."""
+    """When the turn began, in ms since the question started."""
     ended: int | None
-    """Likewise; None while it is under way."""
+    """When the turn ended, in ms since the question started; None while it is running."""
     text: str
     failed: bool
     answer: str
-    """Letter; empty when none was asked for."""
+    """Letter of the answer; empty if none was requested."""
     before: str
-    """The letter that it held before, if that was another one."""
+    """Letter that the agent held before, if the turn changed it; else empty."""
     has_vote: bool
-    """Whether its answer is one of the votes, and not the decision."""
+    """Whether the answer counts as a vote, rather than as the decision."""
     confidence: str
-    """In percent; empty when not stated."""
+    """Stated confidence as a percentage; empty if not stated."""
     tokens: int
     reasoning: str
-    """Hidden reasoning, where it is kept."""
+    """Hidden reasoning, if it is kept."""
     recipients: tuple[str, ...]
-    """Roles of those whom it wrote to."""
+    """Roles of the agents that the turn wrote to."""
     cause: Cause | None
-    """Why it gave another answer than before, if it did."""
+    """Why the agent changed its answer; None if it did not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A summary of EXAID."""
+    """A summary by EXAID, as the page shows it."""
 
     number: int
     of: tuple[str, ...]
-    """Roles of the agents that it is of."""
+    """Roles of the summarized agents."""
     turns: tuple[int, ...]
-    """Indices of the turns that it was made from."""
+    """Indices of the summarized turns."""
     at: int
-    """In ms since the question was taken up."""
+    """When the summary was made, in ms since the question started."""
     fields: tuple[tuple[str, tuple[Phrase, ...], bool], ...]
-    """(label, phrases, whether it says that nothing was said)"""
+    """(label, phrases, whether the field is only the placeholder) of each field."""
     alerts: tuple[str, ...]
-    """What was found critical, whether or not the summary tells it."""
+    """Critical alerts in the turns, whether or not the summary reports them."""
     flags: tuple[str, ...]
-    """What is wrong with it, in words."""
+    """Problems of the summary, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Held:
     at: int
     changed: bool
     said: Quote | None
-    """Where it says why it changed."""
+    """Sentence that explains the change; None if there was no change or no such sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +107,28 @@ class Strip:
 
     steps: tuple[str, ...]
     rows: tuple[tuple[str, int, tuple[Held | None, ...]], ...]
-    """(role, colour, an answer or none for each step)"""
+    """(role, color index, answer or None for each step) of each expert or team."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The turns of one agent on the time line."""
+    """The turns of one agent on the timeline."""
 
     role: str
     colour: int
     tokens: int
     bars: tuple[tuple[int, int, int, str], ...]
-    """(start, length, index of the turn, what it was), start and length in thousandths."""
+    """(start, length, turn index, description); start and length are in thousandths of the line."""
 
 
 class QuestionPage:
     """A question as its page shows it.
 
     Args:
-        case: What is known of it by now.
+        case: State of the question so far.
         right: Presented letters that count as right.
-        votes: Letter -> how many hold it, where not each of them is known.
-        is_at_work: Whether its run is: not when that was stopped.
+        votes: Letter -> number of holders, if not every holder is known.
+        is_at_work: Whether the run is running; False if it was stopped.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class QuestionPage:
 
     @property
     def options(self) -> list[Option]:
-        """The options with those who hold them."""
+        """The presented options with their holders."""
         question, answer = self.case.question, self.case.ended and self.case.ended.answer
         if question is None:
             return []
@@ -168,18 +168,18 @@ class QuestionPage:
 
     @property
     def panel(self) -> Panel:
-        """The drawing."""
+        """Drawing of the agents and their messages."""
         return draw_panel(self.case, is_at_work=self.is_at_work)
 
     @property
     def phase(self) -> str:
-        """The step of the protocol that began last, in words; empty before the first."""
+        """Latest step of the protocol, in words; empty before the first."""
         turns = self.case.turns
         return phase_in_words(turns[-1].phase) if turns else ""
 
     @property
     def speaking(self) -> list[str]:
-        """The roles of those who speak."""
+        """Roles of the agents that are speaking."""
         return [self.roles[turn.agent] for turn in self.case.speaking]
 
     @property
@@ -189,11 +189,11 @@ class QuestionPage:
 
     @cached_property
     def turns(self) -> list[ShownTurn]:
-        """All turns, in the order in which they began."""
+        """All turns, in the order of their start."""
         return [self.turn(index) for index in range(len(self.case.turns))]
 
     def turn(self, index: int) -> ShownTurn:
-        """Return one turn."""
+        """Return the view model of one turn."""
         turn, case = self.case.turns[index], self.case
         changed = any(flip.turn == index for flip in case.flips)
         cause = next((c for c in self.changes if c.flip.turn == index), None) if changed else None
@@ -219,16 +219,16 @@ class QuestionPage:
         )
 
     def role(self, agent: str) -> str:
-        """Return what an agent is called."""
+        """Return the role of an agent; its id if the role is unknown."""
         return self.roles.get(agent, agent)
 
     @property
     def cards(self) -> list[Card]:
-        """All summaries, in the order in which they were made."""
+        """All summaries, in the order of their creation."""
         return [self.card(made) for made in self.case.summaries]
 
     def card(self, made: Made) -> Card:
-        """Return one summary."""
+        """Return the view model of one summary."""
         turns = self.case.turns
         first = min(made.of_turns, default=0)
         found = phrases(
@@ -251,7 +251,7 @@ class QuestionPage:
 
     @property
     def strip(self) -> Strip:
-        """Who held which answer after each step."""
+        """Answers of the experts or teams after each step."""
         case = self.case
         changed = {cause.flip.turn: cause for cause in self.changes}
         steps: dict[str, int] = {}
@@ -276,7 +276,7 @@ class QuestionPage:
 
     @property
     def lanes(self) -> list[Lane]:
-        """The time line: a lane for each agent, in the order in which they appear."""
+        """The timeline: a lane for each agent, in the order in which they appear."""
         case, whole = self.case, max(self.length, 1)
         lanes: dict[str, list[tuple[int, int, int, str]]] = {}
         for index, turn in enumerate(case.turns):
@@ -297,7 +297,7 @@ class QuestionPage:
 
     @property
     def length(self) -> int:
-        """Ms from when the question was taken up to the last that is known of it."""
+        """Ms from the start of the question to its latest event."""
         case = self.case
         times = [case.ended_at, *(made.at for made in case.summaries)]
         times += [at for turn in case.turns for at in (turn.began_at, turn.ended_at)]
@@ -305,16 +305,16 @@ class QuestionPage:
 
     @cached_property
     def changes(self) -> Sequence[Cause]:
-        """Where an expert changed its answer, and why."""
+        """Changes of experts' answers, each with its cause."""
         return causes(self.case)
 
     def writers(self, cause: Cause) -> list[tuple[str, int | None]]:
-        """Return (role, index of the turn) of the messages that came before a change."""
+        """Return (sender's role, turn index) of each message that came before a change."""
         return [(self.role(m.message.sender), m.said_in) for m in cause.messages]
 
     @property
     def deciding(self) -> int | None:
-        """Index of the turn in which it was decided; None before that."""
+        """Index of the turn that decided the question; None if no turn did."""
         case = self.case
         for index in reversed(range(len(case.turns))):
             turn = case.turns[index]
@@ -324,7 +324,7 @@ class QuestionPage:
 
     @property
     def tied(self) -> list[str]:
-        """The letters that had as many votes as the answer, where votes decided."""
+        """Other letters with as many votes as the answer, if votes decided; else empty."""
         held = Counter(self.case.votes.values())
         answer = self.case.ended.answer if self.case.ended else None
         if answer is None or self.deciding is not None:
@@ -332,7 +332,7 @@ class QuestionPage:
         return sorted(one for one in held if one != answer and held[one] == held[answer])
 
     def parts(self) -> Iterator[Part]:
-        """Yield the parts in the order of the page."""
+        """Yield the parts of the page in order."""
         case, macro = self.case, partial(made_by, "question_parts.html")
         ended = sum(turn.ended_at is not None for turn in case.turns)
         told = (len(case.turns), ended, len(case.messages), case.ended, case.members)
@@ -377,7 +377,7 @@ def _section(turn: Turn) -> str:
 
 
 def _step(turn: Turn) -> str:
-    """Return the step at which an answer was given, in a word or two."""
+    """Return the step in which a turn gave its answer, in a word or two."""
     if of_round := _UPDATE.fullmatch(turn.phase):
         return f"round {of_round[1]}"
     if turn.phase.endswith(("-synthesise", ": its report")):

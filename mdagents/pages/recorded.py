@@ -1,7 +1,7 @@
-"""A question that is decided, as its record, its trace and the ledger tell of it.
+"""View model of a decided question, from its record, its trace and the ledger.
 
-Another program's record, and one whose trace is missing, has no times and may lack most of the
-rest: then it shows what the record holds.
+A record of another program, or one without a trace, has no times and may lack most other data;
+its page shows the contents of the record.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ _NO_TRACE = "There is no trace of this answer: what follows is from its record."
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """All that is shown of a decided question."""
+    """Contents of the page of a decided question."""
 
     page: QuestionPage
     figures: tuple[tuple[str, str], ...]
-    """(what, how much)"""
+    """(name, value) of each figure."""
     notes: tuple[str, ...]
-    """What a reader must know first: the error, what is missing."""
+    """Notes for the top of the page: the error, missing files."""
     repairs: tuple[str, ...]
-    """What was repaired by rule, and who was left out."""
+    """Replies that were repaired by rule, and turns that were left out."""
     analysis: str
-    """The decision as text."""
+    """Text of the decision."""
 
 
 def read_question(
     run: Path, record: Mapping[str, Any], row: ScoredRow, calls: Sequence[CallRow]
 ) -> Recorded:
-    """Return a question as its files tell of it.
+    """Return the page contents of a question from its files.
 
     Args:
         run: Folder of the run, which may be missing.
-        record: The record of the question, ours or another program's.
-        row: The same as it was scored.
-        calls: Those of the ledger for this answer.
+        record: Record of the question, from this or another program.
+        row: Scored row of the record.
+        calls: Ledger rows of this answer.
 
     Raises:
-        RecordError: The trace is there and cannot be read.
+        RecordError: The trace exists and cannot be read.
         ConfigError: A summary in the record cannot be read.
     """
     notes = _notes(record)
@@ -112,7 +112,7 @@ def _replayed(record: Mapping[str, Any], trace: Trace, calls: Sequence[CallRow])
 
 
 def case_of_record(record: Mapping[str, Any], row: ScoredRow) -> LiveCase:
-    """Return what a record alone tells of its question; all times are 0."""
+    """Return the case rebuilt from a record alone; all times are 0."""
     options = options_of(record.get("options")) or {}
     turns = [*_opinions(record), *_messages(record), *_teams(record)]
     case = LiveCase(

@@ -1,7 +1,7 @@
-"""Writes the page: figures and charts at the top, then every question with its transcript.
+"""Writes the HTML report: figures and charts at the top, then every question with its transcript.
 
-A transcript is compressed, and decompressed by the browser when it is opened: a run of 5,000
-questions holds more text than a browser could lay out at once.
+Transcripts are compressed, and the browser decompresses each when it is opened: a run of 5,000
+questions has more text than a browser can lay out at once.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from mdagents_llm.ledger import CallRow
 from mdagents_llm.processes import cores, in_processes
 
 _GZIP_LEVEL = 6
-_WORTH_A_PROCESS = 40  # questions, which take as long as starting one
+_WORTH_A_PROCESS = 40  # questions that take as long as starting a process
 _SCRIPTS = ("saving.js", "list.js", "question.js", "case.js", "keys.js")
 
 
 def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
-    """Write the page of a run, or of several runs side by side; progress goes to a terminal.
+    """Write the report of one run, or of several side by side; show progress on a terminal.
 
     Args:
-        path: The HTML file; a reader sees the earlier one or the whole new one.
-        head: The top of the page.
-        runs: At least one; several hold the same questions in the same order.
+        path: HTML file; it is replaced as a whole, so a reader never sees a partial file.
+        head: Head of the report.
+        runs: At least one run; several must hold the same questions in the same order.
 
     Raises:
         RecordError, ConfigError: A trace or a summary cannot be read.
-        BenchError: A process that it uses was ended from outside.
+        BenchError: A worker process was killed.
         OSError: The file cannot be written.
     """
     entries = make_entries([run.rows for run in runs])
@@ -90,7 +90,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
 
 
 def _texts(run: RunOutput) -> Iterator[str]:
-    """Yield the text of the question of each row."""
+    """Yield the question text of each row."""
     for _, record in run.records():
         yield text_of(record, "question")
 
@@ -129,5 +129,5 @@ def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:
 
 
 def packed(text: str) -> str:
-    """Return a text as it is kept in a page, to be unpacked when somebody asks for it."""
+    """Return a text as gzip in base64, which the page unpacks on demand."""
     return base64.b64encode(gzip.compress(plain(text).encode(), _GZIP_LEVEL, mtime=0)).decode()

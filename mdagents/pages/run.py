@@ -1,4 +1,4 @@
-"""What the pages of the list of runs and of one run show."""
+"""View models of the run list and of the page of one run."""
 
 from __future__ import annotations
 
@@ -37,38 +37,38 @@ class RunLine:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the run folder."""
         return self.run.name
 
     @property
     def address(self) -> str:
-        """Of its page."""
+        """URL path of the run's page."""
         return f"/runs/{quote(os.fsencode(self.name))}"
 
     @property
     def state(self) -> RunState:
-        """What it does."""
+        """State of the run."""
         return self.run.state
 
     @property
     def models(self) -> str:
-        """The models that it asks."""
+        """Models that the run asks."""
         return self.run.manifest.models_asked
 
     @property
     def method(self) -> str:
-        """How it answers."""
+        """Method that answers the questions."""
         return self.run.manifest.method
 
     @property
     def started(self) -> str:
-        """When it was first started, to the minute, UTC."""
+        """UTC time of the first start, to the minute; empty before a start."""
         starts = sorted(one.started_at for one in self.run.manifest.invocations)
         return starts[0][:16].replace("T", " ") if starts else ""
 
     @property
     def accuracy(self) -> str:
-        """Accuracy so far with its interval; empty of totals that cannot be."""
+        """Accuracy so far with its confidence interval; empty if the totals are inconsistent."""
         try:
             return accuracy_so_far(self.run.totals).removeprefix("accuracy ")
         except ValueError:
@@ -76,25 +76,25 @@ class RunLine:
 
     @property
     def tokens(self) -> str:
-        """What the teams used."""
+        """Tokens that the teams used."""
         return f"{self.run.totals.total_tokens:,}"
 
     @property
     def cost(self) -> str:
-        """What was paid, in USD, for EXAID, too."""
+        """Cost of the run in USD, including EXAID."""
         spent = self.run.snapshot.spent if self.run.snapshot else self.run.manifest.spent
         return usd(spent.cost_usd)
 
     @property
     def left(self) -> str:
-        """Time left at the mean pace so far; empty when it does not work, or has no pace."""
+        """Time left at the mean pace so far; empty if the run is not running or has no pace yet."""
         if self.state is not RunState.RUNNING or not self.run.manifest.invocations:
             return ""
         missing = self.run.questions - self.run.totals.questions
         try:
             seconds = self._seconds_a_question
             return "" if seconds is None else str(timedelta(seconds=round(seconds * missing)))
-        except (ValueError, OverflowError):  # of a start at no time, or of questions without end
+        except (ValueError, OverflowError):  # invalid start time, or too many questions
             return ""
 
     @property
@@ -108,48 +108,48 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class CaseCard:
-    """A question under way."""
+    """A question in progress, as a card on the run page."""
 
     case: LiveCase
     run_address: str
     is_at_work: bool
-    """Whether its run is: not when that was stopped."""
+    """Whether the run is running; False if it was stopped."""
 
     @property
     def address(self) -> str:
-        """Of its page."""
+        """URL path of the question's page."""
         return question_address(self.run_address, self.case.item)
 
     @property
     def id(self) -> str:
-        """Of the case, as its page is called."""
+        """Case id, which is also the last part of the page address."""
         return make_case_id(*self.case.item)
 
     @property
     def label(self) -> str:
-        """The user's own id of the question."""
+        """The user's own id of the question, for display."""
         return label_of(self.case.item)
 
     @property
     def phase(self) -> str:
-        """The step of the protocol that began last; empty before the first."""
+        """Latest step of the protocol; empty before the first."""
         return phase_in_words(self.case.turns[-1].phase) if self.case.turns else ""
 
     @property
     def speaking(self) -> str:
-        """The roles of those who speak."""
+        """Roles of the agents that are speaking, comma-separated."""
         roles = roles_of(self.case)
         return ", ".join(roles[turn.agent] for turn in self.case.speaking)
 
     @property
     def votes(self) -> dict[str, int]:
-        """Letter -> experts or teams who hold it."""
+        """Letter -> number of experts or teams that hold it."""
         held = list(self.case.votes.values())
         return {letter: held.count(letter) for letter in sorted(set(held))}
 
     @property
     def summary(self) -> Sequence[tuple[str, str]]:
-        """(label, text) of what the latest summary says; empty before there is one."""
+        """(label, text) of each field that the latest summary fills; empty before a summary."""
         if not self.case.summaries:
             return ()
         made = self.case.summaries[-1].summary
@@ -158,12 +158,12 @@ class CaseCard:
 
     @property
     def alerts(self) -> tuple[str, ...]:
-        """Those of the latest summary."""
+        """Alerts of the latest summary."""
         return self.case.summaries[-1].summary.alerts if self.case.summaries else ()
 
     @property
     def key(self) -> object:
-        """Differs when the card differs."""
+        """Value that changes whenever the card changes."""
         case = self.case
         ended = sum(turn.ended_at is not None for turn in case.turns)
         stands = len(case.turns), ended, len(case.summaries), case.tokens, case.routed
@@ -171,7 +171,7 @@ class CaseCard:
 
     @property
     def seconds(self) -> int:
-        """From when it was taken up to the last that is known of it."""
+        """Seconds from the start of the question to its latest event."""
         return since_start(self.case, self.case.last_at) // 1000
 
 
@@ -179,8 +179,8 @@ class Decided:
     """The decided questions of a run.
 
     Args:
-        output: Their records; None before the first.
-        run_address: Of the page of the run.
+        output: Records of the run; None before the first.
+        run_address: URL path of the run's page.
     """
 
     def __init__(self, output: RunOutput | None = None, run_address: str = "") -> None:
@@ -194,10 +194,10 @@ class Decided:
                 zip(self.rows, entries, texts, strict=True), start=1
             )
         ]
-        """(number, entry of the list, text of the question, its start, address) of each."""
+        """(number, list entry, question text, start of the text, address) of each question."""
         counted = filter_counts(entries)
         self.filters = [(name, what, counted.get(name, 0)) for name, what in FILTERS.items()]
-        """(name, meaning, questions) of each filter, also of those that pass none."""
+        """(name, meaning, number of questions) of each filter, including those that match none."""
         self.levels = sorted({row.difficulty for row in self.rows if row.difficulty})
         self.parts = [
             Part(f"level-{level}", "levels", None, made_by("list.html", "level", level))
@@ -206,7 +206,7 @@ class Decided:
             Part(f"q{entry[0]}", "rows", entry[1], made_by("list.html", "row", *entry))
             for entry in self.entries
         ]
-        """Its levels and its rows of the list."""
+        """Page parts: the levels, then the rows of the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +215,9 @@ class RunPage:
 
     Args:
         run: The run.
-        under_way: Its questions that are not decided.
-        decided: Those that are.
-        trouble: Why they cannot be read; empty when they can.
+        under_way: Questions in progress.
+        decided: Decided questions.
+        trouble: Why the decided questions cannot be read; empty if they can.
     """
 
     run: ListedRun
@@ -225,16 +225,16 @@ class RunPage:
     decided: Decided
     trouble: str = ""
     headings: Sequence[str] = OF_ONE_RUN
-    """Of the list of decided questions."""
+    """Column headings of the list of decided questions."""
 
     @property
     def line(self) -> RunLine:
-        """The run in a line."""
+        """The run as a line of the run list."""
         return RunLine(self.run)
 
     @property
     def missing(self) -> str:
-        """That records are missing which the totals count; empty when all are there."""
+        """Notice of records that the totals count but that are missing; empty if none is."""
         there, counted = len(self.decided.rows), self.run.totals.questions
         if self.run.state is not RunState.FINISHED or there >= counted:
             return ""
@@ -242,7 +242,7 @@ class RunPage:
 
     @property
     def reason(self) -> str:
-        """Why it was stopped, and how it goes on; empty when it was not."""
+        """Why the run was interrupted, and how to resume it; empty if it was not interrupted."""
         starts = self.run.manifest.invocations
         if not starts or self.run.state is not RunState.INTERRUPTED:
             return ""
@@ -251,13 +251,13 @@ class RunPage:
 
     @property
     def cards(self) -> list[CaseCard]:
-        """The questions under way."""
+        """Cards of the questions in progress."""
         is_at_work = self.run.state is RunState.RUNNING
         return [CaseCard(case, self.line.address, is_at_work) for case in self.under_way]
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """(what, how much) of all that is known of how the run goes."""
+        """(name, value) of each known figure of the run's progress."""
         line, totals, snapshot = self.line, self.run.totals, self.run.snapshot
         facts = [
             ("accuracy", line.accuracy),
@@ -283,7 +283,7 @@ class RunPage:
 
     @property
     def _forecast(self) -> str:
-        """Return what the whole run will cost if it goes on like this; empty without an idea."""
+        """Forecast of the cost of the whole run at the rate so far; empty without a forecast."""
         snapshot = self.run.snapshot
         if snapshot is None or self.run.state is not RunState.RUNNING:
             return ""
@@ -292,7 +292,7 @@ class RunPage:
 
     @property
     def _tokens(self) -> list[tuple[str, str]]:
-        """Tokens spent so far while it runs; then those of its records, teams and EXAID apart."""
+        """(label, tokens): spent so far if running; else recorded totals of teams and EXAID."""
         totals, snapshot = self.run.totals, self.run.snapshot
         if snapshot is not None and self.run.state is RunState.RUNNING:
             return [("so far", tokens_in_words(snapshot.spent))]
@@ -315,7 +315,7 @@ class RunPage:
         return ", ".join(faults)
 
     def parts(self) -> Iterator[Part]:
-        """Yield the parts in the order of the page."""
+        """Yield the parts of the page in order."""
         macro = partial(made_by, "run_parts.html")
         troubles = self.trouble, self.missing, self.reason
         head = (self.run.state, self.run.totals.questions, self.run.snapshot, troubles)

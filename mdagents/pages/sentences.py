@@ -1,7 +1,7 @@
-"""The sentences of what agents said, and which of them has most of a phrase.
+"""Search for the sentence of agents' turns that best matches a phrase.
 
-Words are compared by how they begin, in any script; a rare word counts more than one that is
-everywhere. No sentence is found rather than one that has little of the phrase.
+Words are compared by their beginnings, in any script; a rare word counts more than a common one.
+A sentence that matches too little of the phrase is not returned.
 """
 
 from __future__ import annotations
@@ -17,30 +17,33 @@ from exaid_core.wording import Wording, is_short, without_article
 from exaid_core.words import UNMARKED, UNSPACED, sentence_ends
 
 _ACRONYM = 1.5
-"""Weight of an acronym: it is surely about the patient, not a word of the summariser's own."""
+"""Weight of an acronym, which is about the patient and not the summarizer's own wording."""
 _ALIKE = 4
-"""Fewest characters by which two words begin alike, if they are not the same."""
+"""Minimum length of the common prefix of two different words, in characters."""
 _LONG = 7
-"""Characters by which they are surely forms of one word: `diagnosis`, `diagnostic`."""
+"""Length of the common prefix of two forms of a long word: `diagnosis`, `diagnostic`."""
 _LONGEST_ENDING = 3
-"""Characters by which forms of a short word differ: `test`, `testing`; not `path`, `pathology`."""
+"""Maximum ending of a form of a short word, in characters.
+
+`test` and `testing` are forms of one word; `path` and `pathology` are not.
+"""
 
 _SAYS_SOMETHING = re.compile(rf"[^\W\d_]{{2}}|[{UNSPACED}]")  # more than "3." and "B."
 _CLAUSE_END = re.compile(rf"[;；؛]\s*|(?<=[{UNMARKED}])[ \t]+")
-_LABEL = re.compile(r"\A\W*\d{1,2}[.)]\s+")  # of an item in a list
-_NUMBER = re.compile(r"\d+")  # of "30yo", "5mg"
+_LABEL = re.compile(r"\A\W*\d{1,2}[.)]\s+")  # label of a list item
+_NUMBER = re.compile(r"\d+")  # the number in "30yo" or "5mg"
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence or clause of a turn; all of it where an agent is named and no sentence fits."""
+    """A sentence or clause of a turn; the whole turn if an agent is named and no sentence fits."""
 
     turn: int
     """Index of the turn."""
     start: int
-    """Where it begins in the turn's text."""
+    """Start offset in the turn's text."""
     end: int
-    """Where it ends."""
+    """End offset in the turn's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +53,23 @@ class Sentence:
     start: int
     end: int
     initials: str
-    """Of its words."""
+    """Initials of the words."""
 
 
 _NOWHERE: Mapping[int, float] = MappingProxyType({})
 
 
 class Spoken:
-    """The sentences and clauses of a text, and which of them have a word.
+    """Index of the sentences and clauses of a text by their words.
 
     Args:
-        text: What was said.
+        text: Text of a turn.
     """
 
     def __init__(self, text: str) -> None:
         self.sentences: list[Sentence] = []
-        self._having: dict[str, list[int]] = {}  # word -> places of the sentences that have it
-        self._beginning: dict[str, list[str]] = {}  # how words begin -> these
+        self._having: dict[str, list[int]] = {}  # word -> places of the sentences that contain it
+        self._beginning: dict[str, list[str]] = {}  # prefix -> words
         self._looked_up: dict[tuple[str, bool], dict[int, float]] = {}  # phrases share most words
         for start, end in clauses(text):
             if text[start:end].strip():
@@ -83,11 +86,11 @@ class Spoken:
             self._having.setdefault(word, []).append(place)
 
     def having(self, word: str, *, is_acronym: bool) -> Mapping[int, float]:
-        """Return the places of the sentences that have a word, and how surely, 0 to 1.
+        """Return place of sentence -> certainty, 0 to 1, that the sentence contains a word.
 
         Args:
-            word: A word of a phrase, without article.
-            is_acronym: Whether it may also be what it stands for.
+            word: Word of a phrase, without an article.
+            is_acronym: Whether the words that it abbreviates also match.
         """
         if word[:_ALIKE] not in self._beginning and not is_acronym:
             return _NOWHERE
@@ -110,7 +113,7 @@ class Spoken:
 
 
 spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
-"""Return `Spoken` of a text; a page is made again whenever one of many turns has grown."""
+"""Return the cached `Spoken` of a text: a page is rebuilt whenever one of many turns grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +121,18 @@ class _Word:
     """A word of a phrase."""
 
     having: Mapping[tuple[int, int], float]
-    """(turn, place) of the sentences that have it -> how surely, 0 to 1."""
+    """(turn, place) of a sentence -> certainty, 0 to 1, that it contains the word."""
     count: float
-    """What it counts."""
+    """Weight regardless of frequency: `_ACRONYM` for an acronym, else 1."""
     weight: float
-    """The same; the more, the fewer sentences have it."""
+    """Weight by rarity: higher if fewer sentences contain the word."""
 
 
 class Sources:
-    """The sentences that a phrase may be made from.
+    """Sentences that a phrase may come from.
 
     Args:
-        texts: Index of a turn -> what was said in it.
+        texts: Turn index -> text of the turn.
     """
 
     def __init__(self, texts: Mapping[int, str]) -> None:
@@ -144,13 +147,13 @@ class Sources:
         turns: Collection[int] = (),
         otherwise: Quote | None = None,
     ) -> Quote | None:
-        """Return the sentence that has most of a phrase; of those alike `otherwise`, or the latest.
+        """Return the sentence that best matches a phrase; in a tie, `otherwise` or the latest.
 
         Args:
             phrase: Any text.
-            enough: Share of the phrase, 0 to 1, that a sentence must have more than.
-            turns: Those that are looked at; empty for all.
-            otherwise: A sentence that is preferred.
+            enough: Share of the phrase, 0 to 1, that a match must exceed.
+            turns: Indices of the turns to search; empty searches all.
+            otherwise: Sentence that wins a tie.
         """
         best: Quote | None = None
         most = 0.0
@@ -162,11 +165,11 @@ class Sources:
         return best
 
     def _told(self, phrase: Wording, enough: float) -> dict[tuple[int, int], float]:
-        """Return the weight of the words that sentences have, by turn and place, if it is enough.
+        """Return (turn, place) -> matched weight of each sentence that matches enough of a phrase.
 
-        It must be enough also when all words count the same: one rare word of two is not.
+        The share must also exceed `enough` without rarity weights: one rare word of two does not.
         """
-        words = dict.fromkeys(  # in order, so that sums are the same in every process
+        words = dict.fromkeys(  # in order, so that sums are equal in every process
             _bare(word)
             for word in phrase.words
             if not is_short(word) or word in phrase.acronyms or not word.isalpha()
@@ -201,7 +204,7 @@ class Sources:
 
 
 def _bare(word: str) -> str:
-    """Return a word without Arabic article, or a number without what is written as one with it."""
+    """Return a word without its Arabic article, or a number without attached characters."""
     if word.isascii() and word.isalpha():
         return word
     number = _NUMBER.match(word)
@@ -209,7 +212,7 @@ def _bare(word: str) -> str:
 
 
 def _likeness(word: str, other: str) -> float:
-    """Return 1 for two forms of a word, less for words that only begin alike, and 0 for others."""
+    """Return 1 for two forms of a word, less for a shared prefix alone, and 0 otherwise."""
     if word == other:
         return 1.0
     shorter = min(len(word), len(other))
@@ -221,18 +224,18 @@ def _likeness(word: str, other: str) -> float:
 
 
 def clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
-    """Yield where the clauses of a text begin and end; a label ("3.", "B.") is of the next one.
+    """Yield (start, end) of each clause; a label ("3.", "B.") belongs to the next clause.
 
     Args:
         text: Any text.
-        starts: Where else a clause begins.
+        starts: Further offsets at which a clause begins.
     """
     ends = {*sentence_ends(text), *(end.end() for end in _CLAUSE_END.finditer(text)), *starts}
     yield from with_words(text, ends)
 
 
 def with_words(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pieces of a text that end at these places; one without a word is of the next."""
+    """Yield (start, end) of the pieces that end at `ends`; one without a word joins the next."""
     start = 0
     for end in sorted(ends):
         if end == len(text) or _SAYS_SOMETHING.search(text, start, end):

@@ -1,4 +1,4 @@
-"""Writes what a study shows: a page, a table for spreadsheets, one for a paper, the figures."""
+"""Writes the results of a study: HTML page, CSV table, Markdown table for a paper, JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_study_results(study: StudyFigures, evaluation_dir: Path) -> list[Path]
     """Write `{study}.html`, `.csv`, `.md` and `.json`.
 
     Returns:
-        The files, in that order.
+        Paths of the files, in that order.
 
     Raises:
         ConfigError: A file cannot be written.

@@ -1,4 +1,4 @@
-"""A study on the page of all runs: methods against data sets and models, a matrix that fills."""
+"""Progress matrix of a study on the run list: methods by data sets and models."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from mdagents.records.study import StudyManifest
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """A run of a study."""
+    """A run of a study, as a cell of its matrix."""
 
     line: RunLine | None
-    """None while it has not been begun."""
+    """Line of the run; None before it starts."""
     reason: str
-    """Why it could not be finished; empty when it was, or was not begun."""
+    """Why the run could not be finished; empty if it was finished or has not started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A study."""
+    """Progress matrix of a study."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
-    """(data set, model)"""
+    """(data set, model) of each column."""
     rows: tuple[tuple[str, tuple[MatrixCell | None, ...]], ...]
-    """(method, a cell for each column)"""
+    """(method, a cell for each column) of each row; None for a run that is not planned."""
 
     @property
     def finished(self) -> int:
-        """Runs that are."""
+        """Number of finished runs."""
         return sum(
             bool(cell and cell.line and cell.line.run.manifest.finished)
             for _, cells in self.rows
@@ -43,16 +43,16 @@ class Matrix:
 
     @property
     def runs(self) -> int:
-        """All of it."""
+        """Number of planned runs."""
         return sum(cell is not None for _, cells in self.rows for cell in cells)
 
 
 def make_matrix(study: StudyManifest, listed: Sequence[ListedRun]) -> Matrix:
-    """Return how far a study is.
+    """Return the progress matrix of a study.
 
     Args:
-        study: Which one.
-        listed: The runs of its folder.
+        study: The study.
+        listed: Runs of the output folder.
     """
     lines = {run.name: RunLine(run) for run in listed}
     columns = tuple(dict.fromkeys((run.dataset, run.model) for run in study.runs))

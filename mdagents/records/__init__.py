@@ -1,1 +1,1 @@
-"""A run on disk: what each file holds, and how it is written and read."""
+"""The files of a run on disk: their schemas, writers and readers."""

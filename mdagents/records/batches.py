@@ -1,8 +1,8 @@
-"""`batches.jsonl`: the batches of a run, as they were submitted and what became of them.
+"""`batches.jsonl`: the journal of a run's provider batches.
 
-A line begins a batch (`tag`, `model`, `submitted_at`, `keys`), or says one thing about it: its
-`id` (`found` by a look at the provider), a request that is `spent` or `booked`, that it was
-`collected`, that it is `over`.
+A line either begins a batch (`tag`, `model`, `submitted_at`, `keys`) or records one event of it:
+its `id` (`found` if recovered by querying the provider), a request that is `spent` or `booked`,
+that it was `collected`, or that it is `over`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class BatchFile:
     """A `Journal` in the folder of a run.
 
     Args:
-        path: The file; it is opened when it is first asked for, and made when there is something to
-            write, since a run that asks nothing has none.
+        path: Path of the file. It is created on the first write, so a run that sends no batches
+            has no file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +31,7 @@ class BatchFile:
         self._log: LineLog | None = None
 
     def batches(self) -> Iterable[Batch]:
-        """See `Journal`.
+        """Return the batches of earlier processes, oldest first.
 
         Raises:
             ConfigError: A line is damaged.
@@ -39,7 +39,7 @@ class BatchFile:
         return read_batches(self._path)
 
     def begin(self, batch: Batch) -> None:
-        """See `Journal`."""
+        """Record on disk that a batch is about to be submitted."""
         self._write(
             {
                 "tag": batch.tag,
@@ -50,23 +50,23 @@ class BatchFile:
         )
 
     def submitted(self, batch: Batch) -> None:
-        """See `Journal`."""
+        """Record the id of a batch, and whether it was recovered from the provider."""
         self._write({"tag": batch.tag, "id": batch.id, "found": batch.is_found})
 
     def spend(self, batch: Batch, key: str) -> None:
-        """See `Journal`."""
+        """Record that a request of a batch will be sent again."""
         self._write({"tag": batch.tag, "spent": key})
 
     def book(self, batch: Batch, key: str) -> None:
-        """See `Journal`."""
+        """Record that the row of a batch's request is in the ledger."""
         self._write({"tag": batch.tag, "booked": key})
 
     def collected(self, batch: Batch) -> None:
-        """See `Journal`."""
+        """Record that the replies of a batch have been fetched."""
         self._write({"tag": batch.tag, "collected": True})
 
     def end(self, batch: Batch) -> None:
-        """See `Journal`."""
+        """Record that a batch is over: nothing further can be fetched from it."""
         self._write({"tag": batch.tag, "over": True})
 
     def close(self) -> None:
@@ -84,10 +84,10 @@ class BatchFile:
 
 
 def read_batches(path: Path) -> list[Batch]:
-    """Return the batches of a file, oldest first; none when it is missing.
+    """Return the batches in a file, oldest first; empty when the file is missing.
 
     Raises:
-        ConfigError: A line is damaged; names it.
+        ConfigError: A line is damaged; the message names it.
     """
     found: dict[str, Batch] = {}
     for number, _, line in whole_lines(path):

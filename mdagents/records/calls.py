@@ -16,10 +16,10 @@ from mdagents_llm.ledger import CallRow
 
 
 def read_calls(path: Path) -> Iterator[tuple[int, CallRow]]:
-    """Yield (offset in bytes, row) of a file; none when it is missing.
+    """Yield (offset in bytes, row) for each line of a ledger; nothing when the file is missing.
 
     Raises:
-        ConfigError: A line is damaged; names it.
+        ConfigError: A line is damaged; the message names it.
         OSError: The file cannot be read.
     """
     for number, offset, line in whole_lines(path):
@@ -41,8 +41,8 @@ def calls_at(path: Path, offsets: Iterable[int]) -> Iterator[CallRow]:
 
 
 def _row(line: bytes) -> CallRow:
-    content = {"cache_write_tokens": 0} | json.loads(line)  # which earlier versions did not count
-    if not isinstance(content["model"], str):  # earlier versions booked whatever the endpoint said
+    content = {"cache_write_tokens": 0} | json.loads(line)  # missing in rows of earlier versions
+    if not isinstance(content["model"], str):  # earlier versions wrote any value the endpoint sent
         content["model"] = ""
     content["usage"] = {name: content.pop(name) for name in TokenUsage.__slots__}
     row = _adapter().validate_python(content)
@@ -52,4 +52,4 @@ def _row(line: bytes) -> CallRow:
 
 @cache
 def _adapter() -> TypeAdapter[CallRow]:
-    return TypeAdapter(CallRow)  # it takes time to make, and a new run reads no rows
+    return TypeAdapter(CallRow)  # slow to build, and a new run reads no rows

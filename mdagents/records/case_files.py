@@ -1,4 +1,4 @@
-"""The files of a case: its trace, and the log of EXAID."""
+"""The files of a case: its trace and its EXAID run log."""
 
 from __future__ import annotations
 
@@ -8,89 +8,89 @@ from typing import TYPE_CHECKING, Protocol
 from mdagents.records.folder import case_files
 from mdagents_llm.files.regular_file import read_regular
 
-# What is needed after a case only is imported there, so as not to delay the first request of a run.
+# Modules needed only after a case are imported lazily, to avoid delaying a run's first request.
 if TYPE_CHECKING:
     from exaid_core.trace.traces import Trace
 
 
 class CaseFiles(Protocol):
-    """Keeps the files of cases."""
+    """Stores the files of cases."""
 
     def keep_trace(self, case_id: str, content: bytes) -> None:
-        """Keep the trace of a case, given as the content of its file.
+        """Save the trace of a case, given as the content of its file.
 
         Raises:
-            StorageError: It cannot be kept.
+            StorageError: The trace cannot be written.
         """
 
     def keep_log(self, case_id: str, content: bytes) -> None:
-        """Keep what EXAID did in a case, given as the content of its file.
+        """Save the EXAID run log of a case, given as the content of its file.
 
         Raises:
-            StorageError: It cannot be kept.
+            StorageError: The log cannot be written.
         """
 
     def log(self, case_id: str) -> bytes | None:
-        """Return what EXAID did in a case, as the content of its file; None if none was kept.
+        """Return the content of a case's EXAID run log; None if none was saved.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The log cannot be read.
         """
         ...
 
     def content(self, case_id: str) -> bytes:
-        """Return the content of the file of a trace that was kept.
+        """Return the content of a saved trace file.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
         ...
 
     def trace(self, case_id: str) -> Trace:
-        """Return a trace that was kept.
+        """Return a saved trace.
 
         Raises:
-            RecordError: It cannot be read.
+            RecordError: The trace cannot be read.
         """
         ...
 
 
 class CaseFolder:
-    """The files of cases in the folder of a run.
+    """The case files in the folder of a run.
 
     Args:
-        folder: Of the run.
+        folder: Folder of the run.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep_trace(self, case_id: str, content: bytes) -> None:
-        """See `CaseFiles`."""
+        """Save the trace of a case, given as the content of its file."""
         self._write(case_files(self._folder, case_id)[0], content)
 
     def keep_log(self, case_id: str, content: bytes) -> None:
-        """See `CaseFiles`."""
+        """Save the EXAID run log of a case, given as the content of its file."""
         self._write(case_files(self._folder, case_id)[1], content)
 
     def log(self, case_id: str) -> bytes | None:
-        """See `CaseFiles`."""
+        """Return the content of a case's EXAID run log; None if none was saved."""
         path = case_files(self._folder, case_id)[1]
         return path.read_bytes() if path.is_file() else None
 
     def trace(self, case_id: str) -> Trace:
-        """See `CaseFiles`."""
+        """Return the saved trace of a case."""
         from exaid_core.trace.traces import read_trace
 
         return read_trace(case_files(self._folder, case_id)[0])
 
     def content(self, case_id: str) -> bytes:
-        """See `CaseFiles`."""
+        """Return the content of a case's saved trace file."""
         return read_regular(case_files(self._folder, case_id)[0])
 
     @staticmethod
     def _write(path: Path, content: bytes) -> None:
         from exaid_core.trace.files import write_packed
 
-        # A folder that was moved or removed under the run is not made once more.
+        # Do not recreate a folder that was moved or removed while the run was in progress.
         write_packed(path, content, parents=False)

@@ -1,4 +1,4 @@
-"""Finds runs on disk, and the files of a case in the folder of a run."""
+"""Locates runs on disk, and the case files in the folder of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdagents_llm.errors import ConfigError
 
 
 def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
-    """Return (trace, run log of EXAID) of a case in the folder of a run."""
+    """Return the paths (trace, EXAID run log) of a case in the folder of a run."""
     return (
         folder / "traces" / f"{case_id}.trace.jsonl.gz",
         folder / "exaid" / f"{case_id}.jsonl.gz",
@@ -20,7 +20,7 @@ def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
 
 
 def holds_nothing(folder: Path) -> bool:
-    """Return whether the run in a folder has no record."""
+    """Return whether the run in a folder has no records."""
     samples = folder / "samples.jsonl"
     return not samples.is_file() or samples.stat().st_size == 0
 
@@ -34,26 +34,27 @@ def is_complete(folder: Path, manifest: RunManifest) -> bool:
         for _, _, line in whole_lines(folder / "samples.jsonl"):
             left.discard(itemgetter("question_id", "epoch")(json.loads(line)))
     except (OSError, *MALFORMED):
-        return False  # whoever goes on with the run says what is wrong
+        return False  # resuming the run reports the error
     return not left
 
 
 def name_to_use(
     output_dir: Path, name: str, earlier_name: str, config_hash: str, *, fresh: bool
 ) -> str:
-    """Return the name of a run: that of an earlier version, if the run is there under that.
+    """Return the name of a run: its legacy name if the run exists only under that one.
 
     Args:
-        output_dir: Where runs are.
-        name: As a run is called today.
-        earlier_name: As earlier versions called it.
-        config_hash: Of the run.
-        fresh: Whether it starts anew; what another run is called does not matter then.
+        output_dir: Folder of all runs.
+        name: Name under the current naming scheme.
+        earlier_name: Name under the scheme of earlier versions.
+        config_hash: Configuration hash of the run.
+        fresh: Whether the run starts over; a run of other settings under the legacy name is then
+            ignored.
     """
     if (output_dir / name).exists() or not (output_dir / earlier_name).exists():
         return name
     if not fresh:
-        return earlier_name  # and `earlier_run` says if it is another run
+        return earlier_name  # `earlier_run` raises if it is another run
     try:
         earlier = read_manifest(output_dir / earlier_name)
     except ConfigError:
@@ -62,16 +63,16 @@ def name_to_use(
 
 
 def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
-    """Return the existing run of the same name, if it may be continued.
+    """Return the existing run of the same name if it can be resumed.
 
     Raises:
-        ConfigError: It was made with other settings.
+        ConfigError: The existing run was made with other settings.
     """
     earlier = read_manifest(output_dir / manifest.name)
     if earlier is None or earlier.config_hash == manifest.config_hash:
         return earlier
     if holds_nothing(output_dir / manifest.name):
-        return None  # a mistyped address, say; it is kept under a dated name
+        return None  # for example after a mistyped URL; the run is kept under a dated name
     differs = [
         name
         for name in ("items_hash", "exemplars_sha256", "models", "prompt_hashes", "options")
@@ -86,14 +87,14 @@ def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
 def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:
     """Return the folder of another run with the same settings and EXAID on; None without one.
 
-    A finished one goes before an unfinished one, a later one before an earlier one.
+    Finished runs take precedence over unfinished ones, and later runs over earlier ones.
     """
     candidates = []
     for path in output_dir.glob("*/exaid"):
         try:
             earlier = read_manifest(path.parent)
         except ConfigError:
-            continue  # of another version, and so not a candidate
+            continue  # written by another version, so not a candidate
         if (
             earlier is not None
             and earlier.invocations

@@ -1,4 +1,4 @@
-"""Files of lines that are only ever appended to, and never show half a line."""
+"""Append-only JSON Lines files that never expose a partial line."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mdagents_llm.files.private import open_private
 from mdagents_llm.files.regular_file import open_regular, regular_file
 
 _BLOCK = 65_536  # bytes
-_MARK = b"\xef\xbb\xbf"  # the byte order mark that an editor may put before a file
+_MARK = b"\xef\xbb\xbf"  # byte order mark that an editor may prepend to a file
 
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What reading a line raises that is no JSON, or JSON of another kind."""
+"""Exceptions raised by parsing a line that is not JSON, or JSON of another shape."""
 
 
 def damaged(path: Path, number: int, what: str, without: str) -> ConfigError:
-    """Return the error for a line that cannot be used, which says how to go on.
+    """Return the error for an unusable line, including how to recover from it.
 
     Args:
-        path: The file.
+        path: Path of the file.
         number: Number of the line, from 1.
-        what: What is wrong with it, after its number.
-        without: What happens when the line is deleted.
+        what: Problem with the line; follows the line number in the message.
+        without: Consequence of deleting the line.
     """
     return ConfigError(
         f"{path} line {number} {what}; delete that line (then {without}), or start with --fresh, "
@@ -37,13 +37,13 @@ class LineLog:
     """Appends whole lines. A torn last line, left by a kill, is dropped when the file is opened.
 
     Args:
-        path: The file; made if it is not there.
-        sync: Whether a line is on disk, not only with the operating system, when `append`
-            returns: a kill loses nothing either way, a power cut only with True.
-        private: Whether only its owner can read it.
+        path: Path of the file; created if missing.
+        sync: Whether `append` calls fsync before it returns: a kill loses nothing either way, but
+            lines survive a power failure only with True.
+        private: Whether only the owner can read the file.
 
     Raises:
-        OSError: It cannot be opened.
+        OSError: The file cannot be opened.
     """
 
     def __init__(self, path: Path, *, sync: bool, private: bool = False) -> None:
@@ -58,7 +58,7 @@ class LineLog:
         """Write a line, given without its line break.
 
         Raises:
-            OSError: It cannot be written; no part of it is left in the file.
+            OSError: The line cannot be written; no part of it is left in the file.
         """
         data = line + b"\n"
         try:
@@ -74,7 +74,7 @@ class LineLog:
         self._size += len(data)
 
     def is_in_place(self) -> bool:
-        """Return whether the file is still at its path: nobody has moved or removed it."""
+        """Return whether the file is still at its path, neither moved nor removed."""
         try:
             return os.path.samestat(os.fstat(self._file), self.path.stat())
         except OSError:
@@ -86,9 +86,9 @@ class LineLog:
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (number from 1, offset in bytes, line with its line break); none without a file.
+    """Yield (number from 1, offset in bytes, line with its line break); nothing without a file.
 
-    Blank lines and a torn last one, left by a kill, are left out, as is a byte order mark.
+    Blank lines, a torn last line left by a kill, and a byte order mark are skipped.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""`run.json`: what a run is, what produced it, and its totals."""
+"""`run.json`: the identity, provenance and totals of a run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExaidTotals(BaseModel):
     """Why some of a question's text is in no summary -> questions."""
 
     def add(self, made: CaseSummaries) -> None:
-        """Add what EXAID made of one more answer."""
+        """Add EXAID's results for one more answer."""
         counting = made.counting
         self.questions += 1
         self.summarised += bool(counting)
@@ -85,7 +85,7 @@ class RunTotals(BaseModel):
     exaid: ExaidTotals = ExaidTotals()
 
     def add_summaries(self, made: CaseSummaries) -> None:
-        """Count what EXAID made of one more answer."""
+        """Add EXAID's results for one more answer."""
         if made.is_complete:
             self.exaid.add(made)
         self._add_exaid(made.exaid.token_usage)
@@ -110,10 +110,10 @@ class RunTotals(BaseModel):
         self._add_exaid(record.exaid.token_usage)
 
     def by_question(self) -> list[tuple[int, int]] | None:
-        """Return (right answers, answers) of each question that was scored; None if unknown.
+        """Return (right answers, answers) of each scored question; None if unknown.
 
         Raises:
-            ValueError: `right` does not have its form.
+            ValueError: `right` is malformed.
         """
         if not 0 < sum(self.right.values()) <= self.scored:
             return None
@@ -126,20 +126,20 @@ class RunTotals(BaseModel):
 
     @property
     def scored(self) -> int:
-        """Questions in the denominator of accuracy: all but the skipped ones."""
+        """Number of questions in the denominator of accuracy: all but the skipped ones."""
         return self.questions - self.status_counts.get(Status.SKIPPED, 0)
 
     @property
     def done(self) -> int:
-        """Questions that ended in neither an API error nor a limit."""
+        """Number of questions that ended in neither an API error nor a limit."""
         counts = self.status_counts
         return self.questions - counts.get(Status.API_ERROR, 0) - counts.get(Status.LIMIT, 0)
 
     @property
     def could_not_work(self) -> bool:
-        """Whether no reply came at all, or more than half of the questions ended in `api_error`.
+        """Whether no replies arrived, or more than half of the questions ended in `api_error`.
 
-        Such a run measures an endpoint, not a model: it is not finished.
+        Such a run measures an endpoint, not a model, and does not count as finished.
         """
         errors = self.status_counts.get(Status.API_ERROR, 0)
         return self.scored > 0 and (self.calls == 0 or 2 * errors > self.scored)
@@ -178,7 +178,7 @@ class Spent(BaseModel):
 
     @property
     def total_tokens(self) -> int:
-        """Input plus output."""
+        """Input plus output tokens."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Spent) -> Spent:
@@ -275,19 +275,19 @@ class RunManifest(BaseModel):
 
     @property
     def models_asked(self) -> str:
-        """The models that were asked for, of all roles."""
+        """Requested models of all roles, comma-separated."""
         return ", ".join(dict.fromkeys(self.models.values()))
 
     @property
     def method(self) -> str:
-        """The method, of the teams the levels: `adaptive`, `basic, advanced`, `cot`."""
+        """Name of the method, or of the team levels: `adaptive`, `basic, advanced`, `cot`."""
         method = str(self.options.get("method", ""))
         levels = str(self.options.get("difficulty", "")).replace(",", ", ")
         return levels if method in ("", Method.MDAGENTS) else method
 
     @property
     def epochs(self) -> int:
-        """How often each question is asked."""
+        """Number of times each question is asked."""
         epochs = self.options.get("epochs")
         return epochs if type(epochs) is int else 1
 
@@ -296,11 +296,12 @@ def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str
     """Return `{model}_{dataset}_{how}_{n}samples`.
 
     Args:
-        model: As the run's models call it.
+        model: Label of the run's models.
         dataset: Name of the data set.
-        how: `adaptive`, the difficulty that is forced, or the method.
+        how: `adaptive`, the forced difficulty, or the method.
         samples: Number of questions.
-        changes_hash: Stands at the end; empty when all settings are the default.
+        changes_hash: Hash of the non-default settings, used as a suffix; empty when all settings
+            are the defaults.
     """
     parts = (model, dataset, how, f"{samples}samples", changes_hash)
     name = "_".join(part for part in parts if part)
@@ -308,10 +309,10 @@ def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str
 
 
 def read_manifest(folder: Path) -> RunManifest | None:
-    """Return `run.json` of a run; None when there is no run in the folder.
+    """Return the manifest in `run.json`; None when there is no run in the folder.
 
     Raises:
-        ConfigError: It is there and cannot be read.
+        ConfigError: The file exists and cannot be read.
     """
     path = folder / "run.json"
     try:
@@ -329,13 +330,13 @@ def read_manifest(folder: Path) -> RunManifest | None:
             f"{SCHEMA_VERSION}; start with --fresh to keep it under another name"
         )
     if manifest.item_ids and manifest.totals.questions > len(manifest.item_ids):
-        # Earlier versions did not note that there were several epochs.
+        # Earlier versions did not record multiple epochs.
         manifest.totals.epochs = max(2, manifest.totals.epochs)
     return manifest
 
 
 def problem_of(error: BaseException | None) -> str:
-    """Return in a few words why a file of a run cannot be read."""
+    """Return a short reason why a file of a run cannot be read."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
         return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))

@@ -1,4 +1,4 @@
-"""The record of a question: what is written to disk for it, auditable without the program."""
+"""The record of a question on disk, auditable without the program."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from mdagents_llm.errors import (
 from mdagents_llm.ledger import CaseBook, Totals
 
 SCHEMA_VERSION = "1.4.0"
-"""Up to 1.0.0 the line of a record in `samples.jsonl` held EXAID's part, too."""
+"""Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
-"""Roles whose calls do not belong to the team."""
+"""Roles of EXAID, whose calls do not count toward the team."""
 
 
 def status_of(error: BenchError) -> Status:
@@ -122,7 +122,7 @@ class CaseSummaries(_Record):
 
     @property
     def counting(self) -> list[dict[str, object]]:
-        """The summaries that are not empty and were made from text."""
+        """Nonempty summaries that were made from text."""
         return list(filter(is_counting, self.exaid.summaries))
 
 
@@ -195,7 +195,7 @@ class SampleRecord(_Record):
     watched: Watched = Field(default_factory=Watched)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        """Yield the fields that a person wants to see first: all of them would fill a screen."""
+        """Yield the most informative fields; all of them would fill a screen."""
         names = ("question_id", "status", "predicted", "label", "correct", "difficulty", "error")
         yield from ((name, value) for name in names if (value := getattr(self, name)) is not None)
         yield "total_tokens", self.token_usage.total_tokens
@@ -213,16 +213,16 @@ def make_record(
     wall_seconds: float,
     watched: Watched | None = None,
 ) -> SampleRecord:
-    """Return the record of a decided case, in which EXAID's part is still empty.
+    """Return the record of a decided case, with EXAID's part still empty.
 
     Args:
         case: The case.
-        epoch: Counted from 1.
-        route: None when routing failed.
-        decision: None without a decision: skipped, or ended in `error`.
-        error: What the case ended in, or None.
-        book: The case's sums, from the ledger.
-        wall_seconds: From the start of the case to its decision.
+        epoch: Epoch number, from 1.
+        route: Route of the case; None when routing failed.
+        decision: Decision of the team; None when the case was skipped or ended in `error`.
+        error: Error that ended the case; None without one.
+        book: Ledger totals of the case.
+        wall_seconds: Seconds from the start of the case to its decision.
         watched: How well observers have followed the case so far.
     """
     question = case.question
@@ -269,7 +269,7 @@ def make_record(
 
 
 def exaid_usage(totals: Totals) -> ExaidUsage:
-    """Return the sum over EXAID's rows of an answer, as a record states it."""
+    """Return EXAID's totals for an answer in the form used in records."""
     return ExaidUsage(**_counts(totals), cost_usd=_cost(totals))
 
 

@@ -1,9 +1,9 @@
-"""Writes a run as it goes: `{name}.json` and the folder `{name}/` beside it.
+"""Writes a run incrementally: `{name}.json` and the folder `{name}/` next to it.
 
-A record counts as finished when its line is in `samples.jsonl` and on the disk. A process that is
-killed leaves at most a torn last line, which is dropped at the next start; a question that is
-answered again later has several lines, of which the last one counts. What EXAID made of an answer
-follows in `summaries.jsonl`; the JSON array holds both in one element.
+A record counts as finished once its line in `samples.jsonl` is on disk. A killed process leaves at
+most a torn last line, which is dropped at the next start. A question that is answered again has
+several lines; the last one counts. EXAID's results for an answer follow in `summaries.jsonl`; the
+JSON array holds both in one element.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from mdagents_llm.ledger import CallRow, Totals
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_FILE = frozenset({errno.EISDIR, errno.EINVAL})
-"""A folder or a pipe has the name of a file of the run."""
+"""Error numbers for a folder or pipe that has the name of a run file."""
 _WITH_EXAIDS_PART = "1.0.0"
-"""Version of records that hold EXAID's part themselves."""
+"""Schema version of records that include EXAID's part."""
 _ASKED_AGAIN = "its question is answered again"
 
 
 @contextmanager
 def writable(output_dir: Path) -> Iterator[None]:
-    """Turn an error of opening files below the output folder into what the user can do about it.
+    """Convert an OSError below the output folder into an error with a remedy for the user.
 
     Raises:
-        ConfigError: It cannot be written.
+        ConfigError: The folder or one of its files cannot be written.
         StorageError: The disk is full.
     """
     try:
@@ -64,19 +64,19 @@ def writable(output_dir: Path) -> Iterator[None]:
 
 
 class RunStore:
-    """Writes a run as it goes, and goes on where an earlier process stopped.
+    """Writes a run incrementally and resumes where an earlier process stopped.
 
-    It holds the run's lock until it is closed. The lock is the operating system's and ends with its
-    process, in whatever way that ends.
+    The store holds the run's lock until it is closed. The operating system releases the lock when
+    the process ends, even if it is killed.
 
     Args:
-        output_dir: Where runs are.
-        manifest: Of this start; an earlier one of the same run is taken over.
-        now: The time, for the name under which `fresh` keeps an earlier run.
-        fresh: Keep an earlier run under a dated name and start anew.
+        output_dir: Folder of all runs.
+        manifest: Manifest of this start; the invocations of an earlier start are added to it.
+        now: Current time, used in the name under which `fresh` keeps an earlier run.
+        fresh: Whether to keep an earlier run under a dated name and start over.
         again: Statuses of records that do not count as finished.
         with_exaid: Whether EXAID is on.
-        private: Whether only its owner can read its files.
+        private: Whether only the owner can read the files.
 
     Raises:
         ConfigError: The folder cannot be written, another process holds it, or it holds a run with
@@ -99,9 +99,9 @@ class RunStore:
         self.folder = output_dir / manifest.name
         self.array_path = output_dir / f"{manifest.name}.json"
         self.kept_as = ""
-        """Name under which `fresh` kept an earlier run; empty for none."""
+        """Name under which an earlier run was kept; empty without one."""
         self.error: StorageError | None = None
-        """Why something could not be written, whoever met that."""
+        """Latest write error, whichever caller hit it; None without one."""
         with writable(output_dir), ExitStack() as opened:
             self._make_folder()
             self._lock = _locked(self.folder)
@@ -122,15 +122,15 @@ class RunStore:
                 self._summaries = LineLog(self._summaries_path, sync=False, private=private)
                 opened.callback(self._summaries.close)
             self.done: set[ItemKey] = set()
-            """Questions that were finished already."""
+            """Questions that an earlier process finished."""
             self.unsummarised: list[ItemKey] = []
-            """Those of them that EXAID is not done with."""
+            """Finished questions that EXAID has not completed."""
             self.attempts: Counter[ItemKey] = Counter()
-            """How many records each question has had, the one that counts included."""
+            """Number of records of each question, including the one that counts."""
             self._restarts: Counter[str] = Counter()
-            """Case -> how often it was restarted before the attempt in progress."""
+            """Case -> number of restarts before the attempt in progress."""
             self._exaid: dict[str, Totals] = {}
-            """Case -> sum over EXAID's rows of the attempt in progress, until EXAID is done."""
+            """Case -> EXAID's totals in the attempt in progress, until EXAID completes it."""
             self._read_back(again, with_exaid=with_exaid)
             self.write_manifest()
             self._opened = opened.pop_all()
@@ -140,10 +140,10 @@ class RunStore:
         self._opened.close()
 
     def append(self, record: SampleRecord) -> None:
-        """Write a record; it is on the disk when this returns.
+        """Write a record; it is on disk when this returns.
 
         Raises:
-            StorageError: It cannot be written, and no part of it is.
+            StorageError: The record cannot be written; no part of it is left in the file.
         """
         if restart := self._restarts[record.case_id]:
             record = record.model_copy(update={"restart": restart})
@@ -154,10 +154,10 @@ class RunStore:
         self.manifest.invocations[-1].new_records += 1
 
     def append_summaries(self, made: CaseSummaries) -> CaseSummaries:
-        """Write what EXAID made of an answer, and return it with the tokens that the ledger has.
+        """Write EXAID's results for an answer, and return them with the ledger's token counts.
 
         Raises:
-            StorageError: It cannot be written, and no part of it is.
+            StorageError: The line cannot be written; no part of it is left in the file.
         """
         assert self._summaries is not None, "only a run that EXAID watches has summaries"
         usage = exaid_usage(self._exaid.get(made.case_id, Totals()))
@@ -183,10 +183,11 @@ class RunStore:
             raise self.error from error
 
     def _check_place(self) -> None:
-        """Check that the folder is where it was: somebody may have renamed or removed it.
+        """Check that the folder has not been moved or removed.
 
         Raises:
-            StorageError: It is not. What was written went into the folder, wherever it is now.
+            StorageError: The folder was moved or removed; the records written are still in it,
+                wherever it is now.
         """
         if not self._samples.is_in_place():
             self.error = StorageError(
@@ -196,10 +197,10 @@ class RunStore:
             raise self.error
 
     def book(self, row: CallRow) -> None:
-        """Write a row of the ledger.
+        """Append a row to the ledger.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The row cannot be written.
         """
         if restart := self._restarts[row.case_id]:
             row = replace(row, restart=restart)
@@ -212,7 +213,7 @@ class RunStore:
             self._exaid[row.case_id] = self._exaid.get(row.case_id, Totals()) + Totals.of(row)
 
     def restart(self, item: ItemKey) -> None:
-        """Note that a question is begun anew: rows from now on are of another attempt at it."""
+        """Record that a question was restarted: later ledger rows belong to a new attempt."""
         case_id = make_case_id(*item)
         self._restarts[case_id] += 1
         self._exaid.pop(case_id, None)
@@ -222,12 +223,12 @@ class RunStore:
 
         Args:
             finished: Whether every question of the run has a record that counts as finished, and
-                EXAID has finished with it.
-            ended_at: ISO 8601, UTC.
-            reason: Why it stopped; empty when it is finished.
+                EXAID has completed it.
+            ended_at: End time, ISO 8601, UTC.
+            reason: Reason for stopping; empty when the run is finished.
 
         Raises:
-            StorageError: The disk is full; the records are kept all the same.
+            StorageError: A file cannot be written; the records are kept.
         """
         self._check_place()
         self.manifest.finished = finished
@@ -236,7 +237,7 @@ class RunStore:
         try:
             with whole_file(self.array_path, sync=True, private=self._private) as file:
                 file.writelines(self._array())
-            self.write_manifest()  # last: a run is not finished without its array
+            self.write_manifest()  # last: a run without its array is not finished
         except OSError as error:
             raise StorageError(
                 f"cannot write {self.array_path}: {error.strerror}; every finished question is in "
@@ -244,10 +245,10 @@ class RunStore:
             ) from error
 
     def recount(self) -> Counter[str]:
-        """Recompute the totals from the files: a question that was answered again counts once.
+        """Recompute the totals from the files; a question that was answered again counts once.
 
         Returns:
-            Error -> questions that ended in `api_error` with it.
+            Error -> number of questions that ended in `api_error` with it.
 
         Raises:
             StorageError: The folder was moved or removed.
@@ -272,7 +273,7 @@ class RunStore:
         return causes
 
     def _settle_exaid(self) -> None:
-        """Write what EXAID has used for answers that it is not done with, for all sums to hold."""
+        """Write EXAID's usage for answers it has not completed, so that all totals add up."""
         if self._summaries is None or not self._exaid:
             return
         summaries = SummariesFile(self._summaries_path)
@@ -291,7 +292,7 @@ class RunStore:
             if made.is_complete:
                 continue
             if made.exaid.token_usage != exaid_usage(self._exaid[record.case_id]):
-                with suppress(StorageError):  # which `error` holds
+                with suppress(StorageError):  # kept in `self.error`
                     self.append_summaries(made)
 
     def write_manifest(self) -> None:
@@ -300,7 +301,7 @@ class RunStore:
             file.write(self.manifest.model_dump_json(indent=2).encode())
 
     def _read_back(self, again: Collection[Status], *, with_exaid: bool) -> None:
-        """Take over the existing records and rows."""
+        """Restore state from the existing records and ledger rows."""
         summaries = SummariesFile(self._summaries_path)
         of_records: dict[str, int] = {}  # case -> restart of its record
         for item, attempt, record in self._records():
@@ -325,7 +326,7 @@ class RunStore:
                 self._restarts[row.case_id] = max(self._restarts[row.case_id], row.restart + 1)
 
     def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
-        """Yield (question, which answer, record) of those that count, in the order written."""
+        """Yield (question, answer number, record) of the records that count, in file order."""
         path = self._samples.path
         places = sorted(self._places().items(), key=lambda entry: entry[1])
         lines = lines_at(path, (offset for _, (offset, _) in places))
@@ -338,9 +339,9 @@ class RunStore:
             yield item, attempt, record
 
     def _places(self) -> dict[ItemKey, tuple[int, int]]:
-        """Return where the last record of each question begins, and which answer it is.
+        """Return each question's last record as (offset in bytes, answer number).
 
-        A record of another run, of a question or an epoch that this one does not have, is left out.
+        Records of a question or an epoch that this run does not have are skipped.
         """
         questions, epochs = frozenset(self.manifest.item_ids), self.manifest.epochs
         places: dict[ItemKey, tuple[int, int]] = {}
@@ -362,7 +363,7 @@ class RunStore:
                 self.manifest.models_served.append(served)
 
     def _array(self) -> Iterator[bytes]:
-        """Yield the array piece by piece, a record a line, in the order of the selection."""
+        """Yield the array in chunks, one record per line, in the order of the selection."""
         order = {id_: number for number, id_ in enumerate(self.manifest.item_ids)}
         places = self._places()
         items = sorted(places, key=lambda item: (item[1], order[item[0]]))
@@ -397,13 +398,13 @@ class RunStore:
     def _make_folder(self) -> None:
         if self._private:
             make_private_folder(self.folder)
-            tighten(self.folder)  # if it was there
+            tighten(self.folder)  # in case the folder already existed
         else:
             self.folder.mkdir(parents=True, exist_ok=True)
 
 
 def _made(summaries: SummariesFile, item: ItemKey, attempt: int) -> CaseSummaries | None:
-    """Return what EXAID has made of an answer so far; None without a line about it."""
+    """Return EXAID's results for an answer so far; None without a line for it."""
     line = summaries.line_of(item, attempt)
     try:
         return None if line is None else CaseSummaries.model_validate_json(line)

@@ -1,4 +1,4 @@
-"""`studies/{study}.json` below the output folder: which runs a study consists of."""
+"""`studies/{study}.json` below the output folder: the list of a study's runs."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class StudyManifest(BaseModel):
 
 
 def write_study(output_dir: Path, study: StudyManifest) -> None:
-    """Write it.
+    """Write the manifest of a study below the output folder.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     with whole_file(output_dir / _FOLDER / f"{study.name}.json") as file:
         file.write(study.model_dump_json(indent=1).encode())
 
 
 def read_studies(output_dir: Path) -> list[StudyManifest]:
-    """Return the studies of the runs below a folder, by name; without those that cannot be read."""
+    """Return the readable studies below an output folder, sorted by name."""
     studies = []
     for path in sorted((output_dir / _FOLDER).glob("*.json")):
         try:

@@ -1,4 +1,4 @@
-"""The library: one question, one run, and its results, without the command line.
+"""The Python API: one question, one run, and its results, without the command line.
 
 These functions are in `mdagents.__all__`; docs/python.md shows how to use them.
 """
@@ -54,17 +54,18 @@ async def answer(
 ) -> SampleRecord:
     """Answer one question with a team. No run is written to disk, and EXAID is off.
 
-    For many questions `run` is the better way: it shares connections, keeps what is finished, and
-    goes on after a stop.
+    For many questions, use `run`: it shares connections, saves finished questions and resumes after
+    a stop.
 
     Args:
-        question: Its text.
-        options: Letter -> text, letters consecutive from A; or the texts alone. They are shown in
-            this order; one that is empty or `n/a` is left out, and the letters close up.
-        team: `adaptive` (a router decides), a level, or a method such as `cot`; None: as `config`
-            says, which is `adaptive`. `few_shot` needs a data set, and so a run.
-        model: As for `--model`; None: as in `config`, which by default depends on the keys.
-        gold: Letter of the right option; empty when it is not known, and `correct` is None then.
+        question: Text of the question.
+        options: Letter -> text, with consecutive letters from A; or the texts alone. They are shown
+            in this order; an option that is empty or `n/a` is left out, and the letters close up.
+        team: `adaptive` (a router decides), a level, or a method such as `cot`; None: the team of
+            `config`, by default `adaptive`. `few_shot` needs a data set, and so a run.
+        model: Model, as for `--model`; None: the model of `config`, whose default depends on the
+            API keys.
+        gold: Letter of the right option; empty when it is unknown, and `correct` is None then.
         config: All other settings. Those about data sets, files, `skip` and EXAID are ignored.
 
     Returns:
@@ -72,7 +73,7 @@ async def answer(
         is a status of the record, never a letter.
 
     Raises:
-        ConfigError: The question, a setting or a key is not valid.
+        ConfigError: The question, a setting or an API key is not valid.
         EndpointDown: The model cannot reply: a wrong key, an unknown name, an unreachable host.
     """
     source = _source(question, options, gold)
@@ -152,24 +153,25 @@ def _for_one_question(config: RunConfig, team: str | None, model: str | None) ->
 
 
 def run(config: RunConfig, *, display: str = "none") -> RunResult:
-    """Answer the questions of a data set, or go on where an earlier process stopped.
+    """Answer the questions of a data set, or resume a run that an earlier process started.
 
-    The same as `main.py`, with the same files. In a notebook it blocks its cell, like any function.
-    What a reader must know before a score (that the questions are only a sample, say) is a warning.
+    A run is the same as with `main.py`, and has the same files. In a notebook the call blocks its
+    cell, like any function. Facts that a reader must know before a score, such as that the
+    questions are only a sample, are issued as warnings.
 
     Args:
-        config: What to run.
+        config: Configuration of the run.
         display: Progress on stderr: `none`, `log`, `plain` or `full`.
 
     Returns:
-        Where the run is, and how it ended: `outcome` is `finished`, or gives the reason.
+        The folder of the run and how the run ended: `outcome` is `finished`, or gives the reason.
 
     Raises:
-        ConfigError: A setting, a key or a file is not valid; nothing was written.
-        BenchError: Something ended the run early; what is finished is kept, and the same call goes
-            on.
-        KeyboardInterrupt: Ctrl-C, which stops at once; what is finished is kept, and the same call
-            goes on.
+        ConfigError: A setting, an API key or a file is not valid; nothing was written.
+        BenchError: An error ended the run early; finished questions are saved, and the same call
+            resumes the run.
+        KeyboardInterrupt: Ctrl-C stopped the run at once; finished questions are saved, and the
+            same call resumes the run.
     """
     if display not in DISPLAYS:
         raise ConfigError(f"there is no display '{display}'; there are {', '.join(DISPLAYS)}")
@@ -184,7 +186,7 @@ def run(config: RunConfig, *, display: str = "none") -> RunResult:
 
 
 def _complete(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, beside the event loop of a notebook if there is one."""
+    """Run a coroutine to its end, in a thread of its own if a notebook's event loop is running."""
     if not _is_in_a_loop():
         return asyncio.run(work)
     loop: Future[asyncio.AbstractEventLoop] = Future()
@@ -209,7 +211,7 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
             wait(either, return_when=FIRST_COMPLETED)
             if loop.done():
                 loop.result().call_soon_threadsafe(_cancel_all, loop.result())
-            wait([done])  # then what is finished is written, and the run's lock is free
+            wait([done])  # finished questions are then written, and the run's lock is released
             raise
 
 
@@ -223,7 +225,7 @@ def _is_in_a_loop() -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C interrupt a wait: `asyncio.run` would only tell its loop, which is not running."""
+    """Let Ctrl-C interrupt a wait; `asyncio.run` would only notify its own, idle loop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -243,15 +245,15 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
     """Return the results of a run, as `evaluate_text_output.py` scores it.
 
     Args:
-        run: From `run`; or the folder of a run, its JSON array, or the file of another program
+        run: Result of `run`; or the folder of a run, its JSON array, or the file of another program
             (docs/scoring.md).
 
     Returns:
-        One row a question and epoch, with the columns of the CSV (docs/files.md) and `epoch`;
-        `correct` is a truth value. What was odd in the file is a warning.
+        One row per question and epoch, with the columns of the CSV (docs/files.md) and `epoch`;
+        `correct` is a boolean. Anomalies in the file are issued as warnings.
 
     Raises:
-        ConfigError: There is no such run, or it cannot be read.
+        ConfigError: The run does not exist or cannot be read.
     """
     with needs_extra("data", "mdagents.load"):
         import pandas as pd

@@ -1,4 +1,4 @@
-"""How the garbage collector works in a process that answers questions."""
+"""Settings of the garbage collector for a process that answers questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is asked to do, validated once and immutable from then on."""
+"""The configuration of a run, validated once and immutable from then on."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ ADAPTIVE: Literal["adaptive"] = "adaptive"
 LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))
 EXAID_OFF: Literal["off"] = "off"
 DEEPEST_IN_BATCHES = 3
-"""Calls one after the other: each waits for a batch, which may take a day."""
+"""Maximum number of sequential calls in batches: each waits for a batch, up to a day."""
 MODEL_ROLES = (*(role.value for role in TeamRole), "expert-1", "expert-2", *sorted(EXAID_ROLES))
 """Roles for which a model can be chosen; experts are numbered up to `LARGEST_COUNT`."""
-_MOST_TOKENS = 1_000_000  # of a reply; no model writes so much
+_MOST_TOKENS = 1_000_000  # maximum limit of a reply; no model writes that much
 WORD_LIMITS = (
     "opinion",
     "debate_opinion",
@@ -75,16 +75,16 @@ WORD_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which questions of a data set are answered, and in which order."""
+    """Selection of the questions of a data set, and their order."""
 
     start: int = 0
-    """Index of the first one, counted from 0, after shuffling."""
+    """Index of the first question, counted from 0, after shuffling."""
     stop: int | None = None
-    """Index after the last one; None: to the end."""
+    """Index after the last question; None: to the end."""
     ids: tuple[str, ...] = ()
-    """Only these; empty: all."""
+    """Ids of the only questions to answer; empty: all."""
     shuffle_seed: int | None = None
-    """Shuffled before `start` and `stop` are applied; None: in the order of the file."""
+    """Seed for shuffling before `start` and `stop` apply; None: the order of the file."""
 
 
 AtLeast1 = Annotated[int, Field(ge=1)]
@@ -108,14 +108,14 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        """Yield the flags that were given; the others have their defaults."""
+        """Yield the flags that were given, without those that have their defaults."""
         yield from ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
 
     def __init__(self, **flags: Any) -> None:
-        """Check the flags; see the fields.
+        """Validate the flags, which are the fields of the model.
 
         Raises:
-            ConfigError: A value makes no sense, or not together with another.
+            ConfigError: A value is invalid, alone or in combination with another.
         """
         try:
             super().__init__(**flags)
@@ -454,13 +454,13 @@ class RunConfig(BaseModel):
 
     @property
     def selection(self) -> Selection:
-        """Which questions are answered."""
+        """Selection of the questions to answer."""
         start, stop = (0, self.num_samples) if self.limit is None else _range(self.limit)
         return Selection(start, stop, self.sample_id, self.sample_shuffle)
 
     @property
     def team(self) -> TeamSettings:
-        """The numbers of the preset, with the requested changes."""
+        """Numbers of the preset, with the requested changes."""
         counts = {
             "basic_experts": self.num_experts,
             "debate_experts": self.num_experts,
@@ -481,7 +481,7 @@ class RunConfig(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        """The limits of the run and of a question."""
+        """Limits of the run and of a question."""
         return Limits(
             run_tokens=self.token_limit,
             run_cost=self.cost_limit,
@@ -491,36 +491,36 @@ class RunConfig(BaseModel):
 
     @property
     def retry(self) -> RetryPolicy:
-        """How often and after which waits a call is made again."""
+        """Number of retries and total timeout of a call."""
         return RetryPolicy(max_retries=self.max_retries, timeout=self.timeout)
 
     @property
     def levels(self) -> tuple[LevelChoice, ...]:
-        """The levels to which the questions go in turn."""
+        """Levels to which the questions go in turn."""
         return self.difficulty if isinstance(self.difficulty, tuple) else (self.difficulty,)
 
     def forced_level(self, index: int) -> Difficulty | None:
-        """Return the level to which a question goes; None: a router rates it.
+        """Return the level to which a question goes; None: a router chooses it.
 
         Args:
-            index: Of the question among those of the run, from 0.
+            index: Index of the question in the run, from 0.
         """
         level = self.levels[index % len(self.levels)]
         return level if isinstance(level, Difficulty) else None
 
     @property
     def method_name(self) -> str:
-        """What the method is called, in names of runs and to people."""
+        """Name of the method, for names of runs and for readers."""
         return own_method.name_of(self.method) if own_method.is_own(self.method) else self.method
 
     @property
     def own_experts(self) -> tuple[str, ...]:
-        """The numbered experts for whom a model was chosen, by their number: `expert-2`."""
+        """Numbered experts for whom a model was chosen, such as `expert-2`, by their number."""
         numbers = sorted(n for n in map(expert_number, self.model_role) if n is not None)
         return tuple(f"{TeamRole.EXPERT}-{number}" for number in numbers)
 
     def thinking(self, role: str) -> Thinking:
-        """Return how much the model of a role is asked to think."""
+        """Return the reasoning settings for the model of a role."""
         effort, tokens, most = (
             _of_role(text, role)
             for text in (self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
@@ -533,29 +533,29 @@ class RunConfig(BaseModel):
         )
 
     def api_of(self, role: str) -> str:
-        """Return the API that the user chose for a role; empty where it is as the model needs."""
+        """Return the API that the user chose for a role; empty: the one that the model needs."""
         asked = _of_role(self.api, role)
         return "" if asked == "auto" else asked
 
     @property
     def roles_apart(self) -> frozenset[str]:
-        """Roles for which `thinking` or `api_of` is given apart."""
+        """Roles for which `thinking` or `api_of` is given separately."""
         texts = (self.api, self.reasoning_effort, self.reasoning_tokens, self.max_tokens)
         entries = [entry for text in texts for entry in text.split(",")]
         return frozenset(entry.partition("=")[0] for entry in entries if "=" in entry)
 
     @property
     def least_agreement(self) -> float:
-        """The effective `agreement`."""
+        """Effective value of `agreement`."""
         return AGREEMENT if self.agreement is None else self.agreement
 
     @property
     def exaid_policy(self) -> TriggerPolicy | None:
-        """When EXAID summarises; None: never."""
+        """Trigger policy of EXAID; None: EXAID is off."""
         return self.exaid if isinstance(self.exaid, TriggerPolicy) else None
 
     def flags(self) -> dict[str, object]:
-        """Return the flags that define a run, by name: what `--resume RUN` reads back."""
+        """Return the flags that define a run, by name, for `--resume RUN` to read back."""
         has_comma = any("," in id_ for id_ in self.sample_id)
         return {name: _as_flag(getattr(self, name)) for name in _WHAT_IT_IS} | {
             "sample_id": list(self.sample_id) if has_comma else ",".join(self.sample_id) or None,
@@ -577,7 +577,7 @@ class RunConfig(BaseModel):
 
     @property
     def _permutations(self) -> str:
-        """The effective `option_order`: `same` changes nothing in a run with one epoch."""
+        """Effective `option_order`: `same` changes nothing in a run with one epoch."""
         if self.option_order is OptionOrder.SHUFFLED and self.epochs > 1:
             return "of each epoch"
         same = OptionOrder.SHUFFLED if self.option_order is OptionOrder.SAME else self.option_order
@@ -590,13 +590,14 @@ class RunConfig(BaseModel):
         exemplars_hash: str = "",
         source_hash: str = "",
     ) -> str:
-        """Return the SHA-256 over all that can change a result.
+        """Return the SHA-256 over everything that can change a result.
 
         Args:
-            models: Role -> model and endpoint, as they were chosen.
-            items_hash: Of the selected questions.
-            exemplars_hash: Of the questions that exemplars are taken from; empty for none.
-            source_hash: Of a method of the user's own, wherever it is; empty for the built-in ones.
+            models: Role -> model and endpoint, as chosen.
+            items_hash: Hash of the selected questions.
+            exemplars_hash: Hash of the questions that exemplars are taken from; empty for none.
+            source_hash: Hash of the source of a user-defined method, regardless of its location;
+                empty for built-in methods.
         """
         content: dict[str, Any] = {
             "items": items_hash,
@@ -612,7 +613,8 @@ class RunConfig(BaseModel):
             "prompts": prompt_hashes(self.method, with_exaid=self.exaid_policy is not None),
             "exaid": self.exaid_policy,
         }
-        # What earlier versions did not have is there only where it counts: their runs go on.
+        # Settings that earlier versions lacked are added only where they matter, so that runs of
+        # these versions can be resumed.
         if source_hash:
             content["source"] = source_hash
         if self.router is not Router.LLM:
@@ -657,21 +659,21 @@ _WHAT_IT_IS = (
     "exaid",
     "batch",
 )
-"""Flags that define a run; the others are about this machine and this start."""
+"""Flags that define a run; the others concern this machine and this start."""
 
 _IN_THE_NAME = ("dataset", "split", "num_samples", "model", "difficulty", "method", "batch")
-"""Flags that a run's name shows by itself, or that change no result."""
+"""Flags that have their own part in a run's name, or that change no result."""
 
 
 def _of_role(text: str, role: str) -> str:
-    """Return what is given for a role, for `expert` where it is a numbered one, or for all."""
+    """Return the value for a role, for `expert` if the role is a numbered expert, or for all."""
     given = {name: of for name, _, of in (each.rpartition("=") for each in text.split(",") if each)}
     usual = given.get(TeamRole.EXPERT if expert_number(role) else "", given.get("", ""))
     return given.get(role, usual)
 
 
 def _range(limit: str) -> tuple[int, int]:
-    """Return (index of the first question, index after the last one) of `N` or `A-B`."""
+    """Return (index of the first question, index after the last one) for `N` or `A-B`."""
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)", limit.strip())
     start, stop = (int(match[1] or 1) - 1, int(match[2])) if match else (0, 0)
     if start < 0 or stop <= start:
@@ -680,7 +682,7 @@ def _range(limit: str) -> tuple[int, int]:
 
 
 def _one_line(error: ValidationError) -> str:
-    """Return what is wrong with the first flag that is."""
+    """Return a one-line message about the first invalid flag."""
     first, *others = error.errors()
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -714,13 +716,13 @@ _KINDS = {
     "string": "a text",
     "path": "a path",
 }
-"""Start of the name of pydantic's error -> what was expected."""
+"""Prefix of the name of pydantic's error -> expected value."""
 _OF_A_CLOSED_SET = ("enum", "literal_error")
 _OUT_OF_BOUNDS = ("greater_than", "greater_than_equal", "less_than_equal")
 
 
 def _bounds(name: str) -> str:
-    """Return between what a flag's number must be."""
+    """Return the bounds of a flag's number, in words."""
     schema = RunConfig.model_json_schema()["properties"][name]
     match schema.get("anyOf", [schema])[0]:
         case {"minimum": low, "maximum": high}:
@@ -735,7 +737,7 @@ def _bounds(name: str) -> str:
 
 
 def _refuse_several(model: str, flag: str) -> None:
-    """Refuse names with commas between them; a file may have one in its own name."""
+    """Refuse several names separated by commas; the name of a file may contain a comma."""
     names = [name for name in model.split(",") if name.strip()]
     if len(names) > 1 and not Path(model.removeprefix("local/")).is_file():
         raise ConfigError(
@@ -749,7 +751,7 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 
 def _listed(value: object) -> tuple[str, ...]:
-    """Return the parts of a text with commas, or of a list."""
+    """Return the parts of a comma-separated text, or of a list."""
     if not isinstance(value, Iterable):
         raise ValueError("give a text with commas, or a list of texts")
     parts = value.split(",") if isinstance(value, str) else value
@@ -757,7 +759,7 @@ def _listed(value: object) -> tuple[str, ...]:
 
 
 def _pairs(value: object) -> list[tuple[str, str, str]]:
-    """Return (entry, name, value) of a mapping, or of a list of `name=value`."""
+    """Return (entry, name, value) for each item of a mapping or of a list of `name=value`."""
     if isinstance(value, Mapping):
         pairs = {str(name): "" if of is None else str(of) for name, of in value.items()}
         return [(f"{name}={of}", name, of) for name, of in pairs.items()]

@@ -1,4 +1,4 @@
-"""Takes down what comes of the questions of a run: into its files, for displays and viewers."""
+"""Records the results of a run: writes its files and notifies displays and viewers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mdagents_llm.ledger import CallRow
 
 
 class RunDesk:
-    """The desk of a run; see `Desk`.
+    """Writes the results of a run to its files and shows them; implements `Desk`.
 
     Args:
-        plan: What is to be done.
-        store: The files of the run.
-        display: Is told, too.
-        live: Likewise.
+        plan: Plan of the run.
+        store: Files of the run.
+        display: Display to notify of events and results.
+        live: Feed of the live view to notify of events and ledger rows.
         show_interaction_table: Whether the display shows who wrote to whom in a debate.
     """
 
@@ -57,12 +57,12 @@ class RunDesk:
         )
 
     def booked(self, row: CallRow) -> None:
-        """See `Desk`."""
+        """Write a ledger row and pass it to the live view."""
         self._store.book(row)
         self._live.booked(row)
 
     def decided(self, record: SampleRecord) -> Recorded:
-        """See `Desk`."""
+        """Append a record to the run's files and show it."""
         store, display = self._store, self._display
         store.append(record)
         display.finished(record, store.manifest.totals)
@@ -77,11 +77,11 @@ class RunDesk:
         )
 
     def summarised(self, made: CaseSummaries) -> None:
-        """See `Desk`."""
+        """Append EXAID's results and show them if they are complete."""
         made = self._store.append_summaries(made)
         if made.is_complete:
             self._display.summarised(made)
 
     def restarted(self, item: ItemKey) -> None:
-        """See `Desk`."""
+        """Note that an undecided question starts again."""
         self._store.restart(item)

@@ -1,8 +1,8 @@
-"""`--dry-run`: what a run will take. No call is made.
+"""The forecast of `--dry-run`: calls, tokens, time and cost of a run. No call is made.
 
-The teams themselves run, on real questions of the data set, with a model that sketches replies half
-as long as they may be; so calls and prompts are those of the protocol. If the output folder holds
-earlier runs of the same models, reply lengths, routing and latency are taken from those.
+The teams themselves run, on real questions of the data set, with a model that sketches replies
+half as long as their limit; so calls and prompts are those of the protocol. If the output folder
+holds earlier runs of the same models, reply lengths, routing and latency are taken from them.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from mdagents_llm.embeddings import Vectors
 
 _CHARS_PER_TOKEN = 4
-_SAMPLE = 20  # questions, of which the one of the most usual length is sketched
-_SHARE_OF_A_LIMIT = 0.5  # assumed length of a reply, as a share of its limit, without history
+_SAMPLE = 20  # questions, of which the one nearest to the mean length is sketched
+_SHARE_OF_A_LIMIT = 0.5  # assumed length of a reply as a share of its limit, without history
 
 
 @dataclass(slots=True)
 class _Sketch:
-    """A model that replies with something of the right form and counts what that would take."""
+    """A model that replies in the right form and counts what a real reply would take."""
 
     spec: ModelSpec
     role: str
@@ -74,7 +74,7 @@ class _Sketch:
         received = round(usual or len(text) / _CHARS_PER_TOKEN)
         if (
             usual is None and self.talkative
-        ):  # at most; a reply of an earlier run has it in its length
+        ):  # an upper bound; with history, the reply length includes it
             received += self.spec.thinking.budget or 0
         usage = TokenUsage(sent, received)
         spec = self.spec
@@ -101,7 +101,7 @@ class _Sketch:
             case "boolean":
                 return self.talkative
             case "integer":
-                # The number of an expert: the next one, since an expert does not write to itself.
+                # Number of an expert: the next one, since an expert does not write to itself.
                 return schema["minimum"] + (turn + 1) % (schema["maximum"] - schema["minimum"] + 1)
             case "number":
                 return schema["minimum"]
@@ -110,7 +110,7 @@ class _Sketch:
 
 
 class _AllAlike:
-    """Finds all texts equally alike: which examples are shown does not matter to a forecast."""
+    """An embedder that makes all texts equally similar: a forecast works with any examples."""
 
     name = "forecast"
 
@@ -123,38 +123,41 @@ class _AllAlike:
 
 
 Level = Difficulty | None
-"""None: of a method without levels."""
+"""Level of a question; None for a method without levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run will take, from the least to the most: debaters may be quiet or talkative."""
+    """Forecast of a run, from least to most: debaters may be quiet or talkative."""
 
     dataset: str
     model: str
-    """The one that the experts are."""
+    """Model of the experts."""
     method: str
     questions: int
-    """Those to answer, times epochs."""
+    """Number of questions to answer, times epochs."""
     quiet: Mapping[Level, Estimate]
-    """Level that a question may go to -> its estimate when nobody debates."""
+    """Level that a question may go to -> estimate for one question when nobody debates."""
     lively: Mapping[Level, Estimate]
-    """The same when all debate throughout."""
+    """Level that a question may go to -> estimate for one question when all debate throughout."""
     shares: Mapping[Level, float]
-    """Level that questions are sent to -> share of them; None: routed, or of a method."""
+    """Level that questions are sent to -> share of them; the key None: routed, or a method."""
     history: History
     calls_at_once: int
     in_batches: bool = False
     """Whether calls wait for the provider's batches."""
     notices: Sequence[str] = ()
-    """What to know of the questions and of the models."""
+    """Notes on the questions and the models."""
 
     def whole(self) -> tuple[Estimate, Estimate]:
-        """Return what all questions take at least and at most."""
+        """Return the minimum and maximum for all questions."""
         return self._range_of(self.questions)
 
     def seconds(self) -> tuple[float, float] | None:
-        """Return the wall time at least and at most; None before a first run of these models."""
+        """Return the minimum and maximum wall time in seconds.
+
+        None without an earlier run of these models, or in batches.
+        """
         if self.history.latency is None or self.in_batches:
             return None
         each = self.history.latency / self.calls_at_once
@@ -162,14 +165,14 @@ class Forecast:
         return low.calls * each, high.calls * each
 
     def cost_of(self, questions: int) -> str:
-        """Return the cost of so many questions of this kind, such as `0.12 – 1.4 USD`."""
+        """Return the cost of a number of questions of this kind, such as `0.12 – 1.4 USD`."""
         low, high = self._range_of(questions)
         return _money(low.cost, high.cost)
 
     def price_of(self, questions: int) -> str:
-        """Return the cost of so many questions, teams and EXAID apart, and how to save the latter.
+        """Return the cost of a number of questions, for teams and EXAID separately.
 
-        Without a price it states tokens.
+        It also says how to save EXAID's part. Without a price it states tokens.
         """
         low, high = self._range_of(questions)
         whole = self.cost_of(questions)
@@ -214,7 +217,7 @@ class Forecast:
         return "\n".join([title, self._table(), *map(wrapped, lines)])
 
     def _range_of(self, questions: int) -> tuple[Estimate, Estimate]:
-        """Return what so many questions take at least and at most."""
+        """Return the minimum and maximum for a number of questions."""
         if (known := self.history.of_questions(questions)) is not None:
             return known
         least = _expected(self.quiet, self.shares, self.history, min)
@@ -249,14 +252,14 @@ class Forecast:
 
 
 def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
-    """Return what several runs will take, each and together, for a terminal.
+    """Return the forecast of several runs, each and in total, for a terminal.
 
     Args:
-        forecasts: What a run is called -> its forecast.
+        forecasts: Name of a run -> its forecast.
     """
     rows = []
     least, most = Estimate(), Estimate()
-    hours: dict[str, list[float]] = {}  # model -> at least, at most; models work side by side
+    hours: dict[str, list[float]] = {}  # model -> [minimum, maximum]; models work in parallel
     for name, of_run in forecasts.items():
         low, high = of_run.whole()
         least, most = least.plus(low), most.plus(high)
@@ -291,14 +294,14 @@ def _columns(low: Estimate, high: Estimate) -> list[str]:
 
 
 def forecast(config: RunConfig, environment: Environment) -> Forecast:
-    """Return what a run will take. No key is needed, and no network.
+    """Return the forecast of a run. It needs no API key and no network.
 
-    The line that a program needs on a run that a user may want is
+    A program that offers a run to a user can show
     `f"{forecast(config, environment).cost_of(100)} for 100 questions"`; `config.dataset` may then
     be a sample whose questions are as long as those of the data set.
 
     Raises:
-        ConfigError: Data set, selection or model does not exist.
+        ConfigError: The data set, the selection or a model does not exist.
     """
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
@@ -344,7 +347,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
 
 
 def _reasoning_note(specs: Mapping[str, ModelSpec], history: History) -> str:
-    """Return what the forecast assumes about hidden reasoning; empty when it need not assume."""
+    """Return the assumption about hidden reasoning; empty when none is needed."""
     configs = load_model_configs()
     new = [spec for role, spec in specs.items() if role not in history.output_tokens]
     if any(spec.thinking.budget for spec in new):
@@ -387,7 +390,7 @@ async def _sketch(
     level: Difficulty | None,
     talkative: bool,
 ) -> Estimate:
-    """Return what a question that goes to `level` takes, with the router's call if any has one.
+    """Return the estimate for a question at `level`, including the router's call if any is routed.
 
     A method has no level.
     """
@@ -415,7 +418,7 @@ async def _sketch(
 def _exaid(
     config: RunConfig, models: Mapping[str, _Sketch], bus: TraceBus, *, coalesce: bool
 ) -> EXAID | None:
-    """Return EXAID for the sketched case: at best, text that arrives at once is judged at once."""
+    """Return EXAID for the sketched case; with `coalesce`, it makes the fewest calls; None: off."""
     if config.exaid_policy is None:
         return None
     settings = ExaidConfig(policy=config.exaid_policy, coalesce=coalesce, linger=0.0)
@@ -429,7 +432,7 @@ def _exaid(
 def _expected(
     by_level: Mapping[Level, Estimate], shares: Mapping[Level, float], history: History, bound: Any
 ) -> Estimate:
-    """Return the mean of a question, of which some are routed and others sent to a level."""
+    """Return the mean estimate of a question, weighted over routed and forced levels."""
     total = Estimate()
     for level, share in shares.items():
         if level is None:
@@ -440,7 +443,7 @@ def _expected(
 
 
 def _routed(by_level: Mapping[Level, Estimate], history: History, bound: Any) -> Estimate:
-    """Return the mean of a question by the routing so far; else the cheapest or costliest level."""
+    """Return the mean estimate of a routed question; without history, the bound over the levels."""
     routed = sum(history.routing.get(level or "", 0) for level in by_level)
     if len(by_level) > 1 and routed:
         total = Estimate()
@@ -456,12 +459,12 @@ def _range(low: float, high: float) -> str:
 
 
 def _tokens(low: float, high: float) -> str:
-    """Return a range with three digits: a forecast knows no more."""
+    """Return a range with three significant digits, the precision of a forecast."""
     return _range(float(f"{low:.3g}"), float(f"{high:.3g}"))
 
 
 def _money(low: float | None, high: float | None) -> str:
-    """Return a range with two digits: a forecast knows no more."""
+    """Return a range with two significant digits, the precision of a forecast."""
     if low is None or high is None:
         return "price not known"
     texts = [_two_digits(low), _two_digits(high)]

@@ -1,4 +1,4 @@
-"""What earlier runs tell of a run that is to come: lengths, latency, routing, whole questions."""
+"""History from earlier runs for a forecast: reply lengths, latency, routing, whole questions."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import CallRow, add_costs
 from mdagents_llm.model_configs import load_model_configs
 
-_ENOUGH = 10  # questions of like runs from which on these are what is counted with
-_ENOUGH_ROWS = 20_000  # of ledgers, after which no older run is read
+_ENOUGH = 10  # minimum number of questions of like runs to base a forecast on them
+_ENOUGH_ROWS = 20_000  # rows of ledgers after which no older run is read
 _TWO_SIDED_95 = 1.96
 _OF_THE_TEAM = ("method", "difficulty", "router", "agreement", "team", "exaid")
-"""What of a run's configuration decides what a question takes, beside models and prompts."""
+"""Settings that determine the cost of a question, besides models and prompts."""
 
 
 @dataclass(slots=True)
 class Estimate:
-    """Means over the sketched questions, or sums."""
+    """Calls, tokens and cost, as means over the sketched questions or as sums."""
 
     calls: float = 0.0
     input_tokens: float = 0.0
     output_tokens: float = 0.0
     cost: float | None = 0.0
-    """USD; None when a price is not known, like the two parts of it below."""
+    """USD, also in the two parts below; None when a price is unknown."""
     team_cost: float | None = 0.0
     exaid_cost: float | None = 0.0
     exaid_tokens: float = 0.0
-    """Those of all tokens that are EXAID's."""
+    """EXAID's part of all tokens."""
 
     @classmethod
     def of_call(cls, usage: TokenUsage, cost: float | None, *, of_exaid: bool) -> Estimate:
-        """Return what one call takes."""
+        """Return the estimate of one call."""
         return cls(
             calls=1,
             input_tokens=usage.input_tokens,
@@ -62,7 +62,7 @@ class Estimate:
         return self.plus(other)
 
     def plus(self, other: Estimate, weight: float = 1.0) -> Estimate:
-        """Return the sum with `weight` times another."""
+        """Return the sum of this estimate and `weight` times another."""
         sums = Estimate()
         for field in fields(Estimate):
             mine, others = getattr(self, field.name), getattr(other, field.name)
@@ -74,10 +74,10 @@ class Estimate:
     def bound(
         cls, estimates: Iterable[Estimate], choose: Callable[[list[float]], float]
     ) -> Estimate:
-        """Return the least or the most of several in each figure by itself.
+        """Return the minimum or maximum of several estimates, separately for each figure.
 
         Args:
-            estimates: At least one.
+            estimates: At least one estimate.
             choose: `min` or `max`.
         """
         found, ends = list(estimates), cls()
@@ -89,24 +89,25 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What earlier runs of the same models have shown."""
+    """Results of earlier runs of the same models."""
 
     output_tokens: Mapping[str, float]
-    """Role -> mean tokens of a reply."""
+    """Role -> mean number of tokens in a reply."""
     latency: float | None
-    """Mean seconds of a call; None without an earlier run."""
+    """Mean latency of a call in seconds; None without an earlier run."""
     routing: Mapping[str, int]
-    """Level -> questions that a router sent there."""
+    """Level -> number of questions that a router sent there."""
     runs: int
     questions: Sequence[Estimate] = ()
-    """What each question took in runs that differ from this one in their questions alone, none if
-    they are too few: they say more than lengths do."""
+    """Estimate for each question of runs that differ from this one in their questions alone.
+
+    Empty if they are too few. They predict better than reply lengths do."""
 
     def of_questions(self, count: int) -> tuple[Estimate, Estimate] | None:
-        """Return what so many further questions take, from the questions of like runs.
+        """Return the estimate for a number of further questions, from the questions of like runs.
 
         Returns:
-            The ends of a 95 % prediction interval of the sum; None without such questions.
+            The ends of a 95% prediction interval of the sum; None without such questions.
         """
         if not self.questions:
             return None
@@ -120,19 +121,19 @@ class History:
 
 
 def _bounds(values: Sequence[float], count: int) -> tuple[float, float]:
-    """Return the 95 % prediction interval of the sum of `count` further values."""
+    """Return the 95% prediction interval of the sum of `count` further values."""
     half = _TWO_SIDED_95 * stdev(values) * count * math.sqrt(1 / len(values) + 1 / count)
     expected = count * fmean(values)
     return max(expected - half, count * min(values)), min(expected + half, count * max(values))
 
 
 def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> History:
-    """Return what earlier runs have shown.
+    """Read the history of earlier runs.
 
     Args:
-        config: Of the run that is to come; its method and its output folder count.
-        dataset: Name of its data set.
-        models: Its roles -> model.
+        config: Configuration of the coming run; its method and its output folder count.
+        dataset: Name of the data set of the coming run.
+        models: Role -> model of the coming run.
     """
     tokens: dict[str, list[int]] = defaultdict(list)
     latencies: list[float] = []
@@ -143,7 +144,7 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     for file in sorted(config.output_dir.glob("*/run.json"), key=_changed_at, reverse=True):
         if read >= _ENOUGH_ROWS:
             break
-        with suppress(OSError, ConfigError, *MALFORMED):  # of a damaged run, what is before that
+        with suppress(OSError, ConfigError, *MALFORMED):  # a damaged run counts up to the damage
             run = json.loads(read_regular(file))
             method = run.get("options", {}).get("method")
             if run.get("models") != models or method != config.method:
@@ -177,7 +178,7 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
 
 
 def _changed_at(file: Path) -> float:
-    with suppress(OSError):  # it was renamed just now
+    with suppress(OSError):  # the file was renamed in the meantime
         return file.lstat().st_mtime
     return 0.0
 
@@ -191,7 +192,7 @@ def _of_call(row: CallRow, *, in_batches: bool) -> Estimate:
 
 
 def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:
-    """Return whether a run differs from that of a configuration in its questions alone."""
+    """Return whether a run differs from a configuration in its questions alone."""
     settings = config.model_dump(mode="json", include={*_OF_THE_TEAM})
     settings["team"] = asdict(config.team)
     prompts = prompt_hashes(config.method, with_exaid=config.exaid_policy is not None)

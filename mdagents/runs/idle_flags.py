@@ -1,7 +1,7 @@
-"""Flags that change nothing beside others: a user who types one expects something of it.
+"""Checks for flags that have no effect together with others, although the user expects one.
 
-Only flags of the command line are refused. What stands in the environment, in a file or in a study
-is often meant for several runs, of which some have no use for it.
+Only flags of the command line are refused. Settings in the environment, in a file or in a study
+are often meant for several runs, some of which have no use for them.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _USED: Mapping[str, frozenset[str]] = {
 
 
 def refuse_idle_flags(config: RunConfig, options: argparse.Namespace) -> None:
-    """Refuse the first flag of the command line that changes nothing.
+    """Refuse the first flag of the command line that has no effect.
 
     Args:
-        config: What the flags ask for together.
-        options: From `read_options`.
+        config: Configuration that the flags make together.
+        options: Result of `read_options`.
 
     Raises:
-        ConfigError: Names the flag, and beside what it changes nothing.
+        ConfigError: A flag has no effect; the message names the flag and the reason.
     """
     for flag, why in _idle(config, options):
         if flag in options.typed:
@@ -58,7 +58,7 @@ def refuse_idle_flags(config: RunConfig, options: argparse.Namespace) -> None:
 
 
 def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Yield (flag, why it changes nothing)."""
+    """Yield (flag, reason why it has no effect)."""
     yield from _idle_of_the_method(config)
     if config.exaid_policy is None:
         yield "--exaid-wait", "EXAID is off"
@@ -74,7 +74,7 @@ def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str,
 
 
 def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
-    """Yield the same for what the method, or the levels of the teams, have no use for."""
+    """Yield (flag, reason) for flags that the method, or the levels of the teams, do not use."""
     is_team = config.method is Method.MDAGENTS
     is_routed = is_team and ADAPTIVE in config.levels
     which = f"--difficulty {','.join(config.levels)}"
@@ -102,7 +102,7 @@ def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
 
 
 def _used(config: RunConfig) -> frozenset[str]:
-    """Return the numbers and word limits that a run can read; all of a method of the user's own."""
+    """Return the team numbers and word limits that a run can read; all for a user's method."""
     if config.method is not Method.MDAGENTS:
         return _USED.get(config.method, frozenset({*_COUNTS, *WORD_LIMITS}))
     levels = Difficulty if ADAPTIVE in config.levels else config.levels

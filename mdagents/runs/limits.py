@@ -1,4 +1,4 @@
-"""Budgets: of the run and of a question, in tokens, money and time."""
+"""Budgets of the run and of a question, in tokens, money and time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from mdagents_llm.errors import LimitExceeded
 class Limits:
     """Limits of a run; None: no limit.
 
-    A limit is checked before each call, that of the run when the call gets its connection: no call
-    is started once it is reached, but calls under way finish and may exceed it by their own size.
+    Limits are checked before each call, those of the run when the call gets its connection. No call
+    starts once a limit is reached, but calls in progress finish and may exceed it by their own
+    size.
     """
 
     run_tokens: int | None = None
@@ -22,16 +23,16 @@ class Limits:
     run_cost: float | None = None
     """USD paid over all invocations of the run."""
     sample_tokens: int | None = None
-    """Tokens that one question has used, fresh and from the cache."""
+    """Tokens of one question, fresh and from the cache."""
     sample_seconds: float | None = None
-    """Seconds that one question may take."""
+    """Seconds of wall time for one question."""
 
     def check_run(self, tokens: int, cost: float | None) -> None:
-        """Compare what the run has spent with its limits.
+        """Check what the run has spent against its limits.
 
         Args:
-            tokens: Sent and received.
-            cost: USD; None when a price is not known.
+            tokens: Tokens sent and received.
+            cost: USD; None when a price is unknown.
 
         Raises:
             LimitExceeded: A limit of the run is reached.
@@ -42,7 +43,7 @@ class Limits:
             raise LimitExceeded(f"the run has reached --cost-limit {self.run_cost:g}")
 
     def check_sample(self, tokens: int) -> None:
-        """Compare what a question has used, in tokens, with its limit.
+        """Check the tokens that a question has used against its limit.
 
         Raises:
             LimitExceeded: The limit of a question is reached.
@@ -57,8 +58,8 @@ class Limited:
     """Checks before each call whether it may still be made.
 
     Args:
-        inner: The model that is called.
-        check: Raises LimitExceeded when it may not.
+        inner: Model to call.
+        check: Raises LimitExceeded when no further call may be made.
     """
 
     def __init__(self, inner: ChatModel, check: Callable[[], None]) -> None:
@@ -67,7 +68,7 @@ class Limited:
         self.is_small = getattr(inner, "is_small", False)
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request, unless a limit of its question has been reached.
+        """Answer one request, unless a limit is reached.
 
         Raises:
             LimitExceeded: A budget is used up.

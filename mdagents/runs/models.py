@@ -1,4 +1,4 @@
-"""The models of a run: which role has which, and whether they are available."""
+"""The models of a run: the model of each role, and checks of their availability."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
     """Return role -> model, by the order of precedence in docs/models.md.
 
     Raises:
-        ConfigError: A model is not known, or takes no batches where the run asks by them.
+        ConfigError: A model is unknown, or takes no batches although the run uses them.
     """
     configs = load_model_configs()
     team = ModelChooser(environment, configs, config.model_base_url).parse(config.model)
     specs = {role.value: team for role in TeamRole}
     for role, model in config.model_role.items():
-        # A role's model names its own provider; only a name that does not is on the team's server.
+        # A role's model names its own provider; only a name without one is on the team's server.
         has_provider = configs.provider(model.partition("/")[0]) or configs.provider_of(model)
         url = "" if has_provider else config.model_base_url
         specs[role] = ModelChooser(environment, configs, url).parse(model)
@@ -69,23 +69,23 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
 
 
 _OF_BOTH_APIS = ("openai", "azure")
-"""Wires that have chat completions and Responses."""
+"""Wires that offer both chat completions and Responses."""
 
 
 def _api(
     config: RunConfig, role: str, spec: ModelSpec, configs: ModelConfigs
 ) -> Literal["", "chat", "responses"]:
-    """Return the API that the model of a role is asked by; empty for the one that it usually is.
+    """Return the API for the model of a role; empty for the model's usual one.
 
     Raises:
-        ConfigError: The user chose one for a model that has no choice.
+        ConfigError: The user chose an API for a model that has no choice.
     """
     asked = config.api_of(role)
     if not asked:
         return ""
     provider = configs.provider(spec.provider)
     if provider is None or provider.wire not in _OF_BOTH_APIS:
-        # A choice for all roles does not mean EXAID's models, which may be of another provider.
+        # A choice for all roles excludes EXAID's models, which may be from another provider.
         if role in EXAID_ROLES and role not in config.roles_apart:
             return ""
         raise ConfigError(
@@ -99,12 +99,12 @@ def _api(
 def models_of_teams(
     registry: ModelRegistry, specs: Mapping[str, ModelSpec]
 ) -> dict[str, ChatModel]:
-    """Return role -> model, of all roles but EXAID's."""
+    """Return role -> model for all roles except EXAID's."""
     return {role: registry.model(s) for role, s in specs.items() if role not in EXAID_ROLES}
 
 
 def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:
-    """Return the roles for which a policy of EXAID needs a model."""
+    """Return the roles for which a trigger policy of EXAID needs a model."""
     if policy is None:
         return ()
     if policy in JUDGED:
@@ -115,10 +115,10 @@ def exaid_roles(policy: TriggerPolicy | None) -> tuple[LLMRole, ...]:
 def check_models(
     config: RunConfig, environment: Environment, specs: Mapping[str, ModelSpec]
 ) -> None:
-    """Check that all models can be reached and that their cost, if limited, is known.
+    """Check that all models can be reached and that their price is known if the cost is limited.
 
     Raises:
-        ConfigError: A model cannot be reached, or its cost is limited and not known.
+        ConfigError: A model cannot be reached, or the cost is limited and its price unknown.
     """
     configs = load_model_configs()
     for spec in specs.values():
@@ -134,17 +134,17 @@ def check_models(
 
 
 _OTHER_FILES = 64
-"""Files and connections that a run has open beside its calls: records, traces, cache, live view."""
+"""Files and connections of a run besides its calls: records, traces, cache, live view."""
 
 
 def _check_open_files(config: RunConfig, specs: Mapping[str, ModelSpec]) -> None:
-    """Check that this process may have as many connections as the run asks for.
+    """Check that this process may open as many connections as the run needs.
 
     Raises:
         ConfigError: The limit of open files is too low and cannot be raised.
     """
     endpoints = len({(spec.provider, spec.base_url) for spec in specs.values()})
-    attempts = 1 if config.hedge_after is None else 2  # at once, of a call
+    attempts = 1 if config.hedge_after is None else 2  # concurrent attempts of a call
     each = config.max_connections or CONNECTIONS
     needed = each * endpoints * attempts + _OTHER_FILES
     most = most_open_files(needed)
@@ -158,7 +158,7 @@ def _check_open_files(config: RunConfig, specs: Mapping[str, ModelSpec]) -> None
 
 
 def local_embedding(environment: Environment) -> Embedding:
-    """Return how similar questions are found on this machine."""
+    """Return the embedding with which this machine finds similar questions."""
     from mdagents_llm.embeddings import local_embedder  # loads numpy, which few methods need
 
     return Embedding(local_embedder(), environment.cache_dir)
@@ -176,18 +176,18 @@ def make_runtime(
     may_send: Callable[[], None] = lambda: None,
     batching: Batching | None = None,
 ) -> Runtime:
-    """Make what the models of a run share.
+    """Return the resources that the models of a run share.
 
     Args:
-        config: What is asked for.
-        environment: Keys and endpoints.
-        ledger: Where calls are booked.
-        clock: For all times.
-        replies: Kept replies; None: no cache.
-        replay: Kept replies that alone answer; None: no replay.
-        on_wait: Told of each pause before a call is made again.
+        config: Configuration of the run.
+        environment: API keys and endpoints.
+        ledger: Ledger in which calls are recorded.
+        clock: Clock for all times.
+        replies: Reply cache; None: no cache.
+        replay: Store of cached replies that are the only source of replies; None: no replay.
+        on_wait: Called at each pause before a call is retried.
         may_send: Raises LimitExceeded when a limit of the run is reached.
-        batching: How requests go in batches; None: each by itself, at once.
+        batching: Settings for requests in batches; None: each request is sent at once.
     """
     return Runtime(
         environment=environment,

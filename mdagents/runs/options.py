@@ -1,7 +1,7 @@
 """The settings of `main.py`: flags, environment variables, a configuration file.
 
-Flag > environment (`MDAGENTS_` and the flag in capitals) > `--run-config` > default. This module
-only lists the settings; `config` interprets and validates them.
+The precedence is flag > environment (`MDAGENTS_` and the flag in capitals) > `--run-config` >
+default. This module only lists the settings; `config` interprets and validates them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PLAIN = (str, int, float, Path)
 _ENV_PREFIX = "MDAGENTS_"
 _RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
 _NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_DEBUG", "MDAGENTS_SHARED_DATA")
-"""Variables with that prefix that `mdagents_llm.config`, the tests or the benchmarks read."""
+"""Variables with the same prefix that `mdagents_llm.config`, the tests or the benchmarks read."""
 _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "
     "flag > environment > file. --num_samples is read like --num-samples."
@@ -52,7 +52,7 @@ _EPILOG = (
 
 
 class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
-    """Also says of a wrong value that it comes from a variable or a file."""
+    """Parser whose errors also name the variable or the file that holds a wrong value."""
 
     def place_of(self, flag: str) -> str:
         name = flag.lstrip("-")
@@ -66,7 +66,7 @@ class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
 
 
 class _NamedFile(io.StringIO):
-    """Stands for a file until `_RunConfigFile` reads it, so that both fail in the same words."""
+    """Stand-in for a file until `_RunConfigFile` reads it, so that errors have the same words."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class _NamedFile(io.StringIO):
 
 
 class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
-    """YAML in which every value is text: `off` is a word, not a truth value."""
+    """Parser for YAML in which every value is text: `off` is a word, not a boolean."""
 
     def parse(self, stream: _NamedFile) -> dict[str, str | list[str]]:
         content = read_yaml(Path(stream.name), f"--run-config {stream.name}")
@@ -95,7 +95,7 @@ def _text(value: object) -> str | list[str]:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Shows the defaults that are of interest, in a narrow left column."""
+    """Formatter that shows only the defaults of interest, in a narrow left column."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
@@ -116,7 +116,7 @@ _FALSE = {"0", "false", "no", "off", ""}
 def env_flag(name: str) -> bool:
     """Read a switch such as SKIP_BASIC from the environment or `.env`: 1/true/yes/on in any case.
 
-    For the constants of a program: a value that is neither ends the program with one line.
+    For the constants of a program: an invalid value ends the program with a one-line error.
     """
     try:
         value = read_variables().get(name, "").strip().lower()
@@ -138,11 +138,11 @@ def read_options(
     """Parse the command line over the environment over the configuration file.
 
     Args:
-        argv: The command line without the program's name.
-        variables: The environment.
-        program: Name under which the user called it.
-        kept: For `--resume RUN`: flag -> value with which the run was started, from its `run.json`;
-            they take the place of the defaults.
+        argv: Command line without the program's name.
+        variables: Environment variables.
+        program: Name under which the user called the program.
+        kept: Flag -> value with which the run was started, from its `run.json`, for `--resume RUN`;
+            they replace the defaults.
 
     Raises:
         ConfigError: A flag, a variable or an entry of the file is unknown or not valid.
@@ -162,7 +162,7 @@ def read_options(
 
 
 def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> None:
-    """Refuse a mistyped variable, which would leave the run as it is without a word."""
+    """Refuse a mistyped variable, which would otherwise be ignored silently."""
     flags = {_RUN_CONFIG, *map(_variable, vars(options))}
     for name in variables:
         if name.startswith(_ENV_PREFIX) and name not in {*_NOT_FLAGS, *flags}:
@@ -176,9 +176,9 @@ def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> N
 
 
 def _is_one_slip(given: str, meant: str) -> bool:
-    """Return whether a letter is missing, too many, another one, or changed places with the next.
+    """Return whether a name has one letter missing, added, replaced or swapped with the next.
 
-    Of variables without a prefix of ours nothing that is less alike can be called a mistake.
+    Variables without this program's prefix must be that similar to count as a mistake.
     """
     while given and given[0] == meant[:1]:
         given, meant = given[1:], meant[1:]
@@ -190,15 +190,15 @@ def _is_one_slip(given: str, meant: str) -> bool:
 
 
 def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:
-    """Return the configuration that a command line asks for.
+    """Return the configuration of a command line.
 
     Args:
-        options: From `read_options`.
-        skip: Levels that the constants of `main.py` leave out, too.
+        options: Result of `read_options`.
+        skip: Levels that the constants of `main.py` leave out in addition.
 
     Raises:
-        ConfigError: A value is invalid, alone or together with another. A flag that was set
-            elsewhere than on the command line is called by that place, where it is named first.
+        ConfigError: A value is invalid, alone or in combination. A flag that was not set on the
+            command line is named with its source where it first appears.
     """
     said = {name: getattr(options, name) for name in RunConfig.model_fields}
     said["skip"] = ",".join([options.skip, *skip])
@@ -222,7 +222,7 @@ def _with_dashes(argument: str) -> str:
 
 
 def make_parser(program: str = "python main.py") -> _Parser:
-    """Make the parser of `main.py`, which is that of `mdagents run`, too."""
+    """Return the parser of `main.py`, which `mdagents run` shares."""
     parser = _Parser(  # type: ignore[call-arg]  # those of configargparse, which has no types
         prog=program,
         description="Answers multiple-choice medical questions with teams of LLM agents.",

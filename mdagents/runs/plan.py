@@ -1,4 +1,4 @@
-"""What is to be done in a run: its questions, its models, and everything that identifies it."""
+"""The plan of a run: its questions, its models, and everything that identifies it."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ EMBEDDED_NOTICE = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done in a run."""
+    """Plan of a run."""
 
     config: RunConfig
     dataset: Dataset
     solver: Solver
     items: list[Item]
-    """All of the run, also those that an earlier process has finished."""
+    """All items of the run, including those that an earlier process has finished."""
     specs: Mapping[str, ModelSpec]
     """Role -> model."""
     manifest: RunManifest
     earlier: RunManifest | None
-    """Of the same run, when an earlier process has started it."""
+    """Manifest of the same run if an earlier process started it; None otherwise."""
     again: frozenset[Status]
-    """Questions that ended in one of these are answered again."""
+    """Statuses of questions that are answered again."""
     check_all: Callable[[], None] = lambda: None
     """Raises LimitExceeded when a limit of several runs together is reached."""
 
     @property
     def endpoint(self) -> str:
-        """Where most calls of the run are made: at the endpoint of the experts, or its batches."""
+        """Endpoint of most calls of the run: that of the experts, or its batches."""
         spec = self.specs[TeamRole.EXPERT.value]
         endpoint = spec.base_url or (str(spec) if spec.is_local else spec.provider)
         return f"{endpoint} in batches" if self.config.batch else endpoint
 
     @property
     def finished(self) -> RunManifest | None:
-        """The run, when an earlier process has left nothing to do."""
+        """Manifest of the run if an earlier process has left nothing to do; None otherwise."""
         earlier = self.earlier
         if earlier is None or not earlier.finished:
             return None
@@ -75,14 +75,14 @@ class Plan:
 
     @property
     def most_errors(self) -> float | None:
-        """How many questions may end in `api_error`; None: all."""
+        """Maximum number of questions that may end in `api_error`; None: all."""
         allowed = self.config.fail_on_error
         if allowed is None or allowed >= 1:
             return allowed
         return allowed * len(self.items)
 
     def task(self) -> Task:
-        """Return what an engine needs to know of it."""
+        """Return the task that an engine carries out."""
         manifest = self.manifest
         return Task(
             config=self.config,
@@ -96,10 +96,10 @@ class Plan:
         )
 
     def check_spent(self) -> None:
-        """Compare what the run has spent, in all processes, with its limits.
+        """Check what the run has spent, in all processes, against its limits.
 
         Raises:
-            LimitExceeded: A limit of the run, or of several together, is reached.
+            LimitExceeded: A limit of the run, or of several runs together, is reached.
         """
         self.check_all()
         spent = self.manifest.spent
@@ -107,10 +107,10 @@ class Plan:
 
 
 def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan:
-    """Find out what a configuration asks for. Nothing is written.
+    """Make the plan of a configuration. Nothing is written.
 
     Raises:
-        ConfigError: A setting, a key or a file is not valid.
+        ConfigError: A setting, an API key or a file is not valid.
     """
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
@@ -138,10 +138,10 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
 
 
 def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
-    """Return the questions that the configuration asks for, in their order.
+    """Return the questions that the configuration selects, in their order.
 
     Raises:
-        ConfigError: An id does not exist, or nothing is left.
+        ConfigError: An id does not exist, or no question is left.
     """
     selection = config.selection
     entries = list(dataset.index)
@@ -172,12 +172,12 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
 
 
 def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEntry]) -> str:
-    """Return which questions need a picture, or were left out for it; empty if there are none.
+    """Return a note on the questions that need a picture or were left out for it; empty for none.
 
     Args:
-        dataset: Of the run.
-        config: Of the run.
-        entries: The selected questions.
+        dataset: Data set of the run.
+        config: Configuration of the run.
+        entries: Selected questions.
     """
     if config.skip_pictures:
         out = [entry for entry in dataset.index if entry.picture or entry.mentions_picture]
@@ -194,7 +194,7 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
 
 
 def selection_note(dataset: Dataset, config: RunConfig) -> str:
-    """Return that fewer questions are there than were asked for; empty if they are all there."""
+    """Return a note if the data set has fewer questions than requested; empty otherwise."""
     selection = config.selection
     held = len(set(selection.ids)) or len(dataset.index)
     if selection.stop is None or selection.stop <= held:
@@ -212,7 +212,7 @@ def make_manifest(
     method: OpenMethod | None,
     clock: Clock,
 ) -> RunManifest:
-    """Make the manifest of a run that starts now."""
+    """Return the manifest of a run that starts now."""
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
     items_hash = dataset.items_hash(entries)
     endpoints = {
@@ -267,7 +267,7 @@ def make_manifest(
 
 
 def _how_answered(config: RunConfig) -> tuple[str, str]:
-    """Return (what a run's name says today, what it said in earlier versions)."""
+    """Return (the method's part of a run's name, the same part in earlier versions)."""
     if config.method is Method.MDAGENTS:
         return ("-".join(config.levels),) * 2
     return config.method_name, f"{ADAPTIVE}_{config.method_name}"
@@ -296,21 +296,21 @@ def _without_machine_path(path: Path) -> str:
 
 
 def _without_folder(model: str) -> str:
-    """Return the name of a model; of a GGUF file only the file's name, not its folder."""
+    """Return the name of a model; for a GGUF file, the file's name without its folder."""
     provider, _, path = model.partition("/")
     return f"{provider}/{Path(path).name}" if path.endswith(".gguf") else model
 
 
 def _file_size(spec: ModelSpec) -> int | None:
-    """Return the bytes of a GGUF file, which tell two files of one name apart; None for others."""
+    """Return the size of a GGUF file in bytes, to tell files of one name apart; None for others."""
     path = Path(spec.name)
     return path.stat().st_size if spec.is_local and path.is_file() else None
 
 
 def _called(team: ModelSpec) -> str:
-    """Return what a model is called in the name of a run.
+    """Return the name of a model as it appears in the name of a run.
 
-    Where its name alone would mean another provider's, its provider stands before it.
+    The provider is put before it where the name alone would mean another provider's model.
     """
     if team.is_local:
         return Path(team.name).stem
@@ -326,7 +326,7 @@ def _is_embedded(specs: Mapping[str, ModelSpec]) -> bool:
 
 
 def _git_revision() -> str | None:
-    """Return the revision of the clone that holds this module; None for an installed package."""
+    """Return the Git revision of this module's clone; None for an installed package."""
     root = Path(mdagents.__file__).parents[1]
     try:
         done = subprocess.run(
@@ -339,7 +339,7 @@ def _git_revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     top, revision = done.stdout.splitlines()
-    # A virtual environment may be inside a repository that is not ours.
+    # A virtual environment may be inside an unrelated repository.
     return revision if Path(top) == root.resolve() else None
 
 
@@ -348,6 +348,6 @@ def _versions(*packages: str) -> dict[str, str]:
     for package in packages:
         try:
             versions[package] = version(package)
-        except PackageNotFoundError:  # an optional one
+        except PackageNotFoundError:  # an optional package
             continue
     return versions

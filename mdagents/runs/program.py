@@ -1,4 +1,4 @@
-"""The program that runs a benchmark: reads its settings, runs it, shows the result."""
+"""The program that runs a benchmark: reads the settings, runs, and shows the result."""
 
 from __future__ import annotations
 
@@ -47,27 +47,29 @@ if TYPE_CHECKING:
     from mdagents.view.beside import RunView
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
-"""Exit statuses. A run that a signal has stopped ends with 128 and the number of the signal."""
+"""Exit statuses. A run that a signal stopped ends with 128 plus the number of the signal."""
 
 
 _NOT_AGAIN = ("MDAGENTS_DEBUG", "MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
-"""Variables that a command which goes on must not or need not set."""
+"""Variables that a command to resume a run must not or need not set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """How the user calls the programs."""
+    """Commands by which the user calls the programs."""
 
     name: str
-    """The one that runs a benchmark, in its help."""
+    """Name of the program that runs a benchmark, for its help."""
     run: str
-    """The same, as it can be called from here; likewise the others."""
+    """Command that runs a benchmark from the working directory."""
     score: str
+    """Command that scores a run from the working directory."""
     view: str
+    """Command that shows a run from the working directory."""
 
 
 def _from_a_clone(program: str) -> Called:
-    """Name the programs of a clone as the user did, from whichever folder."""
+    """Return the commands for the programs of a clone, from the working directory."""
     path = Path(program)
     folder = path.parent if path.name == "main.py" else Path()
     names = (folder / name for name in ("main.py", "evaluate_text_output.py", "view.py"))
@@ -76,9 +78,9 @@ def _from_a_clone(program: str) -> Called:
 
 
 def _python() -> str:
-    """Return how this Python is called from here: `python` may be none, or one without packages."""
+    """Return the command for this Python: `python` may be missing, or lack the packages."""
     found, own, here = shutil.which("python"), Path(sys.executable), Path.cwd()
-    # In an environment `python3` and `python` are one; elsewhere `python` may be an old one.
+    # In a virtual environment `python3` and `python` are the same; elsewhere `python` may be old.
     if found and Path(found).absolute().parent == own.parent and own.samefile(found):
         return "python"
     return str(own.relative_to(here)) if own.is_relative_to(here) else str(own)
@@ -99,16 +101,18 @@ def main(
     """Run a benchmark.
 
     Args:
-        argv: The command line without the program's name.
-        skip: Levels that are left out whatever the command line says: the constants of `main.py`.
-        show_interaction_table: The same for `--show-interaction-table`.
-        called: How the user calls it; None: as the program of a clone that runs.
-        until: Ends the live view when it is closed; None: that ends with this call.
+        argv: Command line without the program's name.
+        skip: Levels to leave out whatever the command line says: the constants of `main.py`.
+        show_interaction_table: Whether to show the table whatever the command line says: the
+            constant of `main.py`.
+        called: Commands by which the user calls the programs; None: those of a clone.
+        until: Exit stack that ends the live view when it is closed; None: the view ends with this
+            call.
 
     Returns:
         The exit status.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so main.py sets it while it loads
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # main.py sets it while it loads
         signal.signal(signal.SIGINT, signal.default_int_handler)
     program = _Program(argv, called or _from_a_clone(sys.argv[0]))
     try:
@@ -120,7 +124,7 @@ def main(
     except BenchError as error:
         print_line(program.stopped(error))
         return STOPPED
-    except KeyboardInterrupt:  # before the first question; from then on the run handles it
+    except KeyboardInterrupt:  # before the first question; after that, the run handles it
         print_line(f"interrupted; {program.go_on}")
         return _of_signal(signal.SIGINT)
     except Exception as error:
@@ -131,7 +135,7 @@ def main(
 
 
 class _Program:
-    """One call of the program: its command line, and its final messages."""
+    """One call of the program, with its command line and its final messages."""
 
     def __init__(self, argv: Sequence[str], called: Called) -> None:
         self._argv = argv
@@ -142,7 +146,7 @@ class _Program:
         return read_variables()
 
     def run(self, skip: Collection[str], until: ExitStack, *, show_interaction_table: bool) -> int:
-        """Do what the command line says; see `main`."""
+        """Carry out the command line, and return the exit status."""
         options = self._options()
         config = read_config(options, skip)
         refuse_idle_flags(config, options)
@@ -187,7 +191,7 @@ class _Program:
 
     @staticmethod
     def _print(text: str) -> bool:
-        """Print what stands on stdout; return whether that was possible."""
+        """Print text on stdout; return False, with the error on stderr, if it cannot be written."""
         try:
             print_result(text)
         except StorageError as error:
@@ -196,7 +200,7 @@ class _Program:
         return True
 
     def _options(self) -> argparse.Namespace:
-        """Return the command line; for `--resume [RUN]` over the flags that started the run."""
+        """Parse the command line; with `--resume [RUN]`, over the flags that started the run."""
         options = self._read()
         if options.resume is None:
             return options
@@ -206,7 +210,7 @@ class _Program:
             )
         named = Path(options.resume.removesuffix(".json"))
         name = named.name
-        # NAME is a run below --output-dir, FOLDER/NAME the one in that folder.
+        # NAME is a run below --output-dir; FOLDER/NAME is a run in that folder.
         output_dir = named.parent if len(named.parts) > 1 else Path(options.output_dir)
         folders = [output_dir / name] if name else sorted(
             (file.parent for file in output_dir.glob("*/run.json")),
@@ -237,7 +241,7 @@ class _Program:
                 "totals": manifest.totals.model_dump(exclude={"exaid"}),
                 "spent": manifest.spent.model_dump(),
             }
-            # In ASCII, of which no screen replaces a character.
+            # ASCII only, so that no terminal replaces a character.
             return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
             return ""
@@ -252,7 +256,7 @@ class _Program:
         return "\n".join(lines)
 
     def _ending(self, result: RunResult) -> str:
-        """Return what happened and how to continue, on one line; empty after a normal end."""
+        """Return how the run ended and how to resume it, on one line; empty after a normal end."""
         if result.already_finished:
             return "this run was finished already: no call was made (--fresh starts it anew)"
         if result.error is not None:
@@ -268,26 +272,26 @@ class _Program:
         return what if errors else ""
 
     def stopped(self, error: BenchError) -> str:
-        """Return what ended the run, and how to continue."""
+        """Return the error that ended the run, and how to resume it."""
         way_on = "" if isinstance(error, NothingRecorded) else f"; {self.go_on}"
         return f"stopped: {error}{way_on}"
 
     def _set_for_this_start(self) -> Mapping[str, str]:
-        """Return the variables that the same run needs again: not those of `.env`, and no key."""
+        """Return the variables that a resumed run needs again: none from `.env`, and no API key."""
         names = [name for name in self._variables if name.startswith("MDAGENTS_")]
         said = set_by_process([*SWITCHES, *sorted(names), *choices()])
         return {name: value for name, value in said.items() if name not in _NOT_AGAIN}
 
     @property
     def go_on(self) -> str:
-        """The command that continues the run."""
+        """Command that resumes the run."""
         flags = shlex.join(flag for flag in self._argv if flag != "--fresh")
         variables = "".join(f"{n}={shlex.quote(v)} " for n, v in self._set_for_this_start().items())
         return f"to go on: {variables}{self._called.run} {flags}".rstrip()
 
 
 def _of_exaid(result: RunResult) -> list[str]:
-    """Return what EXAID did, and what it left out and why; no line when it was off."""
+    """Return lines on what EXAID did and what it left out, with the reason; none if it was off."""
     totals, tokens = result.manifest.totals.exaid, result.manifest.totals.exaid_tokens
     if not totals.questions:
         return []
@@ -308,7 +312,7 @@ def _of_exaid(result: RunResult) -> list[str]:
 
 
 def _paid(spent: Spent) -> str:
-    """Return what all starts of a run have paid for, the teams and EXAID apart."""
+    """Return what all processes of a run have paid for, for the teams and EXAID separately."""
     if not spent.calls:
         return "nothing; every reply came from the cache" if spent.cached_calls else "nothing"
     words = tokens_in_words(spent)

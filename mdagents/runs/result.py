@@ -1,4 +1,4 @@
-"""How a run ended, as programs and notebooks see it."""
+"""The result of a run, for programs and notebooks."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from mdagents_llm.errors import BenchError
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
-    """How a run ended, and where it is. A notebook shows it as a table."""
+    """Outcome and location of a run. A notebook shows it as a table."""
 
     manifest: RunManifest
     folder: Path
     array_path: Path
     outcome: Outcome
     already_finished: bool = False
-    """Whether there was nothing left to do, and so no call was made."""
+    """Whether nothing was left to do, so that no call was made."""
     error: BenchError | None = None
-    """What ended the run early; what was finished before is kept."""
+    """Error that ended the run early, after saving finished questions; None without one."""
     signal: int | None = None
-    """The first signal that asked for a stop."""
+    """Number of the first signal that asked for a stop; None without one."""
     epochs: int = 1
     reason: str = ""
-    """Why it stopped, as the beginning of a sentence; empty when it is finished."""
+    """Reason of a stop, as the beginning of a sentence; empty when the run is finished."""
 
     @property
     def accuracy(self) -> float | None:
-        """Share of questions that are right, 0 to 1; one without an answer is not.
+        """Share of scored questions that are right, 0 to 1; an unanswered question counts as wrong.
 
         None without a scored question.
         """
@@ -43,16 +43,19 @@ class RunResult:
 
     @property
     def accuracy_interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of `accuracy`, both ends 0 to 1; None without a scored question."""
+        """95% confidence interval of `accuracy` as (lower, upper), 0 to 1.
+
+        None without a scored question.
+        """
         return interval_so_far(self.manifest.totals)
 
     @property
     def cost_usd(self) -> float | None:
-        """USD that were paid, for EXAID as well; None when a price is not known."""
+        """USD paid, EXAID included; None when a price is unknown."""
         return self.manifest.spent.cost_usd
 
     def _shown(self) -> dict[str, str]:
-        """Return what a person wants to know first, by name."""
+        """Return the key figures for a reader, by name."""
         manifest, totals = self.manifest, self.manifest.totals
         questions = f"{totals.questions:,}"
         if totals.questions < (planned := len(manifest.item_ids) * manifest.epochs):

@@ -1,4 +1,4 @@
-"""One run from its configuration to its files: opens what is needed, runs, closes everything."""
+"""One run from its configuration to its files: opens its resources, runs, and closes everything."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ async def run(
     stops_on_signals: bool = True,
     view: RunView | None = None,
 ) -> RunResult:
-    """Answer what a configuration asks for, or go on where an earlier process stopped.
+    """Run a configuration, or resume a run that an earlier process started.
 
     Args:
-        config: What is asked for.
-        environment: Keys and endpoints.
-        clock: For all times.
+        config: Configuration of the run.
+        environment: API keys and endpoints.
+        clock: Clock for all times.
         display: One of `DISPLAYS`, on stderr.
         show_interaction_table: Whether the display shows who wrote to whom in a debate.
-        stops_on_signals: Whether the first SIGINT, SIGTERM or SIGHUP lets questions under way
-            finish and the second stops at once; else signals are the caller's.
+        stops_on_signals: Whether the first SIGINT, SIGTERM or SIGHUP lets questions in progress
+            finish and the second stops at once; if False, the caller handles signals.
         on_ready: Called once, when everything that the questions need is loaded.
-        view: Started before the first question; the caller ends it.
+        view: Live view, started before the first question; the caller ends it.
 
     Raises:
-        ConfigError: A setting, a key or a file is not valid; nothing was written.
+        ConfigError: A setting, an API key or a file is not valid; nothing was written.
         StorageError: The disk is full.
-        NothingRecorded: There is nothing to replay.
+        NothingRecorded: A replay has no cached replies.
     """
     return await carry_out(
         make_plan(config, environment, clock),
@@ -104,22 +104,25 @@ async def carry_out(
     view: RunView | None = None,
     shared: Shared | None = None,
 ) -> RunResult:
-    """Carry out a plan; see `run`.
+    """Carry out a plan; `run` makes the plan itself.
 
     Args:
-        plan: What is to be done.
-        environment: Keys and endpoints.
-        clock: For all times.
-        display: See `run`, likewise the others that are not named here.
-        show_interaction_table: See `run`.
-        on_ready: See `run`.
-        on_all_begun: Called when the last question has been begun.
-        stops_on_signals: See `run`; with `shared`, its stops hold.
-        view: See `run`.
-        shared: What it shares with other runs under way; None: nothing.
+        plan: Plan of the run.
+        environment: API keys and endpoints.
+        clock: Clock for all times.
+        display: One of `DISPLAYS`, on stderr.
+        show_interaction_table: Whether the display shows who wrote to whom in a debate.
+        on_ready: Called once, when everything that the questions need is loaded.
+        on_all_begun: Called when the last question has started.
+        stops_on_signals: Whether the first signal lets questions in progress finish and the second
+            stops at once; with `shared`, its `stops` receive the signals.
+        view: Live view, started before the first question; the caller ends it.
+        shared: Resources shared with concurrent runs; None: the run opens its own.
 
     Raises:
-        ConfigError: See `run`, likewise the other errors.
+        ConfigError: A setting, an API key or a file is not valid; nothing was written.
+        StorageError: The disk is full.
+        NothingRecorded: A replay has no cached replies.
     """
     config = plan.config
     if (finished := plan.finished) is not None:
@@ -129,7 +132,7 @@ async def carry_out(
     check_models(config, environment, plan.specs)
     with writable(config.output_dir):
         config.output_dir.mkdir(parents=True, exist_ok=True)
-        if not os.access(config.output_dir, os.W_OK):  # before the cache in it says the same
+        if not os.access(config.output_dir, os.W_OK):  # before the cache in it raises the same
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     ledger = Ledger()
     shown = make_display(
@@ -157,7 +160,7 @@ async def carry_out(
             if view is not None:
                 line = view.start(plan.manifest.name)
                 shown.say(line)
-                print_line(line if display == "none" else "")  # nobody could guess the token
+                print_line(line if display == "none" else "")  # it holds the token of the view
             if config.exaid_policy is not None and desk.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
             stops.tell(answering)
@@ -193,7 +196,7 @@ async def _engine(
     stops: Stops,
     shared: Shared | None,
 ) -> AsyncIterator[Engine]:
-    """Open what answers the questions, with the cached replies of all runs if they are used."""
+    """Open the engine of a run, with the reply cache of all runs if it is used."""
     config = plan.config
     async with contextlib.AsyncExitStack() as opened:
         if shared is None:
@@ -242,23 +245,23 @@ async def open_cluster(
     replies: ReplyStore | None,
     stops: Stops,
 ) -> AsyncIterator[Cluster | None]:
-    """Have the workers that a configuration asks for; None: questions are answered in this process.
+    """Start the workers of a configuration; yields None if this process answers the questions.
 
     Args:
-        config: What is asked for.
-        environment: Keys and endpoints.
-        clock: For all times.
-        replies: The kept replies; None: no cache.
-        stops: Keeps from waiting for a worker; Ray takes its signals over for a moment.
+        config: Configuration of the run.
+        environment: API keys and endpoints.
+        clock: Clock for all times.
+        replies: Reply cache; None: no cache.
+        stops: Stop signals, which end the wait for a worker; Ray replaces their handlers briefly.
 
     Raises:
-        ConfigError: There is no such cluster, or Ray is not installed.
-        ClusterError: Its workers cannot be used.
+        ConfigError: The cluster does not exist, or Ray is not installed.
+        ClusterError: The workers of the cluster cannot be used.
     """
     if config.engine is EngineName.LOCAL:
         yield None
         return
-    # An extra, which takes its time to load.
+    # Ray is an extra and slow to load.
     from mdagents.runs.engines.cluster import Cluster
     from mdagents.runs.engines.ray_workers import ray_workers
 
@@ -272,10 +275,10 @@ async def open_cluster(
 
 @contextmanager
 def kept_replies(mode: CacheMode, output_dir: Path) -> Iterator[ReplyStore | None]:
-    """Open the kept replies of all runs below a folder; None without a cache.
+    """Open the reply cache of all runs below a folder; yields None without a cache.
 
     Raises:
-        NothingRecorded: There is nothing to replay.
+        NothingRecorded: A replay has no cached replies.
     """
     if mode is CacheMode.OFF:
         yield None
@@ -311,7 +314,7 @@ async def _execute(
     clock: Clock,
     stops: Stops,
 ) -> RunResult:
-    """Answer what is left, and write the results in whatever way that ends."""
+    """Answer the remaining questions, and write the results however the run ends."""
     outcome, error = Outcome.INTERRUPTED, None
     try:
         todo = [item for item in plan.items if item.key not in store.done]
@@ -351,14 +354,14 @@ async def _execute(
 def _reason(
     outcome: Outcome, error: BenchError | None, manifest: RunManifest, epochs: int, cause: str
 ) -> str:
-    """Return why a run stopped; empty when it is finished.
+    """Return the reason why a run stopped; empty when it is finished.
 
     Args:
-        outcome: How it ended.
-        error: What ended it early, if anything did.
-        manifest: Of the run.
-        epochs: How often each question is asked.
-        cause: The error in which most of its questions ended.
+        outcome: Outcome of the run.
+        error: Error that ended the run early; None without one.
+        manifest: Manifest of the run.
+        epochs: Number of times each question is asked.
+        cause: Error in which most of the questions ended.
     """
     if error is not None:
         return f"stopped: {error}"
@@ -381,11 +384,14 @@ def _reason(
 
 
 async def _price(plan: Plan, store: RunStore, environment: Environment) -> str:
-    """Return what the run will cost; empty if that is nothing, or being paid already."""
+    """Return the forecast cost of the run.
+
+    Empty if the run is free, is resumed, or has a user-defined method.
+    """
     config = plan.config
     if store.done or config.cache is CacheMode.ONLY:
         return ""
-    if is_own(config.method):  # whose code a forecast would run
+    if is_own(config.method):  # a forecast would run the user's code
         return ""
     from mdagents.runs.forecast import forecast  # not needed without a banner
 
@@ -424,7 +430,7 @@ def _show_banner(
             say("NOTE: limits are looked at before a batch is submitted, and may be exceeded by it")
     if changes := config.changes_from_default():
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
-    display.say(f"output     {store.array_path}")  # a path stays on its line
+    display.say(f"output     {store.array_path}")  # a path is not wrapped
     if finished:
         say(f"continued  {finished} questions are finished already")
     if unsummarised:
@@ -435,13 +441,13 @@ def _show_banner(
         say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
         if left := _left_behind(store.folder.with_name(store.kept_as)):
             say(f"NOTE: its batches go on at the provider, and nothing collects them: {left}")
-    if not _is_one_place():  # else they are read once, with the results
+    if not _is_one_place():  # else they are shown once, with the results
         for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
             say(f"NOTE: {notice}")
 
 
 def _who_answers(config: RunConfig) -> str:
-    """Return the line of the banner that names the teams, or the method."""
+    """Return the line of the banner that names the teams or the method."""
     if config.method is not Method.MDAGENTS:
         return f"method     {config.method_name}"
     levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
@@ -462,13 +468,13 @@ def _models_at_work(plan: Plan) -> str:
 
 
 def _left_in_batches(folder: Path) -> str:
-    """Return the ids of the batches of a run that have not been collected."""
+    """Return the ids of the batches of a run that have not been collected, joined by commas."""
     batches = read_batches(folder / BATCHES_FILE)
     return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
 
 
 def _left_behind(folder: Path) -> str:
-    """Return the same of a run that is kept; a damaged file does not matter to the new one."""
+    """Return the uncollected batches of a run that `--fresh` keeps; tolerates a damaged file."""
     try:
         return _left_in_batches(folder)
     except ConfigError:
@@ -479,7 +485,7 @@ def _is_one_place() -> bool:
     """Return whether stdout and stderr go to one terminal, pipe or file."""
     try:
         return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
-    except (AttributeError, OSError, ValueError):  # None, closed, or no file of the system
+    except (AttributeError, OSError, ValueError):  # None, closed, or not a file of the system
         return False
 
 

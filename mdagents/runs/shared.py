@@ -1,4 +1,4 @@
-"""What the runs of one process share: endpoints, kept replies, workers, places, and stops."""
+"""Resources that the runs of one process share: endpoints, cache, workers, places and stops."""
 
 from __future__ import annotations
 
@@ -25,49 +25,49 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Interruptible(Protocol):
-    """What a stop is told."""
+    """An object that a stop interrupts."""
 
     def interrupt(self) -> None:
-        """Begin nothing further; at a second call, stop at once."""
+        """Start nothing more; at a second call, stop at once."""
 
 
 class Stops:
-    """Signals that ask for a stop: the first lets questions under way finish, the second does not.
+    """Handles stop signals: the first lets questions in progress finish, the second does not.
 
     Args:
-        say: Shows a line.
-        first: What it says at the first.
+        say: Shows a line to the user.
+        first: Line to show at the first signal.
     """
 
     def __init__(self, say: Callable[[str], None], first: str = STOPPING) -> None:
         self._first = first
         self.signals: list[int] = []
-        """Those that came."""
+        """Numbers of the signals received so far."""
         self.say = say
         self._listens = False
         self._told: list[Interruptible] = []
 
     def tell(self, told: Interruptible) -> None:
-        """Let something know of each stop, also of those that came."""
+        """Interrupt an object at each stop, including those that came before."""
         self._told.append(told)
         for _ in self.signals:
             told.interrupt()
 
     def listen(self) -> None:
-        """Handle the signals, as long as the event loop runs."""
+        """Handle the signals as long as the event loop runs."""
         self._listens = True
         loop = asyncio.get_running_loop()
         for name in _SIGNALS:
             number = getattr(signal, name, None)  # Windows has no SIGHUP
-            # The parent process may have it ignored: nohup does.
+            # The parent process may have set the signal to be ignored, as nohup does.
             if number is None or signal.getsignal(number) is signal.SIG_IGN:
                 continue
-            # Windows has no such handlers: there Python's own Ctrl-C stops at once.
+            # Windows has no such handlers; there Python's own Ctrl-C stops at once.
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._on_signal, number)
 
     def listen_again(self) -> None:
-        """Handle the signals after something else has taken them over, if they were handled."""
+        """Handle the signals again after other code has replaced the handlers, if they were set."""
         if self._listens:
             self.listen()
 
@@ -81,15 +81,15 @@ class Stops:
 
 @dataclass(slots=True)
 class Shared:
-    """What runs share that are under way at once."""
+    """Resources that concurrent runs share."""
 
     endpoints: Endpoints
     replies: ReplyStore | None
-    """None: no cache."""
+    """Reply cache; None: no cache."""
     cluster: Cluster | None
-    """None: questions are answered in this process."""
+    """Cluster that answers the questions; None: this process does."""
     check_spent: Callable[[], None]
-    """Raises LimitExceeded when a limit of all of them together is reached."""
+    """Raises LimitExceeded when a limit of all runs together is reached."""
     stops: Stops
     _places: dict[str, Places] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class Shared:
         """Return the places of an endpoint.
 
         Args:
-            endpoint: Which one.
-            count: Of the places, when it is asked for the first time.
+            endpoint: Name of the endpoint.
+            count: Number of places, used at the first call for the endpoint.
         """
         return self._places.setdefault(endpoint, Places(count))

@@ -1,4 +1,4 @@
-"""Who answers the questions of a run: the team that a route leads to, or a method."""
+"""The solver: sends the questions of a run to the team that a route leads to, or to a method."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mdagents_llm.errors import (
 
 
 def roles_at_work(config: RunConfig) -> tuple[str, ...]:
-    """Return the roles of which a model can be asked in a run."""
+    """Return the roles whose models a run can ask."""
     roles = tuple(TeamRole)
     if config.method is not Method.MDAGENTS:
         roles = roles_of(config.method)
@@ -48,26 +48,26 @@ def roles_at_work(config: RunConfig) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """How a case ended."""
+    """Result of a case."""
 
     route: Route | None
-    """None when routing failed."""
+    """Route of the question; None when routing failed."""
     decision: Decision | None
-    """None when its level is left out, and after an error."""
+    """Decision of the team; None after an error, or when the level is left out."""
     error: BenchError | None
     wall_seconds: float
 
 
 class Way(Protocol):
-    """How one question gets from the question to a decision."""
+    """Path of one question to its decision."""
 
     @property
     def route(self) -> Route | None:
-        """Where it is so far; None before that is known."""
+        """Current route; None before it is known."""
         ...
 
     async def solve(self) -> Decision | None:
-        """Return the decision; None where its level is left out."""
+        """Return the decision; None when its level is left out."""
         ...
 
 
@@ -75,14 +75,14 @@ class Solver:
     """Chooses the team or method for a question, and runs it.
 
     Args:
-        config: What is asked for.
-        dataset: Where the questions are, and the train split beside them; None: no data set.
-        embedding: How similar questions are found; needed with a data set only.
-        exemplars: Those of `few_shot`, where they were read elsewhere; None: they are read here.
+        config: Configuration of the run.
+        dataset: Data set of the questions, with its train split; None: no data set.
+        embedding: Returns the embedding that finds similar questions; needed only with a data set.
+        exemplars: Exemplars of `few_shot` that were read elsewhere; None: they are read here.
 
     Raises:
-        ConfigError: The train split that a method needs is missing, or a method of the user's own
-            cannot be used.
+        ConfigError: The train split that a method needs is missing, or a user-defined method cannot
+            be used.
     """
 
     def __init__(
@@ -99,21 +99,22 @@ class Solver:
             self.method = open_method(
                 config.method, dataset, config.option_order, config.seed, embedding
             )
-        """None: the teams."""
+        """Method that answers the questions; None: the teams do."""
 
     async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:
         """Route and answer a question; an error of a model call becomes part of the result.
 
-        So does an error that nobody foresaw: it costs this question, and no other.
+        An unexpected exception does as well: it costs this question, and no other.
 
         Args:
-            case: What to answer.
-            clock: For the wall time.
-            level: The level to which it goes; None: a router finds it, or the method has none.
+            case: Case to answer.
+            clock: Clock for the wall time.
+            level: Level that answers the question; None: a router chooses it, or the method has no
+                levels.
 
         Raises:
             EndpointDown: A model cannot reply.
-            MethodError: A method of the user's own failed.
+            MethodError: A user-defined method failed.
         """
         way = self._way(case, level)
         decision: Decision | None = None
@@ -148,13 +149,13 @@ class Solver:
         """Return the climb of a question.
 
         Args:
-            case: What to answer.
-            stops: When it stops.
+            case: Case to answer.
+            stops: Decides whether the question stops at a level.
         """
         return Ladder(case, self._config.team, stops, self._config.skip)
 
     async def route(self, case: Case, level: Difficulty | None) -> Route:
-        """Return where the question goes, by asking the router unless the level is given.
+        """Return the route of a question; the router is asked unless the level is given.
 
         Raises:
             ProviderError: The router's endpoint gave no usable reply.
@@ -166,7 +167,7 @@ class Solver:
         return await route(case)
 
     async def at(self, route: Route, case: Case) -> Decision | None:
-        """Return the decision of the team or method on a route; None for a level left out."""
+        """Return the decision of the team or method on a route; None if its level is left out."""
         if route.difficulty in self._config.skip:
             return None
         if route.difficulty is not None:
@@ -176,7 +177,7 @@ class Solver:
 
 
 class _ToOneTeam:
-    """A question that is sent to one team, or to a method."""
+    """Path of a question that is sent to one team, or to a method."""
 
     def __init__(self, solver: Solver, case: Case, level: Difficulty | None) -> None:
         self._solver = solver

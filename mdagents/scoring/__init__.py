@@ -1,1 +1,1 @@
-"""Scores of runs: read from the files alone, without network or key."""
+"""Scoring of runs from their files alone, without network access or an API key."""

@@ -1,4 +1,4 @@
-"""Agreement between the experts of a panel, and how it relates to the decision."""
+"""Agreement between the experts of a panel and its relation to the decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mdagents.settings import Status
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Figures over the answered questions that at least two experts (or teams) judged."""
+    """Agreement on the answered questions that at least two experts (or teams) judged."""
 
     n: int
     first: float | None
@@ -21,18 +21,18 @@ class Agreement:
     first_kappa: float | None
     """Fleiss' kappa of the first opinions."""
     last: float | None
-    """As `first`, of the opinions at the end; the same when there was no debate."""
+    """Share of pairs of experts whose last opinions agree; equal to `first` without a debate."""
     last_kappa: float | None
     right_majority: int
-    """Questions where more than half of the experts held the right option at the end."""
+    """Number of questions where more than half of the experts held the right option at the end."""
     overturned: int
-    """Those of `right_majority` where the decision was wrong."""
+    """Number of `right_majority` questions where the decision was wrong."""
     wrong_majority: int
     rescued: int
-    """Those of `wrong_majority` where the decision was right."""
+    """Number of `wrong_majority` questions where the decision was right."""
     no_majority: int
     no_majority_right: int
-    """Those of `no_majority` where the decision was right."""
+    """Number of `no_majority` questions where the decision was right."""
 
 
 def agreement(rows: Sequence[ScoredRow]) -> Agreement:
@@ -57,7 +57,7 @@ def agreement(rows: Sequence[ScoredRow]) -> Agreement:
 
 
 def majority_is_right(row: ScoredRow) -> bool | None:
-    """Return whether a majority holds a right option at the end; None without a majority."""
+    """Return whether the final majority holds a right option; None without a majority."""
     held = row.last_opinions
     letter = max(held, key=held.count)
     return letter in row.right_letters if held.count(letter) * 2 > len(held) else None

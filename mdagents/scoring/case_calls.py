@@ -1,4 +1,4 @@
-"""The ledger of a run, `calls.jsonl`, case by case."""
+"""Access to the ledger of a run, `calls.jsonl`, case by case."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def is_of_exaid(call: CallRow) -> bool:
 
 
 def starts_of(manifest: Mapping[str, Any]) -> list[int]:
-    """Return when the program was started on a run, in ms since 1970 UTC, from its `run.json`.
+    """Return the start times of a run's invocations, in ms since 1970 UTC, from its `run.json`.
 
-    What is no time there is left out: attempts at a question are then told apart by tokens alone.
+    Invalid times are skipped; attempts at a question are then distinguished by tokens alone.
     """
     starts = []
     for invocation in entries_of(manifest, "invocations"):
@@ -36,14 +36,14 @@ def starts_of(manifest: Mapping[str, Any]) -> list[int]:
 
 
 class CallFile:
-    """`calls.jsonl`, read once from end to end and then case by case.
+    """`calls.jsonl`, indexed in one pass and then read case by case.
 
     Args:
-        path: The file; a run without it has made no calls.
-        on_call: Is given each row of the file, in order.
+        path: Path of the file; a missing file means that the run made no calls.
+        on_call: Callback for each row of the file, in order.
 
     Raises:
-        ConfigError: It cannot be read; names the line.
+        ConfigError: The file cannot be read; the message names a damaged line.
     """
 
     def __init__(self, path: Path, on_call: Callable[[CallRow], None] = lambda _: None) -> None:
@@ -58,13 +58,13 @@ class CallFile:
         return case_id in self._offsets
 
     def attempts(self, case_id: str, starts: Sequence[int]) -> list[list[CallRow]]:
-        """Return the calls of a case in the order in which they began, by attempt.
+        """Return the calls of a case grouped by attempt, in the order in which they started.
 
-        Each start of the program answers a question once, so that its calls are one attempt at it.
+        Each invocation answers a question at most once, so its calls form one attempt.
 
         Args:
-            case_id: The case.
-            starts: When the program was started, in ms since 1970 UTC, in order.
+            case_id: Id of the case.
+            starts: Start times of the invocations in ms since 1970 UTC, ascending.
         """
         if case_id not in self:
             return []
@@ -74,9 +74,9 @@ class CallFile:
 
 
 def attempt_of(record: Mapping[str, Any], attempts: Sequence[list[CallRow]]) -> list[CallRow]:
-    """Return the calls of the attempt that a record is of: the last with its token count.
+    """Return the calls of the attempt behind a record: the last one with its token count.
 
-    The last attempt where the count fits none; no calls without an attempt.
+    If no attempt has that count, return the last attempt; without attempts, return no calls.
     """
     used = count_of(object_of(record, "token_usage").get("total_tokens"))
     for calls in reversed(attempts):

@@ -1,4 +1,4 @@
-"""Compares runs on the same questions: which is better, how certain that is, and at what cost."""
+"""Compares runs on the same questions: accuracy, statistical uncertainty and cost."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ class ComparedRun:
     """A run with its figures on the compared questions."""
 
     number: int
-    """From 1, in the order given; pairs refer to it."""
+    """Number of the run, from 1 in the order given; pairs refer to it."""
     name: str
     label: str
-    """What it is called beside the others."""
+    """Short name that distinguishes the run from the others."""
     path: str
     left_out: int
-    """Scored questions of the run that are not compared."""
+    """Number of scored questions of the run that are not compared."""
     status_counts: dict[str, int]
     figures: Group
     summaries: ExaidFigures | None
-    """What EXAID made of the compared questions; None when it followed none."""
+    """EXAID's figures on the compared questions; None when EXAID followed none of them."""
     pareto: bool | None
-    """Whether no other run is at least as accurate with at most as many tokens, and better in one
-    of the two; None when its tokens are not known."""
+    """Whether the run is Pareto-optimal: no other run is at least as accurate with at most as many
+    tokens, and better in one of the two. None when its tokens are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What `compare_….json` holds."""
+    """The content of `compare_….json`."""
 
     questions: int
     answers: int
-    """Answers of each run: `questions` times epochs."""
+    """Number of answers of each run: `questions` times epochs."""
     bootstrap_seed: int
     bootstrap_resamples: int
     notices: list[str]
     runs: list[ComparedRun]
     pairs: list[Pair]
     router: RouterReport | None
-    """Set when a routed run was given together with runs that were forced to the levels."""
+    """Router report; None unless a routed run was given along with runs forced to the levels."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the comparison as JSON types."""
@@ -61,11 +61,11 @@ class Comparison:
 
 
 def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
-    """Compare runs on the questions that they share.
+    """Compare runs on the questions they share.
 
     Args:
-        runs: At least two.
-        common: Whether runs that hold different questions are compared on those that all hold.
+        runs: Runs to compare, at least two.
+        common: Whether runs with different questions are compared on their common ones.
 
     Raises:
         ConfigError: The runs hold different questions, or none in common.
@@ -93,12 +93,12 @@ def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
 def notices_of(
     runs: Sequence[RunOutput], names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]
 ) -> list[str]:
-    """Return the notices of the runs, those that all have without a name.
+    """Return the notices of the runs; notices shared by all runs carry no run name.
 
     Args:
-        runs: At least one.
-        names: What they are called.
-        shared: For each its rows of the same questions, in the same order.
+        runs: Runs, at least one.
+        names: Names of the runs.
+        shared: Rows of each run for the same questions, in the same order.
     """
     of_all = [notice for notice in runs[0].notices if all(notice in r.notices for r in runs)]
     of_single = [
@@ -133,14 +133,16 @@ def _compared_runs(
 
 
 def is_on_front(group: Group, groups: Sequence[Group]) -> bool | None:
-    """Return whether no other group is as accurate with as few tokens, and better in one of both.
+    """Return whether a group is on the Pareto front of accuracy and tokens.
+
+    It is unless another group is as accurate with as few tokens, and better in one of the two.
 
     Args:
-        group: One of them.
-        groups: All of the same questions.
+        group: Group to test.
+        groups: All groups, over the same questions.
 
     Returns:
-        None where its tokens are not known.
+        None when the tokens of `group` are unknown.
     """
     if group.tokens_per_question is None:
         return None

@@ -1,4 +1,4 @@
-"""A comparison of runs as tables and lines of text."""
+"""Renders a comparison of runs as tables and lines of text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mdagents.scoring.routing import Policy
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 Names = Mapping[int, str]
-"""Number of a run -> what it is called."""
+"""Run number -> name of the run."""
 
 NO_DIFFERENCE = "no difference shown"
 TOO_FEW = "too few questions to tell"
@@ -36,7 +36,7 @@ _PAIRS_LISTED = 3
 
 
 def render_comparison(comparison: Comparison) -> str:
-    """Return runs, pairs, flips and the router's report, if any, as text for a terminal."""
+    """Return runs, pairs, flips and the router report, if any, as text for a terminal."""
     return "\n".join(
         [
             *map(wrapped, _run_lines(comparison)),
@@ -51,12 +51,12 @@ def render_comparison(comparison: Comparison) -> str:
 
 
 def run_names(comparison: Comparison) -> Names:
-    """Return what runs are called where there is room."""
+    """Return the labels of the runs, for use where there is room."""
     return {run.number: run.label for run in comparison.runs}
 
 
 def verdicts(comparison: Comparison) -> list[str]:
-    """Return in words what the comparison shows, and what it does not show."""
+    """Return sentences that state which differences are statistically significant."""
     names = run_names(comparison)
     if len(comparison.pairs) <= _PAIRS_LISTED:
         lines = [_verdict(pair, comparison, names) for pair in comparison.pairs]
@@ -89,11 +89,11 @@ def headline(comparison: Comparison) -> str:
 
 
 def scope_lines(comparison: Comparison, names: Names | None = None) -> list[str]:
-    """Return how many questions are left out, and which figures.
+    """Return lines on the questions and figures that are left out.
 
     Args:
-        comparison: What is shown.
-        names: Of the runs, by number; None: their numbers.
+        comparison: Comparison to describe.
+        names: Names of the runs by number; None uses their numbers.
     """
     called = _called(comparison, names)
     left_out = [
@@ -115,7 +115,7 @@ def scope_lines(comparison: Comparison, names: Names | None = None) -> list[str]
 
 
 def comparison_tables(comparison: Comparison, names: Names | None = None) -> list[Table]:
-    """Return figures of the runs, and of their pairs; `names` as for `scope_lines`."""
+    """Return tables of the runs and of their pairs; `names` as in `scope_lines`."""
     called = names or {run.number: str(run.number) for run in comparison.runs}
     groups = {called[run.number]: run.figures for run in comparison.runs}
     accuracy, cost = group_tables("run", groups, names_left=names is not None)
@@ -162,9 +162,9 @@ def comparison_tables(comparison: Comparison, names: Names | None = None) -> lis
 
 
 def router_tables(comparison: Comparison, names: Names | None = None) -> list[Table]:
-    """Return figures of the routing policies, and of the levels on the questions sent to each.
+    """Return tables of the routing policies, and of the levels on the questions sent to each.
 
-    None without a routed run beside forced ones; `names` as for `scope_lines`.
+    The result is empty without a router report; `names` as in `scope_lines`.
     """
     report = comparison.router
     if report is None:
@@ -200,7 +200,7 @@ def router_tables(comparison: Comparison, names: Names | None = None) -> list[Ta
 
 
 def comparison_notices(comparison: Comparison, names: Names | None = None) -> list[str]:
-    """Return what a reader must know before reading the figures; `names` as for `scope_lines`."""
+    """Return caveats to show with the figures; `names` as in `scope_lines`."""
     called = _called(comparison, names)
     report = comparison.router
     of_router = []
@@ -216,12 +216,12 @@ def comparison_notices(comparison: Comparison, names: Names | None = None) -> li
 
 
 def pair_name(pair: Pair, names: Names) -> str:
-    """Return a name such as `2 − 1`."""
+    """Return the name of a pair, such as `2 − 1`."""
     return f"{names[pair.second]} − {names[pair.first]}"
 
 
 def _called(comparison: Comparison, names: Names | None) -> Names:
-    """Return what runs are called in a sentence."""
+    """Return the names of the runs for use in a sentence."""
     return names or {run.number: f"run {run.number}" for run in comparison.runs}
 
 
@@ -258,7 +258,7 @@ def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
 
 
 def _difference(pair: Pair, comparison: Comparison) -> str:
-    """Return the difference in points and its interval; of a handful of questions, in questions."""
+    """Return the difference in points with its interval; for few questions, in answers."""
     if comparison.questions < SMALLEST_FOR_RATES:
         return f"{pair.extra_correct:+} of {comparison.answers}"
     ends = interval(pair.difference_low, pair.difference_high, "+.1f")
@@ -282,7 +282,7 @@ _PRICES = ("tokens/extra right", "USD/extra right")
 
 
 def _prices(pair: Pair | None) -> list[str]:
-    """Return what an extra right answer costs; None: it is not shown that there is any."""
+    """Return the price of an extra right answer; unknown when `pair` is None."""
     if pair is None:
         return [UNKNOWN] * len(_PRICES)
     return [_price(pair.tokens_per_extra_correct, ",.0f"), _price(pair.cost_per_extra_correct)]

@@ -1,4 +1,4 @@
-"""Chooses policies on other questions than those that they are scored on."""
+"""Cross-validation of policies: they are scored on held-out questions."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mdagents_llm.bootstrap import SEED
 
 FOLDS = 10
 SMALLEST_FOR_A_CHOICE = 2 * FOLDS
-"""Questions from which on a threshold or a policy is chosen: each fold scores two."""
+"""Minimum number of questions for choosing a threshold or a policy: two per fold."""
 
 
 class CrossValidation:
-    """Policies and the folds of the questions; a policy is told by its number.
+    """Cross-validation of numbered policies over folds of the questions.
 
-    Best is: most right answers, then fewest tokens, then the first one.
+    The best policy has the most right answers, then the fewest tokens, then the lowest number.
 
     Args:
-        families: In the order in which equally good ones are preferred, at least one.
-        ids: Of the questions, in the families' order.
+        families: Families of policies, at least one, in order of preference on ties.
+        ids: Ids of the questions, in the families' order.
     """
 
     def __init__(self, families: Sequence[Family], ids: Sequence[str]) -> None:
@@ -32,14 +32,14 @@ class CrossValidation:
         self._tokens = np.concatenate([family.tokens for family in families])
         self._ends = np.cumsum([len(family.right) for family in families])
         self._fold = _folds(ids)
-        # What each policy reaches on all folds but one: [policy, fold].
+        # Totals of each policy on all folds but one: [policy, fold].
         is_in_fold = self._fold[:, np.newaxis] == np.arange(FOLDS)
         self._right_elsewhere = self._right @ ~is_in_fold
         self._tokens_elsewhere = self._tokens @ ~is_in_fold
 
     @property
     def all(self) -> range:
-        """The numbers of all policies."""
+        """Numbers of all policies."""
         return range(len(self._right))
 
     def of_family(self, place: int) -> range:
@@ -48,23 +48,23 @@ class CrossValidation:
         return range(end - len(self._families[place].right), end)
 
     def chosen(self, policies: range) -> NDArray[np.int64]:
-        """Return for each fold which of some policies is best on the other folds."""
+        """Return, for each fold, the policy that is best on the other folds."""
         of = slice(policies.start, policies.stop)
         right, tokens = self._right_elsewhere[of], self._tokens_elsewhere[of]
         best: NDArray[np.int64] = np.lexsort((tokens, -right), axis=0)[0]
         return best + policies.start
 
     def best_in_hindsight(self, policies: range) -> int:
-        """Return which of some policies is best on all questions."""
+        """Return the policy that is best on all questions."""
         of = slice(policies.start, policies.stop)
         right, tokens = self._right[of].sum(axis=1), self._tokens[of].sum(axis=1)
         return int(np.lexsort((tokens, -right))[0]) + policies.start
 
     def held_out(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return right answers and tokens of each question, by the policy of its fold.
+        """Return the right answers and tokens of each question under the policy of its fold.
 
         Args:
-            chosen: The policy of each fold.
+            chosen: Policy of each fold.
         """
         policy, question = chosen[self._fold], np.arange(len(self._fold))
         return self._right[policy, question], self._tokens[policy, question]
@@ -83,7 +83,7 @@ class CrossValidation:
 
 
 def _folds(ids: Sequence[str]) -> NDArray[np.int64]:
-    """Return the fold of each question, by a hash of its id: the order of questions is nothing."""
+    """Return the fold of each question by a hash of its id, independent of question order."""
     hashes = [hashlib.sha256(f"{SEED} {id_}".encode()).digest() for id_ in ids]
     folds = np.empty(len(ids), dtype=np.int64)
     folds[sorted(range(len(ids)), key=hashes.__getitem__)] = np.arange(len(ids)) % FOLDS

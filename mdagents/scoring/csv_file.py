@@ -1,4 +1,4 @@
-"""The CSV of scored questions: one line for each, its columns in the order of docs/files.md."""
+"""The CSV of scored questions: one line per question, columns in the order of docs/files.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_csv(file: TextIO, rows: Sequence[ScoredRow]) -> None:
 
 
 def write_csv_of_runs(file: TextIO, runs: Mapping[str, Sequence[ScoredRow]]) -> None:
-    """Write the questions of several runs, whose names are in a first column `run`."""
+    """Write the questions of several runs, with the run's name in a first column `run`."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["run", *COLUMNS])
     for name, rows in runs.items():

@@ -1,4 +1,4 @@
-"""What EXAID made of questions: how much of them it summarised, and what its checks found."""
+"""EXAID's results per question: how much of it was summarized and what the checks found."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from mdagents.scoring.fields import count_of, entries_of, number_of, object_of
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """What EXAID made of one question."""
+    """EXAID's results for one question."""
 
     coverage: float | None
-    """Share of the agents' text that is in a summary; None when the record does not state it."""
+    """Share of the agents' text covered by a summary; None when the record does not state it."""
     summaries: int
-    """Those that are not empty and were made from text."""
+    """Number of nonempty summaries that were made from text."""
     alerts: int
-    """Summaries of text with a critical alert, and texts with one that no summary covers."""
+    """Number of summaries of text with a critical alert, plus texts with one that no summary
+    covers."""
     missed_alerts: int
-    """Those of `alerts` that no summary tells, or that theirs may not tell."""
+    """Number of `alerts` that no summary covers, or that their summary may not report."""
     unsupported_terms: int
-    """Numbers, doses and drugs of summaries that no agent named."""
+    """Number of numbers, doses and drugs in summaries that no agent mentioned."""
     cut_fields: int
     clipped: int
-    """Summaries of a part of a text that was too long."""
+    """Number of summaries made from part of a text because it was too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExaidFigures:
-    """Sums over the questions that EXAID followed; see `Summarised`."""
+    """Totals of `Summarised` over the questions that EXAID followed."""
 
     questions: int
     without_summary: int
@@ -46,7 +47,7 @@ class ExaidFigures:
 
 
 def summarised(record: Mapping[str, Any]) -> Summarised | None:
-    """Return what EXAID made of a question; None when it was off, or is not done with it."""
+    """Return EXAID's results for a question; None when EXAID was off or has not finished."""
     exaid, watched = object_of(record, "exaid"), object_of(record, "watched")
     summaries = entries_of(exaid, "summaries")
     lost = number_of(watched.get("tail_loss"))
@@ -66,7 +67,7 @@ def summarised(record: Mapping[str, Any]) -> Summarised | None:
 
 
 def exaid_figures(questions: Iterable[Summarised | None]) -> ExaidFigures | None:
-    """Return the sums over questions; None when EXAID followed none of them."""
+    """Return the totals over questions; None when EXAID followed none of them."""
     made = [each for each in questions if each is not None]
     if not made:
         return None
@@ -85,6 +86,6 @@ def exaid_figures(questions: Iterable[Summarised | None]) -> ExaidFigures | None
 
 
 def _listed(summaries: Sequence[Mapping[str, Any]], name: str) -> int:
-    """Return how many entries a field of summaries lists in all."""
+    """Return the total number of entries in a list field over all summaries."""
     lists = [summary.get(name) for summary in summaries]
     return sum(len(listed) for listed in lists if isinstance(listed, list))

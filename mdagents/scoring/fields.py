@@ -1,4 +1,4 @@
-"""Fields of a record, ours or another program's: read leniently, None where there is no value."""
+"""Lenient readers for the fields of a record, from this program or another one."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _LETTERED = re.compile(r"\(?([A-J])[).:]\s*(.*)", re.DOTALL)
 _IN_ONE_TEXT = re.compile(r"\(([A-J])\)\s*(.*?)\s*(?=\([A-J]\)|$)", re.DOTALL)
 
 _ODD_SPACE = ("  ", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
-"""White space of ASCII except a single blank."""
+"""ASCII whitespace other than a single space."""
 
 _OPTIONS = "Options:"
 
 _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may not be finite
 
 Tokens = tuple[int | None, int | None, int | None]
-"""Of input, output, and both."""
+"""Token counts (input, output, total); None for an unknown count."""
 
 
 def options_of(value: Any) -> dict[str, str] | None:
-    """Return presented letter -> text; empty without a `value`, None when it holds no options.
+    """Return presented letter -> text; empty when `value` is None, None when it holds no options.
 
     Args:
-        value: An object with letters, in which null is not an option; or, as other programs write
-            it, a list `["(A) text", "(B) text", …]`, the texts alone in their order, or one text
-            `(A) text (B) text …`.
+        value: Options as an object keyed by letters, in which null values are skipped; or in a
+            form of other programs: a list `["(A) text", "(B) text", …]`, a list of the texts alone
+            in order, or one string `(A) text (B) text …`.
     """
     if value is None:
         return {}
@@ -55,9 +55,10 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
     """Return the letter of the right option; None when `label` names none.
 
     Args:
-        label: A letter (`C`, `c`, `(C)`, `Option C`), the text of one option and no other, in any
-            case, or both (`C) text`).
-        options: Empty when the record has none: then any letter may be the right one.
+        label: A letter (`C`, `c`, `(C)`, `Option C`), the text of exactly one option in any case,
+            or both (`C) text`).
+        options: Letter -> text; empty when the record has none, in which case any letter may be
+            the right one.
     """
     if not isinstance(label, str):
         return None
@@ -71,9 +72,9 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
 
 
 def id_of(record: Mapping[str, Any]) -> str:
-    """Return the id that a record states; empty when it states none or an invalid one.
+    """Return the id of a record; empty when it is missing or invalid.
 
-    An id is a text that is not blank, or a number; 3 and 3.0 are the same.
+    An id is a nonblank string or a number; 3 and 3.0 are equal.
     """
     for name in ("question_id", "id", "realidx"):
         value = record.get(name)
@@ -85,15 +86,15 @@ def id_of(record: Mapping[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text without the characters that some files and programs cannot hold."""
+    """Return the text with characters replaced that some files and programs cannot hold."""
     return well_formed(text).replace("\0", "\ufffd")
 
 
 def tokens_of(usage: Mapping[str, Any]) -> Tokens:
-    """Read tokens under our names or those of OpenAI's API; a missing total is computed.
+    """Read token counts under this program's or the OpenAI API's names; compute a missing total.
 
     Args:
-        usage: The object `token_usage` of a record.
+        usage: `token_usage` object of a record.
     """
     read = count_of(usage.get("input_tokens", usage.get("prompt_tokens")))
     written = count_of(usage.get("output_tokens", usage.get("completion_tokens")))
@@ -104,7 +105,7 @@ def tokens_of(usage: Mapping[str, Any]) -> Tokens:
 
 
 def answer_text(response: Any) -> str:
-    """Return the text that holds the answer, from any of the forms that such programs write."""
+    """Return the text that holds the answer, from any known form of a response."""
     if isinstance(response, dict):
         for key in ("final_answer", "majority_vote", "majority", "answer", "Answer", "0.0"):
             if key in response:
@@ -118,7 +119,7 @@ def answer_text(response: Any) -> str:
 def opinions_of(
     record: Mapping[str, Any], options: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return first and last letter of each expert; of each team's report if there is no expert."""
+    """Return the first and last letters of all experts, or of the teams if there are no experts."""
     if not (record.get("opinions") or record.get("teams")):
         return (), ()
     stated = [
@@ -138,12 +139,12 @@ def opinions_of(
 
 
 def content_digest(question: str, texts: Collection[str], gold: str) -> int:
-    """Return a question's digest, independent of its options' order; differs between processes.
+    """Return a digest of a question, independent of option order; valid within one process only.
 
     Args:
-        question: Its text, with or without the options at its end.
-        texts: Of its options.
-        gold: Text of the right one.
+        question: Text of the question, with or without the options at its end.
+        texts: Texts of the options.
+        gold: Text of the right option.
     """
     if not question.isascii() or any(map(question.__contains__, _ODD_SPACE)):
         question = " ".join(question.split())
@@ -153,7 +154,7 @@ def content_digest(question: str, texts: Collection[str], gold: str) -> int:
 
 
 def _without_options(question: str, texts: Collection[str]) -> str:
-    """Return a question without a list of all its options at the end, as MDAgents writes it."""
+    """Return a question without the trailing list of all options that MDAgents appends."""
     before, _, listed = question.rpartition(_OPTIONS)
     for text in sorted(texts, key=len, reverse=True):
         if (at := listed.find(" ".join(text.split()))) < 0:
@@ -163,7 +164,7 @@ def _without_options(question: str, texts: Collection[str]) -> str:
 
 
 def response_text(response: Any) -> str:
-    """Return all text of a response, from any of the forms that such programs write."""
+    """Return all text of a response, from any known form."""
     if isinstance(response, dict):
         response = list(response.values())
     if isinstance(response, list):
@@ -172,7 +173,7 @@ def response_text(response: Any) -> str:
 
 
 def text_of(record: Mapping[str, Any], name: str) -> str:
-    """Return the text or number in a field; empty without either."""
+    """Return the text or number in a field as a string; empty without either."""
     value = record.get(name)
     return str(value) if isinstance(value, str | int | float) else ""
 
@@ -184,7 +185,7 @@ def object_of(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def number_of(value: Any) -> float | None:
-    """Return a finite number, else None."""
+    """Return the value as a float if it is a finite number, else None."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if type(value) is int and abs(value) < _TOO_LARGE:  # a bool is not a number
@@ -193,7 +194,7 @@ def number_of(value: Any) -> float | None:
 
 
 def count_of(value: Any) -> int | None:
-    """Return a number without its fraction."""
+    """Return a number truncated to an integer; None if the value is not a finite number."""
     if type(value) is int:
         return value if abs(value) < _TOO_LARGE else None
     number = number_of(value)
@@ -201,13 +202,13 @@ def count_of(value: Any) -> int | None:
 
 
 def confidence_of(value: Any) -> float | None:
-    """Return a number from 0 to 1, else None."""
+    """Return the value if it is a number from 0 to 1, else None."""
     number = number_of(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
 def entries_of(record: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the JSON objects in the array of a field; empty without any."""
+    """Return the JSON objects in the array in a field; empty without any."""
     value = record.get(name)
     entries = value if isinstance(value, list) else []
     return [entry for entry in entries if isinstance(entry, dict)]

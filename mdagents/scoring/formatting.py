@@ -1,4 +1,4 @@
-"""How figures are written, on a terminal and on a page: `-` for what is not known."""
+"""Formatting of figures for terminals and HTML pages; unknown values are shown as `-`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from prettytable import PrettyTable
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 
 SCREEN_WIDTH = 80
-"""Columns of the narrowest terminal that tables and lines are made for."""
+"""Width in columns of the narrowest supported terminal."""
 
 _NARROWEST_NAME = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Figures in rows, each of which starts with a name."""
+    """A table of figures; each row starts with a name."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     has_total: bool = False
-    """Whether the last row is set apart from those before it."""
+    """Whether the last row is a total, separated from the rows above."""
     names_left: bool = True
-    """Whether names are aligned left; figures are aligned right."""
+    """Whether names are left-aligned; figures are right-aligned."""
     title: str = ""
 
     def as_text(self) -> str:
-        """Return the table for a terminal: where it is too wide set closer, and names wrapped."""
+        """Return the table for a terminal; if too wide, padding is removed, then names wrap."""
         table = PrettyTable(list(self.headings), align="r")
         if self.names_left:
             table.align[self.headings[0]] = "l"
@@ -47,45 +47,45 @@ class Table:
 
 
 def _excess(table: PrettyTable) -> int:
-    """Return how many columns of the terminal a table lacks."""
+    """Return by how many columns a table exceeds the terminal width."""
     return len(table.get_string().partition("\n")[0]) - SCREEN_WIDTH
 
 
 def wrapped(line: str) -> str:
-    """Return a line of words for a terminal; long words, such as paths, stay whole."""
+    """Return a line wrapped for a terminal; long words, such as paths, stay whole."""
     return textwrap.fill(
         line, SCREEN_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
 
 UNKNOWN = "-"
-"""What is written for a figure that is not known."""
+"""Placeholder for an unknown figure."""
 
 
 def number(value: float | None, form: str) -> str:
-    """Return a number in a format of `format()`."""
+    """Return a number formatted by a `format()` spec; `UNKNOWN` for None."""
     return UNKNOWN if value is None else format(value, form)
 
 
 def percent(value: float | None) -> str:
-    """Write 0.615 as `61.5%`."""
+    """Format 0.615 as `61.5%`."""
     return number(value, ".1%")
 
 
 def share(part: int, whole: int) -> str:
-    """Write a rate as `61.5%`, or as `3 of 7` where a percentage would say too much."""
+    """Format a rate as `61.5%`, or as `3 of 7` below `SMALLEST_FOR_RATES`."""
     if not whole:
         return UNKNOWN
     return f"{part} of {whole}" if whole < SMALLEST_FOR_RATES else percent(part / whole)
 
 
 def coefficient(value: float | None, form: str, n: int) -> str:
-    """Return a coefficient in a format of `format()`, if it comes from enough questions."""
+    """Return a coefficient formatted by a `format()` spec; `UNKNOWN` for too few questions."""
     return number(value if n >= SMALLEST_FOR_COEFFICIENTS else None, form)
 
 
 def usd(amount: float | None) -> str:
-    """Write an amount with two digits behind the point, or as many as its first two need."""
+    """Format an amount with two decimals, or with two significant digits if it is small."""
     if amount is None:
         return UNKNOWN
     digits = 2 if amount == 0 else max(2, 1 - math.floor(math.log10(abs(amount))))
@@ -104,26 +104,26 @@ def interval(low: float | None, high: float | None, form: str = ".1f") -> str:
 
 
 def with_minus(figures: str) -> str:
-    """Return figures of a sentence with a true minus sign."""
+    """Return text with hyphens replaced by true minus signs."""
     return figures.replace("-", "−")
 
 
 def counts(of: Mapping[str, int]) -> str:
-    """Write counts by name: `basic 4, advanced 1`."""
+    """Format counts by name: `basic 4, advanced 1`."""
     return ", ".join(f"{name} {count}" for name, count in of.items()) or "-"
 
 
 def json_text(figures: Mapping[str, object]) -> str:
-    """Return figures as the JSON files have them; NaN is not one."""
+    """Return figures as the text of a JSON file; NaN is rejected."""
     return json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def p_value(p: float | None) -> str:
-    """Return a p-value with four decimals, the smallest as `<0.0001`."""
+    """Return a p-value with four decimals; values below 0.0001 as `<0.0001`."""
     return "<0.0001" if p is not None and p < 1e-4 else number(p, ".4f")
 
 
 def p_equation(p: float) -> str:
-    """Return a p-value as it stands in a sentence: `p = 0.0156`, `p < 0.0001`."""
+    """Return a p-value as written in a sentence: `p = 0.0156`, `p < 0.0001`."""
     written = p_value(p)
     return f"p < {written[1:]}" if written.startswith("<") else f"p = {written}"

@@ -1,4 +1,4 @@
-"""Figures of a group of questions: accuracy with its uncertainty, and the cost."""
+"""Figures of a group of questions: accuracy with its uncertainty, and cost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mdagents_llm.proportions import Interval, wilson
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """How many are right."""
+    """A number of answers and the share of them that is right."""
 
     n: int
     correct: int
     accuracy: float | None
-    """None for n = 0."""
+    """Share of right answers; None for n = 0."""
 
     @classmethod
     def of(cls, rows: Sequence[ScoredRow]) -> Proportion:
@@ -33,18 +33,18 @@ class Group:
     """Figures of a group of questions. Skipped questions are counted in `skipped` only."""
 
     n: int
-    """Questions, times the number of epochs."""
+    """Number of answers: questions times epochs."""
     questions: int
-    """Different questions among them."""
+    """Number of distinct questions."""
     skipped: int
     answered: int
     correct: int
     coverage: float | None
-    """Share of questions that were answered; None without any, like every rate here."""
+    """Share of questions that were answered; None without questions, like every rate here."""
     accuracy: float | None
-    """Share of questions that are right: one without an answer is not."""
+    """Share of questions that are right; a question without an answer counts as wrong."""
     accuracy_low: float | None
-    """Lower end of the 95 % interval of `accuracy`, see `accuracy_interval`."""
+    """Lower end of the 95% interval of `accuracy`, computed by `accuracy_interval`."""
     accuracy_high: float | None
     accuracy_answered: float | None
     """Share of answered questions that are right."""
@@ -52,16 +52,16 @@ class Group:
     """Mean of 1 / number of options: the accuracy of guessing."""
     tokens_per_question: float | None
     cost_per_question: float | None
-    """USD; None when a price is not known."""
+    """Cost in USD; None when a price is unknown."""
     calls_per_question: float | None
     exaid_tokens_per_question: float | None
-    """Of EXAID's own calls, which are not in `tokens_per_question`."""
+    """Tokens of EXAID's own calls, not included in `tokens_per_question`."""
     reasoning_tokens_per_question: float | None = None
-    """Those of `tokens_per_question` that were hidden reasoning; None when they are not known."""
+    """Hidden reasoning tokens, included in `tokens_per_question`; None when unknown."""
 
     @property
     def right_per_1000_reasoning_tokens(self) -> float | None:
-        """Accuracy per 1,000 tokens of hidden reasoning; None where there was none."""
+        """Accuracy per 1,000 hidden reasoning tokens; None without any."""
         if self.accuracy is None or not self.reasoning_tokens_per_question:
             return None
         return 1000 * self.accuracy / self.reasoning_tokens_per_question
@@ -81,7 +81,7 @@ def by_question(rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
 
 
 def right_by_question(rows: Sequence[ScoredRow]) -> tuple[list[int], list[int]]:
-    """Return how many answers to each question are right, and how many there are."""
+    """Return the number of right answers and of all answers for each question."""
     answers = Counter([row.question_id for row in rows])
     if len(answers) == len(rows):
         return [int(row.correct) for row in rows], [1] * len(rows)
@@ -90,7 +90,7 @@ def right_by_question(rows: Sequence[ScoredRow]) -> tuple[list[int], list[int]]:
 
 
 def correct_answers(rows: Sequence[ScoredRow]) -> int:
-    """Return how many of the rows are right."""
+    """Return the number of right rows."""
     return sum([row.correct for row in rows])
 
 
@@ -123,15 +123,15 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
 
 
 def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:
-    """Return the 95 % interval of accuracy.
+    """Return the 95% interval of accuracy.
 
-    Wilson's when each question has one answer that is right or wrong, else the bootstrap over
-    questions. Where all questions are equally right the bootstrap has no width and tells nothing;
-    Wilson's interval for that many questions is used instead.
+    Use Wilson's interval when each question has one answer, which is right or wrong, else the
+    bootstrap over questions. Where all questions have the same accuracy, the bootstrap interval has
+    zero width and is uninformative; use Wilson's interval for that many questions instead.
 
     Args:
-        right: Right answers to each question.
-        answers: Answers to each question.
+        right: Number of right answers to each question.
+        answers: Number of answers to each question.
 
     Returns:
         The interval; (None, None) without a question.
@@ -142,13 +142,13 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
         return wilson(mean_right, len(right)) or (None, None)
     from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
 
-    # Sorted, so that the order of the questions, which a resample depends on, does not matter.
+    # Sorted, because a resample depends on the order of the questions.
     pairs = sorted(zip(right, answers, strict=True))
     return clustered_bootstrap([r for r, _ in pairs], [n for _, n in pairs]) or (None, None)
 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:
-    """Return the mean over the rows; None as soon as one value is not known."""
+    """Return the mean over the rows; None without rows or if any value is unknown."""
     values = list(map(value, rows))
     known = [v for v in values if v is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None

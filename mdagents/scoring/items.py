@@ -1,4 +1,4 @@
-"""Which questions runs share: accuracies are compared on exactly the same ones or not at all."""
+"""Matches the questions of runs: accuracies are compared only on exactly the same questions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ _SHOWN = 5  # ids in a message
 def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredRow]]:
     """Return the scored rows of each run for the same items, in the same order.
 
-    An item is the same when question, options and right option are, in whatever order the options
-    were shown, and whatever its id: programs number the same questions differently. Where a run
-    holds the same question twice, ids tell which is which. A question that a run skipped is not
-    among its items.
+    Items are the same when question, options and right option match, regardless of option order and
+    id: programs number the same questions differently. Where a run holds the same question twice,
+    ids disambiguate. A question that a run skipped is not among its items.
 
     Args:
-        runs: At least two.
-        common: Whether runs of different items are compared on those that all have.
+        runs: Runs, at least two.
+        common: Whether runs with different items are compared on their common ones.
 
     Returns:
-        For each run its rows; the lists are equally long and not empty.
+        Rows of each run; the lists have equal length and are not empty.
 
     Raises:
         ConfigError: The items differ (the message says how), or none is shared.
@@ -52,11 +51,11 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
 
 
 def other_ids(names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]) -> list[str]:
-    """Return notices of runs that have other ids for the questions of the first.
+    """Return a notice for each run whose question ids differ from the first run's.
 
     Args:
-        names: What the runs are called.
-        shared: For each its rows of the same items, in the same order.
+        names: Names of the runs.
+        shared: Rows of each run for the same items, in the same order.
     """
     notices = []
     for name, rows in zip(names, shared, strict=True):
@@ -74,7 +73,7 @@ def other_ids(names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]) -> li
 def _named_as_in(
     first: Mapping[Item, ScoredRow], rows: Sequence[ScoredRow]
 ) -> dict[Item, ScoredRow]:
-    """Return rows by the items of another run, those of a question that it lacks by their own."""
+    """Return rows keyed by the items of another run; rows it lacks keep their own items."""
     item_of = {(row.content, row.epoch): item for item, row in _alone(first.values())}
     alone = {row.item for _, row in _alone(rows)}
     named: dict[Item, ScoredRow] = {}
@@ -93,7 +92,7 @@ def _named_as_in(
 
 
 def _alone(rows: Collection[ScoredRow]) -> list[tuple[Item, ScoredRow]]:
-    """Return the rows whose question is in their epoch once."""
+    """Return (item, row) of the rows whose question occurs once in their epoch."""
     counts = Counter((row.content, row.epoch) for row in rows)
     return [(row.item, row) for row in rows if counts[row.content, row.epoch] == 1]
 

@@ -1,4 +1,4 @@
-"""Which call of the ledger was made for which turn of the transcript."""
+"""Matches ledger calls to the turns of a transcript."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mdagents.scoring.transcripts import TranscriptTurn
 from mdagents_llm.ledger import CallRow
 
 SLACK_MS = 5
-"""How far the two clocks may differ: the trace's never jumps, the ledger's may."""
+"""Tolerance in ms between two clocks: the trace's is monotonic, the ledger's may jump."""
 
 
 def calls_by_turn(
@@ -16,14 +16,14 @@ def calls_by_turn(
 ) -> tuple[list[list[CallRow]], list[CallRow]]:
     """Assign each call to a turn of its agent.
 
-    A turn and its calls do not name each other. A call belongs to the turn during which it was
-    made, within `SLACK_MS`; where two turns touch, to the one that it fits better, then to
-    the one with fewer calls. What is left goes in order to the agent's turns without a call: in a
-    replay the trace keeps its old times and the calls have new ones.
+    Turns and calls do not reference each other. A call belongs to the turn during which it was
+    made, within `SLACK_MS`; where two turns touch, to the better fit, then to the turn with fewer
+    calls. Remaining calls go in order to the agent's turns without a call: in a replay, the trace
+    keeps its old times and the calls have new ones.
 
     Args:
-        turns: Of a case.
-        calls: Of the same, in order.
+        turns: Turns of a case.
+        calls: Calls of the same case, in order.
 
     Returns:
         The calls of each turn, in the order of `turns`, and the calls of no turn.
@@ -54,5 +54,5 @@ def calls_by_turn(
 
 
 def _outside(call: CallRow, turn: TranscriptTurn) -> int:
-    """Return for how many ms the call was outside the time of the turn."""
+    """Return the number of ms that a call extends beyond a turn."""
     return max(0, turn.started_ms - call.started_ms) + max(0, call.ended_ms - turn.ended_ms)

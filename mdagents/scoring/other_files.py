@@ -1,4 +1,4 @@
-"""What a file is that was given as a run and is none, and what to give instead."""
+"""Identifies files that are mistaken for a run, and suggests what to pass instead."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _KINDS: Sequence[tuple[frozenset[str], str, bool]] = (
     (frozenset({"question", "options", "answer_idx"}), _QUESTIONS, False),
     (frozenset({"question", "options", "answer"}), _QUESTIONS, False),
 )
-"""Fields of a record -> what such a file is, and whether it is in the folder of its run."""
+"""Entries (fields of a record, kind of file, whether the file is inside its run's folder)."""
 
 _SHOWN = 30  # characters of a text
 
 
 def kind_of(record: Mapping[str, Any], path: Path) -> str:
-    """Return what a file holds by one of its records, as the end of a sentence; empty if unknown.
+    """Return the kind of a file as the end of an error message; empty if unknown.
 
     Args:
-        record: Of the file.
-        path: The file.
+        record: A record of the file.
+        path: Path of the file.
     """
     for fields, kind, is_inside in _KINDS:
         if fields <= record.keys():
@@ -45,10 +45,10 @@ _A_RUN = "the folder of a run, or the JSON array beside it"
 
 
 def refusal_of_text(start: str) -> str:
-    """Return the end of an error for a file that is not JSON.
+    """Return the end of an error message for a file that is not JSON.
 
     Args:
-        start: The first characters of the file.
+        start: First characters of the file.
     """
     if start.lstrip().startswith("<"):
         return f"is an HTML page and no run; give {_A_RUN}"
@@ -57,10 +57,12 @@ def refusal_of_text(start: str) -> str:
 
 
 def runs_below(folder: Path) -> str:
-    """Return the end of an error for a folder that holds runs, or is a run without a record.
+    """Return the end of an error message for a folder of runs, or a run without a record.
+
+    Return an empty string for any other folder.
 
     Args:
-        folder: The folder; a result for it is empty where it is neither.
+        folder: Folder to inspect.
     """
     if (folder / "run.json").is_file() and (folder / "calls.jsonl").is_file():
         array = folder.with_name(f"{folder.name}.json")
@@ -74,7 +76,7 @@ def runs_below(folder: Path) -> str:
 
 
 def missing(path: Path) -> str:
-    """Return which file or folder beside a missing one may be meant, for the end of an error."""
+    """Return a suggestion of a similarly named sibling of a missing path, for an error message."""
     try:
         there = [entry.name for entry in path.parent.iterdir()]
     except OSError:

@@ -1,4 +1,4 @@
-"""Two runs on the same questions: the difference, its uncertainty, its price, and the flips."""
+"""Comparison of two runs on the same questions: difference, uncertainty, price and flips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Flip:
     gold: str
     """Letter of the right option in the data set."""
     first: list[str]
-    """Letter of each epoch's answer in the data set, or the status without an answer."""
+    """Data set letter of the first run's answer in each epoch, or its status without an answer."""
     second: list[str]
 
 
@@ -30,56 +30,59 @@ class Pair:
     """Two runs; all differences are second minus first."""
 
     first: int
-    """Number of a run, from 1."""
+    """Number of the first run, from 1."""
     second: int
     difference: float
-    """In accuracy."""
+    """Accuracy of the second run minus that of the first, from −1 to 1."""
     difference_low: float
-    """Lower end of the 95 % interval, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval, from the paired bootstrap over questions."""
     difference_high: float
     mcnemar_p: float
-    """Two-sided, exact. With several epochs a question counts for the run that got it right more
-    often."""
+    """Two-sided exact p-value. With several epochs, a question counts for the run that got it right
+    more often."""
     mcnemar_p_holm: float | None
-    """The same, adjusted for the number of pairs; None for a single pair."""
+    """Holm-adjusted `mcnemar_p` over all pairs; None for a single pair."""
     minimum_detectable_difference: float | None
-    """At 80 % power, for this number of questions and this share of discordant ones."""
+    """Difference detectable with 80% power, for this number of questions and this share of
+    discordant ones."""
     extra_correct: int
     extra_tokens: int | None
-    """None when a file does not hold its tokens."""
+    """Additional tokens of the second run; None when a file does not hold its tokens."""
     extra_cost_usd: float | None
     tokens_per_extra_correct: float | None
-    """Below zero: the more accurate run also needs fewer. None when both are equally accurate."""
+    """Tokens per additional right answer; negative when the more accurate run also needs fewer.
+    None when both runs are equally accurate or tokens are unknown."""
     cost_per_extra_correct: float | None
-    """USD, likewise."""
+    """USD per additional right answer; negative when the more accurate run also costs less. None
+    when both runs are equally accurate or a cost is unknown."""
     right_to_wrong: list[Flip]
     wrong_to_right: list[Flip]
 
     @property
     def shows_difference(self) -> bool:
-        """Whether the 95 % interval leaves out 0, and p, adjusted if it is, is below 5 %."""
+        """Whether the difference is statistically significant by interval and p-value."""
         return shows_difference(self.difference_low, self.difference_high, self.p)
 
     @property
     def p(self) -> float:
-        """The p-value that counts: adjusted where there are several pairs."""
+        """The p-value to report: Holm-adjusted if there are several pairs."""
         return self.mcnemar_p if self.mcnemar_p_holm is None else self.mcnemar_p_holm
 
 
 def shows_difference(low: float, high: float, p: float) -> bool:
-    """Return whether a 95 % interval leaves out 0, and p is below 5 %."""
+    """Return whether a 95% interval excludes 0 and p is below 5%."""
     return (low > 0 or high < 0) and p < SIGNIFICANT
 
 
 def make_pair(
     numbers: tuple[int, int], first: Sequence[ScoredRow], second: Sequence[ScoredRow]
 ) -> Pair:
-    """Compare two runs, `mcnemar_p` not adjusted.
+    """Compare two runs, without Holm adjustment.
 
     Args:
-        numbers: Of the two runs.
+        numbers: Numbers of the two runs.
         first: Rows of the first run, not empty.
-        second: Rows of the second for the same questions, in the same order.
+        second: Rows of the second run for the same questions, in the same order.
     """
     questions = list(zip(by_question(first), by_question(second), strict=True))
     gains = [correct_answers(after) - correct_answers(before) for before, after in questions]
@@ -115,11 +118,11 @@ def make_pair(
 
 
 def difference_interval(first: Sequence[ScoredRow], second: Sequence[ScoredRow]) -> Interval:
-    """Return the 95 % interval of the accuracy of `second` minus that of `first`.
+    """Return the 95% interval of the accuracy of `second` minus that of `first`.
 
     Args:
-        first: Rows, not empty.
-        second: Rows of the same questions, which appear in the same order.
+        first: Rows of the first run, not empty.
+        second: Rows of the second run for the same questions, in the same order.
     """
     before, after = by_question(first), by_question(second)
     interval = paired_bootstrap(
@@ -144,7 +147,7 @@ def _extra(
     second: Sequence[ScoredRow],
     value: Callable[[ScoredRow], float | None],
 ) -> float | None:
-    """Return how much more the second run needed in all; None as soon as one value is not known."""
+    """Return the second run's total minus the first's; None if any value is unknown."""
     total = 0.0
     for sign, rows in ((-1, first), (1, second)):
         for row in rows:

@@ -1,7 +1,7 @@
-"""The policies that runs of the same questions allow: whose answer is taken, and what is paid.
+"""Policies over runs of the same questions: whose answer is used, and at what token cost.
 
-Nothing is asked again: a policy takes answers that were recorded, and pays the tokens of every run
-that it would have asked.
+No model is called: a policy uses recorded answers and pays the tokens of every run that it would
+have queried.
 """
 
 from __future__ import annotations
@@ -23,46 +23,47 @@ from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 
 THRESHOLDS = tuple(step / 20 for step in range(21))
-"""Agreements from which on an answer is taken: 0, 0.05 … 1."""
+"""Minimum agreements for accepting an answer: 0, 0.05 … 1."""
 
-_ROUNDING = 1e-9  # 2/3 of a confidence of 0.9 is 0.6, whatever binary fractions make of it
+_ROUNDING = 1e-9  # tolerance, so that 2/3 of a confidence of 0.9 reaches 0.6 in floating point
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 
 class Kind(StrEnum):
-    """The families of policies, in the order in which equally good ones are preferred."""
+    """Kinds of policy families, in order of preference on ties."""
 
     ALWAYS = "always"
     """One run answers everything."""
     REPLAYED = "router replayed"
-    """The levels that a router chose, with the answers of the runs forced to them. What the
-    router's own call took is not known apart and not in it."""
+    """Levels chosen by a router, with the answers of the runs forced to them. The cost of the
+    router's own call is not known separately and is excluded."""
     AGREEMENT = "agreement"
-    """The answer of a run whose experts agree and are sure enough, else that of a dearer one."""
+    """Answer of a run if its experts are in sufficient confident agreement, else that of a more
+    expensive run."""
     TWO_AGREE = "two agree"
-    """The letter that two runs agree on, else that of a dearer one."""
+    """Answer that two runs agree on, else that of a more expensive run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What runs answered to the same questions, as arrays.
+    """Answers of runs to the same questions, as arrays.
 
-    Answers stand by question, those of its epochs together; the questions are sorted by id.
+    Answers are grouped by question, with its epochs together; questions are sorted by id.
     """
 
     names: tuple[str, ...]
-    """What the runs are called."""
+    """Names of the runs."""
     rows: tuple[tuple[ScoredRow, ...], ...]
-    """Of each run, in the order of the answers."""
+    """Rows of each run, in the order of the answers."""
     starts: NDArray[np.int64]
-    """Where the answers to each question begin."""
+    """Index of the first answer to each question."""
     right: NDArray[np.int64]
-    """[run, answer]: 1 or 0. No answer is not right."""
+    """[run, answer]: 1 if right, else 0; a missing answer is 0."""
     tokens: NDArray[np.float64]
-    """[run, answer]"""
+    """[run, answer]: tokens of the answer."""
     letters: NDArray[np.int64]
-    """[run, answer]: a number for each letter of the data set; -1 without an answer."""
+    """[run, answer]: number that encodes the letter in the data set; -1 without an answer."""
 
     @classmethod
     def of(
@@ -71,12 +72,12 @@ class Answers:
         """Return the answers of runs.
 
         Args:
-            runs: At least one.
-            names: What they are called.
-            shared: For each its rows of the same questions, in the same order, not empty.
+            runs: Runs, at least one.
+            names: Names of the runs.
+            shared: Rows of each run for the same questions, in the same order, not empty.
 
         Raises:
-            ConfigError: The tokens of a run are not known.
+            ConfigError: The tokens of a run are unknown.
         """
         order = sorted(range(len(shared[0])), key=lambda place: shared[0][place].item)
         rows = [tuple([of_run[place] for place in order]) for of_run in shared]
@@ -114,26 +115,26 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Policies that differ in a threshold alone, or one that has none."""
+    """Policies that differ only in a threshold, or a single policy without one."""
 
     kind: Kind
     name: str
     thresholds: tuple[float, ...]
-    """Empty for a single policy."""
+    """Threshold of each policy; empty for a single policy without one."""
     right: NDArray[np.int64]
-    """[policy, question]: right answers, one policy for each threshold."""
+    """[policy, question]: number of right answers; one policy for each threshold."""
     tokens: NDArray[np.float64]
-    """[policy, question]: tokens of all its answers."""
+    """[policy, question]: tokens of all answers to the question."""
 
     def policy_name(self, place: int) -> str:
-        """Return the name of one of the policies."""
+        """Return the name of a policy, with its threshold if it has one."""
         return f"{self.name}, from {self.thresholds[place]:.2f}" if self.thresholds else self.name
 
 
 def families(answers: Answers) -> list[Family]:
-    """Return all families of policies that the runs allow, in a fixed order.
+    """Return all families of policies that the runs allow, sorted by kind and name.
 
-    The order is by kind and name, so that it does not depend on the order of the runs.
+    The result does not depend on the order of the runs.
     """
     made = [*_always(answers), *_replayed(answers), *_agreement(answers), *_two_agree(answers)]
     kinds = list(Kind)
@@ -141,7 +142,7 @@ def families(answers: Answers) -> list[Family]:
 
 
 def oracle_of(answers: Answers) -> Family:
-    """Return the bound that no policy passes: for each question the run that did best."""
+    """Return the oracle, an upper bound that picks the best run per question in hindsight."""
     best = oracle(answers.rows)
     right = np.array([[int(row.correct) for row in best]])
     tokens = np.array([[float(row.total_tokens or 0) for row in best]])
@@ -149,17 +150,18 @@ def oracle_of(answers: Answers) -> Family:
 
 
 def agreement_of(rows: Sequence[ScoredRow]) -> list[float] | None:
-    """Return how far the experts of each row agree on its answer and are sure of it, 0 to 1.
+    """Return the confident agreement of the experts on each row's answer, from 0 to 1.
 
-    It is the share of the experts whose last opinion is the answer, times its stated confidence. A
-    run that states no confidence at all has the share alone, one without opinions the confidence
-    alone. A row without an answer, or without what other rows of its run state, has 0.
+    The value is the share of experts whose last opinion is the answer, times the stated confidence.
+    For a run without any confidences it is the share alone; for a run without any opinions, the
+    confidence alone. A row without an answer, or without a value that other rows of its run state,
+    has 0.
 
     Args:
-        rows: Of one run.
+        rows: Rows of one run.
 
     Returns:
-        None where the run states neither opinions nor confidences.
+        One value per row; None when the run states neither opinions nor confidences.
     """
     answered = [row for row in rows if row.status == Status.ANSWERED]
     has_opinions = any(row.last_opinions for row in answered)
@@ -185,7 +187,7 @@ def _family(
     right: NDArray[np.int64],
     tokens: NDArray[np.float64],
 ) -> Family:
-    """Return a family from its answers, [policy, answer]."""
+    """Return a family from arrays [policy, answer]."""
     by_question = answers.by_question
     return Family(kind, name, thresholds, by_question(right), by_question(tokens))
 

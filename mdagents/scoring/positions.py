@@ -1,6 +1,6 @@
-"""Whether answers depend on where an option stands, from epochs that present it in several orders.
+"""Position bias: whether answers depend on the place of an option, tested over several epochs.
 
-It loads numpy, which takes time.
+Importing this module loads numpy, which is slow.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from mdagents.settings import Status
 SEED = 42
 SHUFFLES = 2_000
 
-_AT_ONCE = 2_000_000  # answers that are shuffled at once
-_NOWHERE = -1  # place of an answer that was not given
+_AT_ONCE = 2_000_000  # answers per shuffled batch
+_NOWHERE = -1  # place of a missing answer
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A presented place of an option: the first is `A`."""
+    """Figures of a presented place of an option; the first place is `A`."""
 
     n: int
-    """Answers to questions whose right option stood here."""
+    """Number of answers to questions whose right option was at this place."""
     accuracy: float | None
-    """Of these, the mean over epochs; None for n = 0."""
+    """Mean accuracy of these answers over epochs; None for n = 0."""
     answers: float
-    """Share of the answers that named the option here, the mean over epochs."""
+    """Share of answers that chose the option at this place, averaged over epochs."""
     answers_without_bias: float
-    """What that share is when every place of a question is as likely: mean of 1 / options."""
+    """Expected value of `answers` if all places are equally likely: mean of 1 / options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class PositionBias:
 
     places: dict[str, Place]
     accuracy_without_bias: float
-    """What the accuracy at every place is when the place is nothing: that of all answers."""
+    """Expected accuracy at every place without bias: the overall accuracy."""
     accuracy_p: float
-    """Chance of a spread of accuracy over places like this one or wider, without bias."""
+    """P-value of the spread of accuracy over places, under no bias."""
     answers_p: float
-    """The same of the answers."""
+    """P-value of the spread of answers over places, under no bias."""
     shuffles: int
     seed: int
 
@@ -55,15 +55,15 @@ class PositionBias:
 def position_bias(questions: Sequence[Sequence[ScoredRow]]) -> PositionBias | None:
     """Compute the position bias of the answers to questions.
 
-    The p-values are those of a permutation test: which option is answered, and whether it is right,
-    is shuffled among the epochs of each question, whose orders stay. Without bias that changes
-    nothing but chance.
+    The p-values come from a permutation test: answers, with their correctness, are shuffled among
+    the epochs of each question, while the option orders stay fixed. Without bias, a shuffle changes
+    the spreads only by chance.
 
     Args:
-        questions: For each the rows of its epochs, as many for each.
+        questions: Rows of each question's epochs, equally many for each question.
 
     Returns:
-        None where an order is not known, or no question was shown in two.
+        The position bias; None when an order is unknown, or no question was shown in two orders.
 
     Source: permutation tests: Fisher, R. A. (1935), The Design of Experiments, section 21.
     """
@@ -95,10 +95,10 @@ def position_bias(questions: Sequence[Sequence[ScoredRow]]) -> PositionBias | No
 
 
 class _Shown:
-    """The answers of epochs and the orders of their options, as arrays [question, epoch].
+    """Answers and option orders of the epochs, as arrays [question, epoch].
 
     Args:
-        questions: As for `position_bias`.
+        questions: Rows of each question's epochs, equally many for each question.
     """
 
     def __init__(self, questions: Sequence[Sequence[ScoredRow]]) -> None:
@@ -107,7 +107,7 @@ class _Shown:
         self._gold = np.array(
             [[row.order.find(row.source_label) for row in rows] for rows in questions]
         )
-        # Where the answer of one epoch stands in the order of another: [question, order, answer].
+        # Place of one epoch's answer in another epoch's order: [question, order, answer].
         self._place = np.array(
             [
                 [[_place(given, shown.order) for given in rows] for shown in rows]
@@ -124,10 +124,10 @@ class _Shown:
         return np.diagonal(self._place, axis1=1, axis2=2)
 
     def spreads(self, answer: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how far accuracy and answers are from equal over the places, for each shuffle.
+        """Return the spread of accuracy and of answers over the places, for each shuffle.
 
         Args:
-            answer: [shuffle, question, epoch]: of which epoch the answer is taken.
+            answer: [shuffle, question, epoch]: epoch from which the answer is taken.
         """
         question = np.arange(answer.shape[1])[:, np.newaxis]
         right = self.right[question, answer]
@@ -146,7 +146,7 @@ class _Shown:
     def places(self) -> dict[str, Place]:
         """Return the figures of each place."""
         given = self._given()
-        answered = np.maximum((given != _NOWHERE).sum(axis=0), 1)  # of each epoch
+        answered = np.maximum((given != _NOWHERE).sum(axis=0), 1)  # answers per epoch
         places = {}
         for number, (is_gold, chance) in enumerate(zip(self._is_gold, self._chance, strict=True)):
             of_epoch = is_gold.sum(axis=0)
@@ -164,6 +164,6 @@ class _Shown:
 
 
 def _place(given: ScoredRow, order: str) -> int:
-    """Return where an answer stands in an order of the options."""
+    """Return the place of an answer in an order of the options."""
     is_answered = given.status == Status.ANSWERED
     return order.find(given.source_response) if is_answered else _NOWHERE

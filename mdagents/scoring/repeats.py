@@ -1,4 +1,4 @@
-"""Figures over several epochs: the reliability of answers, and the accuracy of a vote over them."""
+"""Figures over several epochs: the reliability of answers and the accuracy of a majority vote."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EpochAccuracy:
-    """What one epoch got right."""
+    """Accuracy of one epoch."""
 
     n: int
     correct: int
     accuracy: float
     accuracy_low: float
-    """Lower end of Wilson's 95 % interval."""
+    """Lower end of Wilson's 95% interval."""
     accuracy_high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Figures over the questions that have an answer, or an error, in all epochs."""
+    """Figures over the questions that have an answer or an error in all epochs."""
 
     epochs: int
     questions: int
     pass_at: dict[int, float | None]
-    """k -> chance that at least one of k answers is right, for k = 1 to `epochs`."""
+    """k -> probability that at least one of k answers is right, for k = 1 to `epochs`."""
     pass_hat: dict[int, float | None]
-    """k -> chance that k answers in a row are all right, likewise."""
+    """k -> probability that k answers in a row are all right, for k = 1 to `epochs`."""
     majority: float
-    """Accuracy of a vote of the epochs. Ties are broken by a fair draw: a right letter among two
-    counts half."""
+    """Accuracy of a majority vote of the epochs. Ties are broken by a fair draw: a right letter
+    tied with one other counts half."""
     by_epoch: dict[int, EpochAccuracy]
     """Epoch, from 1 -> its accuracy on these questions."""
     position_bias: PositionBias | None
-    """None where the epochs showed the options in one order, or it is not known."""
+    """Position bias; None when all epochs showed the options in one order, or it is unknown."""
 
 
 def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
-    """Compute the figures of scored rows; None when no question has a second epoch."""
+    """Compute the repeat figures of scored rows; None when no question has a second epoch."""
     epochs = max(right_by_question(rows)[1], default=0)
     if epochs < 2:
         return None
@@ -80,8 +80,8 @@ def _accuracy(rows: Sequence[ScoredRow]) -> EpochAccuracy:
 def routing_stability(rows: Sequence[ScoredRow]) -> float | None:
     """Return the share of questions that were routed to the same level in all their epochs.
 
-    Only questions that were routed in at least two epochs count; None without any. A level that
-    was forced was not routed.
+    Only questions routed in at least two epochs count; None without any. Forced levels do not count
+    as routed.
     """
     routed = [row for row in rows if row.difficulty and row.routed_by != RoutedBy.FORCED]
     levels = [
@@ -91,7 +91,7 @@ def routing_stability(rows: Sequence[ScoredRow]) -> float | None:
 
 
 def _vote(answers: Sequence[ScoredRow]) -> float:
-    """Return the chance that a vote is right."""
+    """Return the probability that a majority vote of the epochs is right."""
     votes = Counter(
         "right" if row.correct else row.source_response
         for row in answers

@@ -1,4 +1,4 @@
-"""Figures over several epochs as tables and lines."""
+"""Renders figures over several epochs as tables and lines of text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def repeats_tables(figures: Repeats) -> list[Table]:
-    """Return reliability, the accuracy of each epoch, and the bias to places, if it is known."""
+    """Return tables of reliability, accuracy by epoch and, if known, position bias."""
     if figures.questions < SMALLEST_FOR_RATES:
         return []
     reliability = [
@@ -45,11 +45,12 @@ def repeats_tables(figures: Repeats) -> list[Table]:
 
 
 def repeats_lines(figures: Repeats, routing_stability: float | None) -> list[str]:
-    """Return what is clearer in a line: the vote, and whether places matter more than by chance.
+    """Return lines on the majority vote, position bias and routing stability.
 
     Args:
-        figures: Of the epochs.
-        routing_stability: Share of questions that were routed the same in all; None: not routed.
+        figures: Figures over the epochs.
+        routing_stability: Share of questions that were routed to the same level in all epochs; None
+            when not routed.
     """
     if figures.questions < SMALLEST_FOR_RATES:
         what = f"{figures.questions} questions in {figures.epochs} epochs"

@@ -1,4 +1,4 @@
-"""The report of a run: accuracy and its uncertainty, unanswered questions and why, and cost."""
+"""The report of a run: accuracy with its uncertainty, reasons for missing answers, and cost."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from mdagents.settings import Difficulty, RoutedBy, Status
 T = TypeVar("T")
 
 ALL = "all"
-"""Name of the row that holds all questions."""
+"""Name of the row over all questions."""
 
 NOT_ROUTED = "not routed"
-"""Stands for a missing level."""
+"""Name used for a missing level."""
 
 _SMALLEST_PERMUTATION = 5
 _RARER = "rarer"
@@ -57,40 +57,40 @@ _RARER = "rarer"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All figures of a run: what `summary.json` holds. Levels are followed by `all`."""
+    """All figures of a run: the content of `summary.json`. Levels are followed by `all`."""
 
     input: str
     read_as: dict[str, int]
-    """Program that wrote the records -> records; `mdagents` is this one."""
+    """Program that wrote the records -> number of records; `mdagents` is this program."""
     notices: list[str]
     overall: Group
     by_difficulty: dict[str, Group]
     status_counts: dict[str, int]
     accuracy_by_gold_letter: dict[str, Group]
-    """Presented letter of the right option -> figures: shows a position bias."""
+    """Presented letter of the right option -> figures; reveals a position bias."""
     accuracy_by_permutation: dict[str, Proportion]
-    """Source letters in presented order, `CADB` -> figures, the most frequent first; orders that
-    fewer than five questions have are summed up as `rarer`. Empty when not known."""
+    """Source letters in presented order, such as `CADB` -> figures, most frequent first; orders of
+    fewer than five questions are combined as `rarer`. Empty when unknown."""
     predicted_letters: dict[str, int]
     routing: dict[str, int]
-    """Level -> questions, the skipped ones included."""
+    """Level -> number of questions, including skipped ones."""
     routed_by: dict[str, int]
-    """`router`, `fallback` or `forced` -> questions; empty when not known."""
+    """`router`, `fallback` or `forced` -> number of questions; empty when unknown."""
     routing_stability: float | None
     """Share of questions that were routed to the same level in all epochs; None for one epoch."""
     repeats: Repeats | None
-    """None when every question was answered once."""
+    """Figures over the epochs; None when every question was answered once."""
     calibration: dict[str, Calibration]
     """Level -> calibration of the stated confidence."""
     agreement: dict[str, Agreement]
     """Level -> agreement between experts."""
     minimum_detectable_difference: dict[str, float | None]
-    """Level -> smallest difference in accuracy that a comparison on these questions would detect in
-    8 of 10 cases, with an independent system that is about as accurate."""
+    """Level -> minimum difference in accuracy that a comparison on these questions detects with 80%
+    power, against an independent system of about the same accuracy."""
     summaries: dict[str, ExaidFigures]
-    """Level -> what EXAID made of its questions; without those that it did not follow."""
+    """Level -> EXAID's figures; levels that EXAID did not follow are missing."""
     disagreements: int
-    """Records whose own letter differs from the one parsed here."""
+    """Number of records whose stored letter differs from the one parsed here."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON types."""
@@ -178,7 +178,7 @@ def _detectable(rows: Sequence[ScoredRow]) -> float | None:
         return None
     mean = sum(shares) / len(shares)
     variance = sum((share - mean) ** 2 for share in shares) / len(shares)
-    # Two independent systems of this accuracy differ on this share of the questions.
+    # Expected share of discordant questions between two independent systems of this accuracy.
     return minimum_detectable_difference(len(shares), discordance=2 * variance)
 
 
@@ -194,12 +194,12 @@ def render_report(report: Report) -> str:
 
 
 def report_tables(report: Report) -> list[Table]:
-    """Return figures by level: accuracy, cost and, where known, experts and their confidence.
+    """Return tables by level: accuracy, cost and, where known, expert agreement and confidence.
 
-    A handful of questions that are all answered has one table, of what is right and what it took.
+    Below `SMALLEST_FOR_RATES` questions, all answered, a single table shows accuracy and cost.
     """
     groups = {**report.by_difficulty, ALL: report.overall}
-    if list(groups.values()) == [report.overall] * 2:  # one level, which is all there is
+    if list(groups.values()) == [report.overall] * 2:  # a single level equals the total
         del groups[ALL]
     is_handful = report.overall.questions < SMALLEST_FOR_RATES
     if is_handful and report.status_counts.keys() == {Status.ANSWERED}:
@@ -214,7 +214,7 @@ def report_tables(report: Report) -> list[Table]:
 
 
 def _tables_of_thinking(groups: Mapping[str, Group]) -> list[Table]:
-    """Return what hidden reasoning brought; nothing where there was none."""
+    """Return a table of hidden reasoning tokens and accuracy; empty without hidden reasoning."""
     cells = [
         [
             name,
@@ -231,13 +231,13 @@ def _tables_of_thinking(groups: Mapping[str, Group]) -> list[Table]:
 def group_tables(
     heading: str, groups: Mapping[str, Group], *, has_total: bool = False, names_left: bool = True
 ) -> list[Table]:
-    """Return how accurate groups of questions are, and what a question took.
+    """Return tables of the accuracy and the cost per question of groups of questions.
 
     Args:
-        heading: Of their names.
-        groups: By name.
-        has_total: Whether the last one holds all others.
-        names_left: See `Table`.
+        heading: Heading of the column with the names.
+        groups: Groups by name.
+        has_total: Whether the last group is the total of the others.
+        names_left: Whether names are left-aligned.
     """
     accuracy = [
         [
@@ -257,11 +257,11 @@ def group_tables(
 
 
 ACCURACY = "accuracy (95 % interval)"
-"""Heading of `accuracy_cell`."""
+"""Column heading for `accuracy_cell`."""
 
 
 def accuracy_cell(group: Group) -> str:
-    """Return accuracy and its interval; of a handful of questions, how many are right."""
+    """Return accuracy with its interval; for few questions, the number of right answers."""
     if group.accuracy is None:
         return UNKNOWN
     if group.questions < SMALLEST_FOR_RATES:
@@ -270,11 +270,11 @@ def accuracy_cell(group: Group) -> str:
 
 
 COST_COLUMNS = ("tokens/question", "calls/question", "USD/1,000 questions")
-"""Headings of `cost_cells`."""
+"""Column headings for `cost_cells`."""
 
 
 def cost_cells(group: Group) -> list[str]:
-    """Return what a question of a group took, as cells of a table."""
+    """Return tokens and calls per question and USD per 1,000 questions as table cells."""
     cost = group.cost_per_question
     return [
         number(group.tokens_per_question, ",.0f"),
@@ -284,11 +284,11 @@ def cost_cells(group: Group) -> list[str]:
 
 
 def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
-    """Return agreement, calibration and decisions by the majority, where questions suffice."""
+    """Return tables of agreement, calibration and majority decisions, given enough questions."""
     coefficients, decisions = [], []
     for name in names:
         panel, stated = report.agreement[name], report.calibration[name]
-        # Answers to one question in several epochs are no further questions.
+        # Several epochs of a question do not count as additional questions.
         questions = (report.by_difficulty | {ALL: report.overall})[name].questions
         judged, rated = min(panel.n, questions), min(stated.n, questions)
         cells = [
@@ -327,7 +327,7 @@ def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return figures that are clearer in a line than in a table."""
+    """Return the figures that are shown as lines of text instead of tables."""
     overall = report.overall
     how = " by disagreement" if RoutedBy.DISAGREEMENT in report.routed_by else ""
     lines = [f"status: {counts(report.status_counts)}", f"routing{how}: {counts(report.routing)}"]
@@ -361,7 +361,7 @@ def report_lines(report: Report) -> list[str]:
 
 
 def _what_is_too_few(report: Report) -> list[str]:
-    """Return a line on the figures that are left out, if any are."""
+    """Return a line on the figures omitted for lack of questions, if any."""
     groups = [report.overall, *report.by_difficulty.values()]
     rates = any(group.n and group.questions < SMALLEST_FOR_RATES for group in groups)
     if report.overall.questions < SMALLEST_FOR_COEFFICIENTS:

@@ -1,7 +1,7 @@
-"""The records of a result file one at a time: from an array, lines, a log, or a folder.
+"""Reads the records of a result file one at a time: from an array, lines, a log, or a folder.
 
-What models wrote is read unchanged, half a surrogate pair and NUL included, since it cannot be
-corrected at its source. `mdagents_llm.files.json_text` is for files that people write.
+Text written by models is read unchanged, including lone surrogates and NUL, since it cannot be
+corrected at its source. `mdagents_llm.files.json_text` is for files written by people.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from mdagents.scoring.other_files import missing, refusal_of_text, runs_below
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular, regular_file
 
-CHUNK = 1 << 20  # bytes read at once
-_START = 200  # bytes that show what a file is
+CHUNK = 1 << 20  # bytes per read
+_START = 200  # bytes quoted to identify a file
 _SPACE = re.compile(r"[ \t\r\n]*")
 _AFTER_VALUE = ",] \t\r\n"
 _DIGITS = re.compile(r"(\d+)")
@@ -36,37 +36,37 @@ _decode_at = json.JSONDecoder().raw_decode
 
 
 class ResultFile(ABC):
-    """A file, or a folder, that holds records.
+    """A file or folder of records.
 
-    Iterating and `fetch` raise a ConfigError that names the record which cannot be read.
+    Iterating and `fetch` raise a ConfigError that names the record that cannot be read.
 
     Args:
-        path: What a message names.
+        path: Path of the file or folder, also named in messages.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notices: list[str] = []
-        """What a reader must know, complete when all records have been read."""
+        """Caveats about the file; complete once all records have been read."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Yield (place, record) of each record, in their order; a record may be any JSON value."""
+        """Yield (place, record) for each record in order; a record may be any JSON value."""
 
     @abstractmethod
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """Yield the records at `places`, in the order of these."""
+        """Yield the records at `places`, in that order."""
 
 
 def open_result(path: Path) -> ResultFile:
     """Open the records of `path`.
 
     Args:
-        path: A JSON array, JSON Lines, a log of Inspect (.json, .eval), the folder of a run, or a
-            folder that holds a JSON file for each record.
+        path: Path of a JSON array, JSON Lines, an Inspect log (.json, .eval), the folder of a run,
+            or a folder with one JSON file per record.
 
     Raises:
-        ConfigError: The file has none of these forms, or cannot be read.
+        ConfigError: The file has another form, or cannot be read.
     """
     with reading(path):
         if path.is_dir():
@@ -103,7 +103,7 @@ def open_result(path: Path) -> ResultFile:
 
 
 def _is_lines(file: BinaryIO) -> bool:
-    """Return whether the first line is a whole JSON object, and not the last one."""
+    """Return whether the first line is a complete JSON object and more content follows."""
     try:
         return isinstance(json.loads(file.readline()), dict) and bool(file.read(CHUNK).strip())
     except (ValueError, RecursionError):
@@ -112,10 +112,10 @@ def _is_lines(file: BinaryIO) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Let an error of the operating system while `path` is read name it.
+    """Convert an OSError raised while reading `path` into a ConfigError that names it.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: The path cannot be read.
     """
     try:
         yield
@@ -125,7 +125,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 class ArrayFile(ResultFile):
-    """A JSON array, of which one element is in memory at a time; places are indices."""
+    """A JSON array, read with one element in memory at a time; places are indices."""
 
     def __init__(self, path: Path, encoding: str) -> None:
         super().__init__(path)
@@ -151,7 +151,7 @@ class ArrayFile(ResultFile):
                 raise ConfigError(f"{self.path} goes on behind its array; leave only the array")
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """Yield as in `ResultFile`; unless places ascend, all records are in memory at once."""
+        """Yield the records at `places`; unless places ascend, all records are held in memory."""
         wanted = list(places)
         if wanted != sorted(wanted):
             records = [record for _, record in self]
@@ -166,7 +166,7 @@ class ArrayFile(ResultFile):
 
 
 class _Feed:
-    """The text of a file as far as it has been needed."""
+    """An incremental reader of JSON values that loads text only as needed."""
 
     def __init__(self, file: BinaryIO, name: str, encoding: str) -> None:
         self._file, self._name = file, name
@@ -175,7 +175,7 @@ class _Feed:
         self._text, self._at, self._ended = "", 0, False
 
     def peek(self) -> str:
-        """Return the next character that is not a space, without taking it; empty at the end."""
+        """Return the next non-space character without consuming it; empty at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -184,13 +184,13 @@ class _Feed:
             self._more(CHUNK)
 
     def take(self) -> str:
-        """Take the next character that is not a space."""
+        """Consume and return the next non-space character; empty at the end."""
         character = self.peek()
         self._at += len(character)
         return character
 
     def value(self, where: str) -> Any:
-        """Take the JSON value that begins here."""
+        """Consume and return the JSON value at the current position."""
         self.peek()
         size = CHUNK
         while True:
@@ -205,7 +205,7 @@ class _Feed:
                     self._at = end
                     return value
             self._more(size)
-            size *= 2  # what was read is decoded again: rarely, however long the value is
+            size *= 2  # the text is decoded again after each read; doubling keeps retries few
 
     def _more(self, size: int) -> None:
         raw = self._file.read(size)
@@ -220,11 +220,11 @@ class _Feed:
 
 
 class LinesFile(ResultFile):
-    """JSON Lines; places are offsets in bytes. A last line without a line end counts, too."""
+    """JSON Lines; places are offsets in bytes. A last line without a line end is also read."""
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         offset = 0
-        with reading(self.path), regular_file(self.path) as file:  # text has more line breaks
+        with reading(self.path), regular_file(self.path) as file:  # text mode also splits at CR
             for number, line in enumerate(file, start=1):
                 if not line.isspace():
                     try:
@@ -241,7 +241,7 @@ class LinesFile(ResultFile):
                 offset += len(line)
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
-        """Yield as in `ResultFile`."""
+        """Yield the records at `places`, in that order."""
         with reading(self.path), regular_file(self.path) as file:
             for place in places:
                 file.seek(place)
@@ -249,11 +249,11 @@ class LinesFile(ResultFile):
 
 
 class _Indexed(ResultFile):
-    """Records that are found by their index."""
+    """Records addressed by their index."""
 
     @abstractmethod
     def _getters(self) -> list[_Getter]:
-        """Return the readers of the records, one each."""
+        """Return one reader function per record."""
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         with reading(self.path):
@@ -268,7 +268,7 @@ class _Indexed(ResultFile):
 
 
 class ObjectFile(_Indexed):
-    """One JSON object: a log of Inspect, or a single record."""
+    """One JSON object: an Inspect log or a single record."""
 
     def _getters(self) -> list[_Getter]:
         content = parse(read_regular(self.path), str(self.path))
@@ -284,7 +284,7 @@ class ObjectFile(_Indexed):
 
 
 class EvalArchive(_Indexed):
-    """A log of Inspect in its form `.eval`: a ZIP archive with a JSON file for each sample."""
+    """An Inspect log in `.eval` format: a ZIP archive with one JSON file per sample."""
 
     def _getters(self) -> list[_Getter]:
         try:
@@ -321,7 +321,7 @@ def _notices_of_log(log: Any) -> list[str]:
 
 
 class RecordFolder(_Indexed):
-    """A folder with a JSON file for each record, as MedAgentBoard writes them."""
+    """A folder with one JSON file per record, as written by MedAgentBoard."""
 
     def _getters(self) -> list[_Getter]:
         files = sorted(self.path.glob("*.json"), key=lambda file: natural(file.name))
@@ -340,7 +340,7 @@ class RecordFolder(_Indexed):
 
 
 def natural(name: str) -> list[str | int]:
-    """Return a key that sorts names by the numbers in them: `q2` before `q10`."""
+    """Return a natural sort key for a name: `q2` sorts before `q10`."""
     return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]
 
 
@@ -348,10 +348,10 @@ def parse(raw: bytes, where: str) -> Any:
     """Parse the JSON value in `raw`.
 
     Raises:
-        ConfigError: One line that begins with `where`.
+        ConfigError: The value cannot be parsed; the one-line message begins with `where`.
     """
-    with suppress(ValueError):  # half a surrogate pair, too, which the other parser accepts
-        return from_json(raw, cache_strings="keys")  # in half the time
+    with suppress(ValueError):  # also raised for lone surrogates, which `json` accepts
+        return from_json(raw, cache_strings="keys")  # twice as fast as `json`
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -359,7 +359,7 @@ def parse(raw: bytes, where: str) -> Any:
 
 
 def refusal(error: ValueError | RecursionError, where: str) -> ConfigError:
-    """Return a one-line error that begins with `where`, for JSON that cannot be decoded or read."""
+    """Return a one-line error for JSON that cannot be parsed; it begins with `where`."""
     match error:
         case RecursionError():
             what = "is nested too deeply to be read"
@@ -367,6 +367,6 @@ def refusal(error: ValueError | RecursionError, where: str) -> ConfigError:
             what = "is not UTF-8 text; save it as UTF-8"
         case json.JSONDecodeError():
             what = f"is not JSON: {error}"
-        case _:  # the only other one: an integer that Python refuses to convert
+        case _:  # the only remaining case: an integer that Python refuses to convert
             what = f"has a whole number of more than {sys.get_int_max_str_digits()} digits"
     return ConfigError(f"{where} {what}")

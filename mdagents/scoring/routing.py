@@ -1,4 +1,4 @@
-"""The value of the router: a routed run beside runs that were forced to each level."""
+"""The value of the router: a routed run compared with runs forced to each level."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ class Policy:
     """A way to choose a level for each question, and its results."""
 
     name: str
-    """`router`: the routed run itself. `router replayed`: the levels that it chose, with the
-    answers of the forced runs. `always LEVEL`: a forced run. `oracle`: for each question the level
-    that turned out best, the cheapest of several."""
+    """Name of the policy. `router`: the routed run itself. `router replayed`: the levels that it
+    chose, with the answers of the forced runs. `always LEVEL`: a forced run. `oracle`: the best
+    level per question in hindsight, the cheapest on ties."""
     figures: Group
     regret: float
-    """Accuracy of the oracle minus this one's."""
+    """Accuracy of the oracle minus that of this policy."""
     regret_low: float
-    """Lower end of the 95 % interval, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval, from the paired bootstrap over questions."""
     regret_high: float
 
 
 @dataclass(frozen=True, slots=True)
 class RouterReport:
-    """A routed run beside forced ones."""
+    """A routed run compared with forced runs."""
 
     router: int
-    """Number of the routed run among the compared ones, from 1."""
+    """Number of the routed run among the compared runs, from 1."""
     forced: dict[str, int]
     """Level -> number of the run that was forced to it."""
     policies: list[Policy]
     by_routed_level: dict[str, dict[str, Proportion]]
-    """Level that the router chose -> what the router and each forced run reached on these
-    questions: whether the router matches levels to questions."""
+    """Level chosen by the router -> results of the router and of each forced run on its questions;
+    shows whether the router matches levels to questions."""
     same_models: bool | None
-    """Whether all of these runs asked the same models; None when a file does not state them."""
+    """Whether all of these runs used the same models; None when a file does not state them."""
 
 
 def make_router_report(
     runs: Sequence[RunOutput], shared: Sequence[Sequence[ScoredRow]]
 ) -> RouterReport | None:
-    """Make the router's report.
+    """Build the router report.
 
     Args:
         runs: The compared runs.
-        shared: For each its rows of the same questions, in the same order.
+        shared: Rows of each run for the same questions, in the same order.
 
     Returns:
-        None unless exactly one of the runs was routed and at least two others were forced, each to
-        a level of its own.
+        The report; None unless exactly one run was routed and at least two others were forced, each
+        to a different level.
     """
     found = routed_and_forced(shared)
     if found is None:
@@ -82,13 +82,14 @@ def make_router_report(
 def routed_and_forced(
     shared: Sequence[Sequence[ScoredRow]],
 ) -> tuple[int, dict[str, int]] | None:
-    """Return the place of the routed run, and level -> place of the run that was forced to it.
+    """Return the index of the routed run, and level -> index of the run forced to it.
 
     Args:
-        shared: For each run its rows of the same questions, in the same order.
+        shared: Rows of each run for the same questions, in the same order.
 
     Returns:
-        None as for `make_router_report`.
+        The indices; None unless exactly one run was routed and at least two others were forced,
+        each to a different level.
     """
     roles = [_role(rows) for rows in shared]
     forced = [role for role in roles if role in set(Difficulty)]
@@ -106,11 +107,10 @@ def replayed(
 
     Args:
         routed: Rows of the routed run.
-        always: Level -> rows of the run that was forced to it, for the same questions in the same
-            order.
+        always: Level -> rows of the run forced to it, for the same questions in the same order.
 
     Returns:
-        None where the router chose a level that no run was forced to.
+        The rows; None when the router chose a level that no run was forced to.
     """
     if not all(row.difficulty in always for row in routed):
         return None
@@ -118,10 +118,10 @@ def replayed(
 
 
 def oracle(runs: Sequence[Sequence[ScoredRow]]) -> list[ScoredRow]:
-    """Return for each question the rows of the run that did best on it, the cheapest of equals.
+    """Return, for each question, the rows of the best run on it; ties go to the cheapest.
 
     Args:
-        runs: For each run its rows of the same questions, in the same order.
+        runs: Rows of each run for the same questions, in the same order.
     """
 
     def merit(answers: Sequence[ScoredRow]) -> tuple[int, int]:
@@ -132,9 +132,9 @@ def oracle(runs: Sequence[Sequence[ScoredRow]]) -> list[ScoredRow]:
 
 
 def _role(rows: Sequence[ScoredRow]) -> str:
-    """Return `router`, the level that a run was forced to, or an empty text for any other run.
+    """Return `router`, the level that a run was forced to, or an empty string for other runs.
 
-    A run whose router rated only some of its questions is another one.
+    A run whose router rated only some of its questions has neither role.
     """
     levels = {row.difficulty for row in rows if row.difficulty}
     by = {row.routed_by for row in rows if row.routed_by}
@@ -181,7 +181,7 @@ def _by_routed_level(
 
 
 def _same_models(runs: Iterable[RunOutput]) -> bool | None:
-    """Return whether the teams asked the same models; the router's own does not matter."""
+    """Return whether the teams used the same models; the router's own model is ignored."""
     roles = [role for role in TeamRole if role is not TeamRole.ROUTER]
     models = {
         tuple(str(run.manifest.get("models", {}).get(role, "")) for role in roles) for run in runs

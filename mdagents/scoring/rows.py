@@ -1,4 +1,4 @@
-"""Reads the output of a run, ours or another program's, into one row for each question."""
+"""Reads the output of a run, from this program or another, into one row per question."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import read_regular
 
-_NAMES_SHOWN = 8  # fields in a message
+_NAMES_SHOWN = 8  # fields listed in a message
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
 
 
 class Repeated(StrEnum):
-    """What becomes of records with the id, the epoch and the question of an earlier one."""
+    """Handling of records that repeat the id, epoch and question of an earlier one."""
 
     FIRST = "first"
-    """The first one counts."""
+    """Only the first record counts."""
     EPOCHS = "epochs"
-    """Each is a further epoch."""
+    """Each record is an additional epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,19 @@ class RunOutput:
     path: Path
     rows: tuple[ScoredRow, ...]
     manifest: Mapping[str, Any]
-    """`run.json`; empty for another program's file."""
+    """Content of `run.json`; empty for another program's file."""
     read_as: Mapping[str, int]
-    """Program that wrote the records -> how many rows are from it."""
+    """Program that wrote the records -> number of rows."""
     reading_notices: tuple[str, ...]
-    """How irregular records were handled, each with its number."""
+    """Notices on the handling of irregular records, each with a count."""
 
     @property
     def folder(self) -> Path:
-        """The folder of the run, which may be missing."""
+        """Folder of the run, which may be missing."""
         return run_folder(self.path)
 
     def records(self) -> Iterator[tuple[ScoredRow, Mapping[str, Any]]]:
-        """Yield (row, record) of each row, in order. Of JSON Lines one is in memory at a time.
+        """Yield (row, record) for each row in order; JSON Lines are loaded one at a time.
 
         Raises:
             ConfigError: The file can no longer be read.
@@ -73,7 +73,7 @@ class RunOutput:
 
     @property
     def notices(self) -> list[str]:
-        """What a reader must know before reading a score."""
+        """Caveats to show with a score."""
         names = ("dataset_notice", "model_notice")
         notices = [plain(text_of(self.manifest, name)) for name in names]
         planned = len(_questions(self.manifest)) * _epochs(self.manifest)
@@ -101,7 +101,7 @@ class RunOutput:
 
     @property
     def _of_batches(self) -> str:
-        """Return that costs are not those of calls made at once; empty if they are."""
+        """Notice that calls were made in cheaper batches; empty if none were."""
         spent = object_of(self.manifest, "spent")
         batched, fresh, kept = (
             count_of(spent.get(name)) or 0 for name in ("batched_calls", "calls", "cached_calls")
@@ -113,17 +113,17 @@ class RunOutput:
 
     @property
     def name(self) -> str:
-        """The run's name, or the file's."""
-        path = self.path.resolve()  # of `.` and `samples.jsonl` too
+        """Name of the run, or of the file."""
+        path = self.path.resolve()  # also resolves `.` and `samples.jsonl`
         if path.name == "samples.jsonl":
             return path.parent.name
         return path.name if path.is_dir() else _without_ending(path).name
 
 
 def newest_output(output_dir: Path) -> Path:
-    """Return the run that was written last: its JSON array, or its folder before there is one.
+    """Return the most recently written run: its JSON array, or its folder if it has no array yet.
 
-    A run without a finished question does not count.
+    Runs without a finished question are ignored.
 
     Raises:
         ConfigError: The folder holds no run with a finished question.
@@ -131,7 +131,7 @@ def newest_output(output_dir: Path) -> Path:
     times = {file: file.stat().st_mtime for file in output_dir.glob("*.json") if file.is_file()}
     for file in filter(Path.is_file, output_dir.glob("*/samples.jsonl")):
         status = file.stat()
-        # One that has just begun has nothing to score.
+        # A run that has just started has nothing to score.
         if status.st_size and file.parent.with_name(f"{file.parent.name}.json") not in times:
             times[file.parent] = status.st_mtime
     if not times:
@@ -145,12 +145,12 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
     """Read the results of a run, each record once.
 
     Args:
-        path: What `open_result` takes.
-        repeated: How records that repeat an id are read in another program's file; None: they are
-            refused.
+        path: Path as accepted by `open_result`.
+        repeated: Handling of repeated records in another program's file; None rejects them.
 
     Raises:
-        ConfigError: The file is missing or of another form; names a record that is not valid.
+        ConfigError: The file is missing or of another form, or a record is invalid; the message
+            names it.
     """
     file = open_result(path)
     is_lines = isinstance(file, LinesFile)
@@ -169,19 +169,19 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
 
 
 def run_folder(path: Path) -> Path:
-    """Return the folder of the run that a result file belongs to, which may be missing."""
+    """Return the run folder that a result file belongs to; it may be missing."""
     if path.is_dir():
         return path
     return path.parent if path.name == "samples.jsonl" else _without_ending(path)
 
 
 def _without_ending(path: Path) -> Path:
-    """Return the path of a result file without its ending; `Qwen2.5-72B` has none."""
+    """Return a path without a result file extension; `Qwen2.5-72B` stays unchanged."""
     return path.with_suffix("") if path.suffix in _ENDINGS else path
 
 
 def _summaries_of(file: ResultFile) -> SummariesFile | None:
-    """Open what EXAID made of the questions, where it is stored apart from the records."""
+    """Open EXAID's results if they are stored separately from the records, else return None."""
     if not isinstance(file, LinesFile):
         return None
     path = file.path.with_name("summaries.jsonl")
@@ -200,7 +200,7 @@ def _manifest(path: Path) -> Mapping[str, Any]:
 
 
 def _questions(manifest: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the ids of the questions of a run."""
+    """Return the question ids in a run's manifest."""
     ids = manifest.get("item_ids")
     return ids if isinstance(ids, list) else []
 
@@ -211,7 +211,7 @@ def _epochs(manifest: Mapping[str, Any]) -> int:
 
 
 def _planned(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a function that tells whether a record is of a question and an epoch of a run."""
+    """Return a predicate for records whose question and epoch belong to a run."""
     if not _questions(manifest):
         return lambda _: True
     ids, epochs = set(map(str, _questions(manifest))), _epochs(manifest)
@@ -222,13 +222,14 @@ def _planned(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]
 
 
 class _Reader:
-    """Makes rows of records, and counts irregular ones.
+    """Converts records to rows and counts irregular records.
 
     Args:
-        path: For messages.
+        path: Path named in messages.
         appended: Forms in which a later record of a question replaces an earlier one.
-        repeated: What becomes of repeated records in other forms; None: they are refused.
-        planned: Returns whether a record of ours is of its run; others do not count.
+        repeated: Handling of repeated records in other forms; None rejects them.
+        planned: Predicate for records that belong to their run; our records that fail it are
+            skipped.
     """
 
     def __init__(
@@ -240,30 +241,30 @@ class _Reader:
     ) -> None:
         self.rows: list[ScoredRow] = []
         self.read_as = Counter[str]()
-        """Name of a form -> rows."""
-        self._path, self._appended = str(path), appended  # as a Path it is slow to format
+        """Name of a form -> number of rows."""
+        self._path, self._appended = str(path), appended  # str: a Path is slow to format
         self._planned = planned
         self._indices: dict[Item, int] = {}
-        self._contents: dict[str, int] = {}  # id -> the question that it stands for
+        self._contents: dict[str, int] = {}  # id -> digest of its question
         self._number = 0
-        self._readings: dict[str, Any] = {}  # by form, the one that counts
+        self._readings: dict[str, Any] = {}  # form -> reading that counts
         self._verdicts = Counter[tuple[str, Status]]()
         self._repeated = repeated
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
         self._passed_over = self._in_epochs = 0
 
     def attempts(self, question_id: Any, epoch: Any) -> int:
-        """Return how many records of a question and epoch came so far, in a run of this program."""
+        """Return how many records of a question and epoch were added so far, in our own runs."""
         if not (isinstance(question_id, str) and isinstance(epoch, int)):
             return 0
         index = self._indices.get((question_id, epoch))
         return 0 if index is None else self.rows[index].attempt
 
     def add(self, record: Any, number: int, place: int, attempt: int) -> None:
-        """Score a record.
+        """Score a record and add its rows.
 
         Raises:
-            ConfigError: It cannot be scored; gives the reason.
+            ConfigError: The record cannot be scored; the message gives the reason.
         """
         where = f"{self._path} record {number}"
         self._number = number
@@ -303,7 +304,7 @@ class _Reader:
             raise refusal(error, where) from None
 
     def _name(self, stated: str, content: int) -> str:
-        """Return the id of a row; of different questions with one id the later get a number."""
+        """Return the id of a row, with a number appended if another question has the same id."""
         first = name = stated or f"sample_{self._number}"
         count = 1
         while self._contents.setdefault(name, content) != content:
@@ -336,7 +337,7 @@ class _Reader:
             )
 
     def notices(self) -> Iterator[str]:
-        """Yield how irregular records were handled."""
+        """Yield notices on the handling of irregular records."""
         without = sum(not row.options for row in self.rows)
         readings = ", ".join(str(reading) for reading in self._readings.values())
         for count, what in (

@@ -1,7 +1,7 @@
-"""The names by which runs are told apart: in comparisons, what-if tables, pages and charts.
+"""Short, distinct names of runs for comparisons, what-if tables, pages and charts.
 
-A run of this program is named after what its `run.json` says; another program's file after whole
-words of its name. A model's name is never shortened.
+The name of one of our runs derives from its `run.json`; that of another program's file, from whole
+words of the file name. Model names are never shortened.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from mdagents_llm.model_configs import load_model_configs
 
 _BETWEEN = " · "
 _IN_THE_NAME = ("dataset", "split", "model", "difficulty", "method", "router", "batch")
-"""Options of a run that its name shows by itself, or that change no result."""
+"""Options omitted from the settings: the name shows them anyway, or they change no result."""
 
 _FAMILIES = ("deepseek", "gemma", "mistral", "mixtral", "phi", "medgemma", "meditron")
-"""Starts of model names beside those of `model_configs.yaml`."""
+"""Prefixes of model names, in addition to those in `model_configs.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Traits:
-    """What a run can be called by; what is not known is empty."""
+    """Parts from which the name of a run is built; unknown parts are empty."""
 
     model: str
-    """With its provider, where that is known."""
+    """Model, with its provider if known."""
     method: str
-    """A method, or the levels of the teams and the router, if it is not the usual one."""
+    """Method, or the levels of the teams plus the router if it is not the default one."""
     dataset: str
     settings: tuple[str, ...] | None
-    """Options with their values: `seed 7`; None where they are not known."""
+    """Options with their values, such as `seed 7`; None when unknown."""
     others: tuple[str, ...]
-    """Further words of the name."""
+    """Other words of the file name."""
     folders: tuple[str, ...]
     """Folders that hold the run, the nearest last."""
     name: str
@@ -47,18 +47,18 @@ class _Traits:
 
     @property
     def bare_model(self) -> str:
-        """The model without provider and organization."""
+        """Model name without provider and organization."""
         return self.model.rpartition("/")[2]
 
 
 def names_of(runs: Sequence[RunOutput]) -> list[str]:
-    """Return a short name for each run, all different, whatever the order of the runs.
+    """Return a short, distinct name for each run, independent of the order of the runs.
 
-    Model, method, router and data set are in a name where they differ between the runs; further
-    settings, words of the file's name and folders where the names would otherwise be the same.
+    A name includes model, method, router and data set where these differ between the runs, and
+    other settings, words of the file name and folders where names would otherwise be the same.
 
     Args:
-        runs: At least one.
+        runs: Runs, at least one.
     """
     traits = [_traits(run) for run in runs]
     shown = _shown_models(traits)
@@ -88,18 +88,18 @@ def names_of(runs: Sequence[RunOutput]) -> list[str]:
 
 
 def _shown_models(traits: Sequence[_Traits]) -> dict[str, str]:
-    """Return model -> how it is shown: with its provider only if two have the same bare name."""
+    """Return model -> display name, with the provider only if two share the same bare name."""
     models = {each.model: each.bare_model for each in traits}
     full = Counter(bare for model, bare in models.items() if model != bare)
     return {model: model if full[bare] > 1 else bare for model, bare in models.items()}
 
 
 def _extended(names: Sequence[str], more: Sequence[Sequence[str] | None]) -> list[str]:
-    """Return the names; equal ones with those texts that not all of these runs have.
+    """Return the names, with duplicates extended by the texts that not all their runs share.
 
     Args:
-        names: Of the runs.
-        more: Of each run texts that may tell it apart; None: they are not known.
+        names: Names of the runs.
+        more: Texts of each run that may distinguish it; None when unknown.
     """
     extended = list(names)
     for name in [name for name, count in Counter(names).items() if count > 1]:
@@ -130,7 +130,7 @@ def _traits(run: RunOutput) -> _Traits:
 
 
 def _model(manifest: Mapping[str, Any]) -> str:
-    """Return the model that decides; of a GGUF file its name without the ending."""
+    """Return the model that decides; for a GGUF file, its name without the extension."""
     models = object_of(manifest, "models")
     roles = (TeamRole.DECISION, TeamRole.EXPERT)
     name = next((text_of(models, role) for role in roles if role in models), "")
@@ -155,7 +155,7 @@ def _settings(options: Mapping[str, Any]) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the words of a file's name mean; empty where that is not recognized."""
+    """Parts recognized in a file name; unrecognized parts are empty."""
 
     model: str = ""
     method: str = ""
@@ -164,7 +164,7 @@ class _Words:
 
 
 def _phrases(names: Iterable[str], ending: str = "") -> re.Pattern[str]:
-    """Return a pattern of whole words: `zero_shot`, `zero-shot` and `zeroshot` are the same."""
+    """Return a whole-word pattern in which `zero_shot`, `zero-shot` and `zeroshot` are equal."""
     longest_first = sorted(names, key=len, reverse=True)
     alternatives = (re.sub(r"[_/-]", "[_-]?", name) for name in longest_first)
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)}){ending}(?![^\W_])", re.IGNORECASE)
@@ -177,7 +177,7 @@ _SAMPLES = re.compile(r"(?<![^\W_])\d+samples?(?![^\W_])")
 
 
 def _of_name(name: str) -> _Words:
-    """Read the name of a file, such as `gpt-4o-mini-medqa-test_hard-cot_sc-5`."""
+    """Parse the name of a file, such as `gpt-4o-mini-medqa-test_hard-cot_sc-5`."""
     dataset, samples = _found(_DATASETS, name), _found(_SAMPLES, name)
     method = _found(_METHODS, name, beside=dataset)
     if dataset is None and method is None and samples is None:
@@ -192,7 +192,7 @@ def _of_name(name: str) -> _Words:
     others = [word for c in chunks if c != model for word in c.split("_")]
     model = model[_family_at(model) or 0 :]
     read = [m[0] if m else "" for m in (method, dataset)]
-    # As this program names its runs: {model}_{dataset}_{method}_{n}samples.
+    # Naming scheme of this program: {model}_{dataset}_{method}_{n}samples.
     for place in (0, 1) if samples else ():
         if not read[place] and "_" in model:
             model, _, read[place] = model.rpartition("_")
@@ -205,9 +205,9 @@ def _of_name(name: str) -> _Words:
 def _found(
     pattern: re.Pattern[str], name: str, beside: re.Match[str] | None = None
 ) -> re.Match[str] | None:
-    """Return what a pattern finds: preferably between underscores, else the last one.
+    """Return the last match of a pattern, preferably one between underscores.
 
-    A model may be called after a data set: `llama-medqa-7b_medqa_cot`.
+    A model may be named after a data set, as in `llama-medqa-7b_medqa_cot`.
     """
     found = [
         m
@@ -221,7 +221,7 @@ def _found(
 
 
 def _family_at(chunk: str) -> int | None:
-    """Return where the name of a known model begins in a part of a name; None without one."""
+    """Return the offset of a known model's name in a part of a name; None without one."""
     starts = (*load_model_configs().patterns, *_FAMILIES)
     at = 0
     for word in chunk.split("_"):

@@ -1,4 +1,4 @@
-"""How one record is scored."""
+"""Scores a single record."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ class _Sharing(Protocol):
     def __call__(self, value: T, /) -> T: ...
 
 
-# Reuses an equal earlier value, as the records of a large file have few different ones.
+# Interns equal values: the records of a large file have few distinct ones.
 _shared = cast("_Sharing", lru_cache(maxsize=4096)(lambda value: value))
 
 Item = tuple[str, int]
-"""(question id, epoch)"""
+"""Key of a question in an epoch: (question id, epoch)."""
 
 PARSE_ERROR_MARK = "X"
-"""Stands in the column `response` where a reply holds no answer."""
+"""Value of the column `response` when a reply holds no answer."""
 
 _ANY_LETTER = dict.fromkeys(LETTERS, "")
 
 
-@dataclass(slots=True)  # frozen, making one takes three times as long, and there are many
+@dataclass(slots=True)  # not frozen: that makes creation three times slower
 class ScoredRow:
-    """One question as it is scored: first the columns of the CSV, in their order."""
+    """A scored question. The first fields are the columns of the CSV, in order."""
 
     question_id: str
     label: str
     response: str
-    """The parsed letter, `X` for a parse error, empty for any other status without an answer."""
+    """Parsed letter; `X` for a parse error, empty for any other status without an answer."""
     difficulty: str
     input_tokens: int | None
-    """None, like every figure below, when the file does not hold it."""
+    """Input tokens; like every figure below, None when missing in the file."""
     output_tokens: int | None
     total_tokens: int | None
     correct: bool
-    """1 or 0 in the CSV."""
+    """Whether the answer is right; written as 1 or 0 in the CSV."""
     status: str
     parse_method: str
     exaid_tokens: int | None
@@ -70,42 +70,44 @@ class ScoredRow:
     wall_seconds: float | None
     calls: int | None
     reasoning_tokens: int | None
-    """Those of `output_tokens` that were hidden reasoning."""
+    """Hidden reasoning tokens, included in `output_tokens`."""
     epoch: int
-    """From 1. This field and those below are not columns of the CSV."""
+    """Epoch number, from 1. This field and those below are not columns of the CSV."""
     content: int
-    """Digest of question (of its id, where the file has no texts), options and right option,
-    whatever the order of the options."""
+    """Digest of the question (or of its id if the file has no text), options and right option,
+    independent of option order."""
     options: int
-    """How many options the question has; 0 when the file does not hold them."""
+    """Number of options of the question; 0 when the file does not hold them."""
     order: str
-    """Letters in the data set of the options as presented, `CADB`; empty when not known."""
+    """Data set letters of the options in presented order, such as `CADB`; empty when unknown."""
     right_letters: tuple[str, ...]
-    """Presented letters that count as right: more than one where options have the same text."""
+    """Presented letters that count as right; several if options have the same text."""
     source_label: str
-    """Letter of the right option in the data set; as presented when `order` is not known."""
+    """Letter of the right option in the data set; as presented when `order` is unknown."""
     source_response: str
-    """Letter of the answer in the data set, likewise; empty without an answer."""
+    """Letter of the answer in the data set, as presented when `order` is unknown; empty without an
+    answer."""
     confidence: float | None
-    """Stated confidence in the answer, 0 to 1."""
+    """Stated confidence in the answer, from 0 to 1."""
     routed_by: str
-    """Empty when the file does not state it."""
+    """Origin of the level; empty when the file does not state it."""
     first_opinions: tuple[str, ...]
     """Presented letter of each expert before any debate, or of each team's report."""
     last_opinions: tuple[str, ...]
-    """The same at the end."""
+    """Presented letter of each expert at the end, or of each team's report."""
     disagrees: bool
-    """Whether the program that wrote the record read another letter."""
+    """Whether the program that wrote the record parsed another letter."""
     summarised: Summarised | None
-    """None when EXAID was off, or is not done with the question."""
+    """EXAID's results; None when EXAID was off or has not finished the question."""
     place: int = field(compare=False)
-    """Where its record is, as `ResultFile.fetch` takes it."""
+    """Place of the record, as accepted by `ResultFile.fetch`."""
     attempt: int = field(compare=False)
-    """Number of the record of its question, from 1, where EXAID's part is stored apart."""
+    """Number of the record among those of its question, from 1, where EXAID's part is stored
+    separately."""
 
     @property
     def item(self) -> Item:
-        """The question and epoch of the row."""
+        """Question id and epoch of the row."""
         return self.question_id, self.epoch
 
 
@@ -113,11 +115,11 @@ COLUMNS = ScoredRow.__slots__[: ScoredRow.__slots__.index("epoch")]
 """Columns of the CSV, in order."""
 
 Naming = Callable[[str, int], str]
-"""(id that the record states or empty, digest of its question) -> id of the row."""
+"""Function from (id in the record or empty, digest of the question) to the id of the row."""
 
 
 def _word(value: object) -> str:
-    """Return a value as text, cached since few values differ; empty for None."""
+    """Return a value as text, empty for None; cached, since few values differ."""
     return _plain(value) if isinstance(value, str) else _plain(str(value or ""))
 
 
@@ -137,17 +139,17 @@ def make_row(
     """Score a record.
 
     Args:
-        record: An element of our JSON array; other programs' lack fields.
-        status: What became of the question; `answered`: read the answer from the text of the
+        record: Element of our JSON array; those of other programs lack fields.
+        status: Outcome of the question; for `answered`, the answer is parsed from the text of the
             response alone.
-        naming: Gives the id.
-        place: Of the record.
-        attempt: Of the record.
-        where: How messages begin.
-        gold: The name of the field with the right option, for messages.
+        naming: Function that assigns the id of the row.
+        place: Place of the record.
+        attempt: Number of the record among those of its question, from 1.
+        where: Prefix of messages.
+        gold: Name of the field with the right option, for messages.
 
     Raises:
-        ConfigError: A field is wrong or missing; names it.
+        ConfigError: A field is wrong or missing; the message names it.
     """
     options = options_of(record.get("options"))
     if options is None:

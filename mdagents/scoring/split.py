@@ -1,4 +1,4 @@
-"""Splits a data set by the difficulty to which a run has routed its questions."""
+"""Splits a data set by the difficulty to which a run routed its questions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mdagents_llm.files.printing import fails_in_one_line
 
 @fails_in_one_line
 def main(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
-    """Write the questions of a run into one file for each level they were routed to.
+    """Write the questions of a run to one file for each level to which they were routed.
 
     Args:
-        argv: The command line without the program's name.
-        program: Name under which the user called it.
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invoked it.
 
     Returns:
         The exit status.

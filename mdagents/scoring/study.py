@@ -1,4 +1,4 @@
-"""What a study shows: on each data set with each model, every method against the baseline."""
+"""Results of a study: every method against the baseline, on each data set with each model."""
 
 from __future__ import annotations
 
@@ -22,65 +22,65 @@ from mdagents_llm.bootstrap import RESAMPLES, SEED
 
 @dataclass(frozen=True, slots=True)
 class MethodFigures:
-    """A method on the questions of its block."""
+    """Figures of a method on the questions of its block."""
 
     method: str
-    """Label."""
+    """Label of the method."""
     run: str
-    """Name."""
+    """Name of the run."""
     figures: Group
     seconds_per_question: float | None
-    """Mean time from the beginning of a question to its decision."""
+    """Mean seconds from the start of a question to its decision; None when any is unknown."""
     status_counts: dict[str, int]
     left_out: int
-    """Scored answers of the run to questions that another run of the block lacks."""
+    """Number of scored answers of the run to questions that another run of the block lacks."""
     pareto: bool | None
-    """Whether no other method of the block is as accurate with as few tokens, and better in one of
-    both; None when its tokens are not known."""
+    """Whether the method is Pareto-optimal in its block: no other method is as accurate with as few
+    tokens, and better in one of the two. None when its tokens are unknown."""
     repeats: Repeats | None
-    """None with one epoch."""
+    """Figures over the epochs; None with one epoch."""
     between_epochs: float | None
-    """Standard deviation of the accuracies of the epochs (n - 1); None with one epoch."""
+    """Standard deviation of accuracy between epochs (n - 1); None with one epoch."""
     beside_baseline: Pair | None
-    """This method minus the baseline, its Holm p over all of the study; None of the baseline, and
-    where that has no answer."""
+    """Comparison of this method minus the baseline, Holm-adjusted over the whole study; None for
+    the baseline itself, and when the baseline has no answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One data set with one model."""
+    """Results on one data set with one model."""
 
     dataset: str
-    """Label, like `model`."""
+    """Label of the data set; `model` is a label as well."""
     model: str
     questions: int
     answers: int
-    """Of each method: `questions` times epochs."""
+    """Number of answers of each method: `questions` times epochs."""
     notices: list[str]
     methods: list[MethodFigures]
-    """In the order of the study, without those that have no answer."""
+    """Methods in the order of the study, without those that have no answers."""
     nobody_right: list[str]
-    """Ids of the questions that no method answered rightly in any epoch."""
+    """Ids of the questions that no method got right in any epoch."""
     nobody_answered: list[str]
-    """Those that no method answered at all."""
+    """Ids of the questions that no method answered in any epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyFigures:
-    """What `{study}.json` holds."""
+    """The content of `{study}.json`."""
 
     name: str
     baseline: str
     blocks: list[Block]
     missing: dict[str, str]
-    """Run without an answer, by its labels -> why."""
+    """Labels of a run without answers -> reason."""
     comparisons: int
-    """Methods beside the baseline in all blocks: the family of Holm's adjustment."""
+    """Number of comparisons with the baseline in all blocks: the family of Holm's adjustment."""
     bootstrap_seed: int
     bootstrap_resamples: int
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON types."""
+        """Return the figures as JSON types."""
         return asdict(self)
 
 
@@ -90,16 +90,16 @@ class StudyOutput:
 
     manifest: StudyManifest
     runs: Mapping[str, RunOutput]
-    """Name -> a run with at least one scored answer; the others are missing."""
+    """Name -> run, for the runs with at least one scored answer."""
 
 
 def study_figures(study: StudyOutput) -> StudyFigures:
-    """Compute what a study shows.
+    """Compute the figures of a study.
 
-    In a block the questions are those that all its runs have answered so far.
+    A block covers the questions that all its runs have answered so far.
 
     Args:
-        study: What its runs have so far.
+        study: The study with the results of its runs so far.
     """
     manifest = study.manifest
     missing = {
@@ -198,7 +198,7 @@ def _method(
 def _of_nobody(
     shared: Sequence[Sequence[ScoredRow]], did: Callable[[ScoredRow], bool]
 ) -> list[str]:
-    """Return the ids of the questions of which no run did something in any epoch."""
+    """Return the ids of the questions for which `did` is false for all runs and epochs."""
     questions = zip(*(by_question(rows) for rows in shared), strict=True)
     return [
         runs[0][0].question_id

@@ -1,4 +1,4 @@
-"""A study as tables and sentences: on a terminal, on its page, and as Markdown for a paper."""
+"""Renders a study as tables and text: for a terminal, for its page, and as Markdown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def render_study(study: StudyFigures) -> str:
 
 
 def headline(study: StudyFigures) -> str:
-    """Return what a study shows in a few words."""
+    """Return the main result of a study in a few words."""
     pairs = [m.beside_baseline for b in study.blocks for m in b.methods if m.beside_baseline]
     if not pairs:
         return "nothing to compare yet"
@@ -62,12 +62,12 @@ def headline(study: StudyFigures) -> str:
 
 
 def verdicts(study: StudyFigures) -> list[str]:
-    """Return in words what is shown of each data set with each model, and what is not."""
+    """Return a sentence per block that states which methods differ significantly."""
     return [f"{_place(block, study)}{_verdict(block, study)}" for block in study.blocks]
 
 
 def study_overview(study: StudyFigures) -> list[Table]:
-    """Return the accuracy of all methods in all blocks at a glance; none of a single block."""
+    """Return a table of the accuracy of all methods in all blocks; empty for a single block."""
     if len(study.blocks) < 2:
         return []
     methods = dict.fromkeys(method.method for block in study.blocks for method in block.methods)
@@ -95,7 +95,7 @@ def _at_a_glance(method: MethodFigures, block: Block) -> str:
 
 
 def study_tables(study: StudyFigures) -> list[Table]:
-    """Return for each block the figures of its methods, their differences, and their epochs."""
+    """Return tables of figures, differences and epochs of the methods, for each block."""
     tables = []
     for block in study.blocks:
         title = f"{block.dataset}, {block.model}: {block.questions} questions"
@@ -116,7 +116,7 @@ def study_tables(study: StudyFigures) -> list[Table]:
 
 
 def study_lines(study: StudyFigures) -> list[str]:
-    """Return how it was computed, and which questions no method got right."""
+    """Return lines on the statistical methods and on the questions that no method got right."""
     lines = []
     if study.comparisons:
         lines.append(
@@ -139,7 +139,7 @@ def study_lines(study: StudyFigures) -> list[str]:
 
 
 def study_notices(study: StudyFigures) -> list[str]:
-    """Return what a reader must know before reading the figures."""
+    """Return caveats to show with the figures."""
     by_reason: dict[str, list[str]] = {}
     for run, why in study.missing.items():
         by_reason.setdefault(why, []).append(run)
@@ -160,7 +160,7 @@ def study_notices(study: StudyFigures) -> list[str]:
 
 
 def as_markdown(study: StudyFigures) -> str:
-    """Return the tables of a study for a paper, with what was computed how."""
+    """Return the tables of a study as Markdown for a paper, with notes on the methods."""
     parts = [f"# {study.name}", headline(study), *verdicts(study)]
     parts += [
         f"{table.title}\n\n{_markdown(table.headings, table.rows)}"
@@ -183,7 +183,7 @@ def as_markdown(study: StudyFigures) -> str:
 
 
 def write_csv_of_study(file: TextIO, study: StudyFigures) -> None:
-    """Write a line for each run of a study, rates as fractions."""
+    """Write a CSV line for each run of a study, with rates as fractions."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
         [
@@ -259,7 +259,7 @@ def _epoch_tables(block: Block) -> list[Table]:
 
 
 def _place(block: Block, study: StudyFigures) -> str:
-    """Return how a sentence about a block begins; empty where a study has only one."""
+    """Return the prefix of a sentence about a block; empty if the study has only one block."""
     return f"{block.dataset}, {block.model}: " if len(study.blocks) > 1 else ""
 
 
@@ -267,7 +267,7 @@ _Shown = list[tuple[Block, MethodFigures]]
 
 
 def _shown(study: StudyFigures) -> tuple[_Shown, _Shown]:
-    """Return the methods that are shown to be better than the baseline, and worse."""
+    """Return the methods that are significantly better and worse than the baseline."""
     shown = [
         (block, method, pair.difference)
         for block in study.blocks

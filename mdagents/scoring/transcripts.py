@@ -1,4 +1,4 @@
-"""The turns of a finished case in the order in which they began, with EXAID's summaries of each."""
+"""The turns of a finished case in order of their start, each with EXAID's summaries."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class TranscriptTurn:
     """One turn of an agent."""
 
     agent: str
-    """`agent_id`"""
+    """Id of the agent (`agent_id`)."""
     started_ms: int
-    """In ms since 1970 UTC."""
+    """Start of the turn in ms since 1970 UTC."""
     ended_ms: int
     text: str
-    """Empty when the turn failed before any text."""
+    """Text of the turn; empty when the turn failed before any text."""
     summaries: tuple[AgentSummary, ...]
-    """Those whose newest text is of this turn, in the order in which they were made."""
+    """Summaries whose newest text is from this turn, in order of creation."""
 
 
 class OtherAttemptError(ConfigError):
-    """A trace is of another attempt at its question than the record.
+    """A trace and a record that stem from different attempts at a question.
 
-    An interrupted `--retry-errors` of an earlier version could leave that behind, and so can a kill
-    between the trace and its record.
+    The cause is an interrupted `--retry-errors` of an earlier version, or a kill between writing
+    the trace and its record.
     """
 
 
@@ -44,15 +44,15 @@ def read_transcript(run: Path, record: Mapping[str, Any]) -> list[TranscriptTurn
 
     Args:
         run: Folder of the run.
-        record: Of the question, with `case_id` and `exaid.summaries`.
+        record: Record of the question, with `case_id` and `exaid.summaries`.
 
     Returns:
-        The turns in the order in which they began; empty when the run kept no trace of the case.
+        The turns in order of their start; empty when the run has no trace of the case.
 
     Raises:
-        RecordError: The trace is there and cannot be read.
+        RecordError: The trace exists and cannot be read.
         ConfigError: A summary in the record cannot be read.
-        OtherAttemptError: The trace is not of this record.
+        OtherAttemptError: The trace belongs to another attempt than the record.
     """
     path, _ = case_files(run, str(record.get("case_id")))
     if not path.is_file():
@@ -75,7 +75,7 @@ def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
     """Return EXAID's summaries of a question, in order; empty for another program's record.
 
     Raises:
-        ConfigError: One of them is not a valid summary.
+        ConfigError: A summary is invalid.
     """
     try:
         return [
@@ -93,13 +93,13 @@ def trace_is_of(trace: Trace, summaries: Sequence[AgentSummary]) -> None:
     """Check that the summaries of a record were made from a trace.
 
     Raises:
-        OtherAttemptError: The trace is not of this record.
+        OtherAttemptError: The trace belongs to another attempt than the record.
     """
     _by_turn(trace, summaries)
 
 
 def _by_turn(trace: Trace, summaries: Sequence[AgentSummary]) -> dict[int, list[AgentSummary]]:
-    """Return turn_id -> summaries whose newest text is of that turn."""
+    """Return turn_id -> summaries whose newest text is from that turn."""
     said = {event.seq: event for event in trace.events}
     placed: dict[int, list[AgentSummary]] = {}
     for summary in summaries:

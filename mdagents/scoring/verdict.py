@@ -1,4 +1,4 @@
-"""What a record itself states as the outcome of its question, in our words or another program's."""
+"""The outcome of a question as stated by its record, in our terms or another program's."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _FAILED = re.compile(
     "abort|cancel|crash|err|exception|fail|incomplete|pending|refus|reject|running|timed?.?out",
     re.IGNORECASE,
 )
-_FIRST_ERROR_CODE = 400  # of HTTP
+_FIRST_ERROR_CODE = 400  # HTTP status
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a record states as the outcome of its question."""
+    """The outcome of a question as stated by its record."""
 
     status: Status
-    """`answered`: the reply decides."""
+    """Status of the question; `answered` means that the reply decides."""
     foreign: str = ""
-    """What it states, if that is not one of our words."""
+    """The stated outcome if it is not one of our statuses, else empty."""
 
 
 _ANSWERED = Verdict(Status.ANSWERED)
@@ -34,12 +34,12 @@ _ANSWERED = Verdict(Status.ANSWERED)
 def verdict_of(record: Mapping[str, Any]) -> Verdict:
     """Return the verdict of a record.
 
-    A status that is not one of ours is ignored in favour of the reply, unless it states a failure:
-    a word of `_FAILED`, false, or a number from 400. So does an `error` of a record that is not
-    `answered` by its own status. A failure is an `api_error`, whatever the reply holds.
+    A status that is not one of ours is ignored in favor of the reply, unless it states a failure: a
+    word of `_FAILED`, false, or a number from 400 on. An `error` also states a failure, unless the
+    record has one of our statuses. A failure becomes `api_error`, whatever the reply holds.
 
     Args:
-        record: An element of our JSON array.
+        record: Element of our JSON array.
     """
     stated = record.get("status")
     if isinstance(stated, str) and stated in _OURS:

@@ -1,4 +1,4 @@
-"""What each policy would have reached on recorded runs, without a setting chosen in hindsight."""
+"""What-if results: policies evaluated on recorded runs, without settings chosen in hindsight."""
 
 from __future__ import annotations
 
@@ -28,46 +28,47 @@ HOW = (
 )
 TOO_FEW = f"too few questions to choose a threshold or a policy (from {SMALLEST_FOR_A_CHOICE})"
 
-_BANDS = 3  # families with a threshold whose curve has a band
+_BANDS = 3  # number of families whose curve gets a confidence band
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a policy reaches."""
+    """Accuracy and tokens of a policy."""
 
     correct: int
     accuracy: float
     accuracy_low: float
-    """Lower end of the 95 % interval, see `accuracy_interval`."""
+    """Lower end of the 95% interval, computed by `accuracy_interval`."""
     accuracy_high: float
     tokens_per_question: float
-    """Of all runs that it asks. With several epochs, per answer."""
+    """Tokens of all runs that the policy queries; with several epochs, per answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A family over its thresholds: on all questions, so that its best point is hindsight."""
+    """A family over its thresholds, on all questions; its best point is known only in hindsight."""
 
     thresholds: list[float]
     accuracy: list[float]
     tokens_per_question: list[float]
     band: list[Interval] | None
-    """95 % bootstrap interval of the accuracy at each threshold; None for all but the families
-    that cross-validation finds best."""
+    """95% bootstrap interval of the accuracy at each threshold; None except for the families that
+    cross-validation ranks best."""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyOutcome:
-    """A family of policies, by itself."""
+    """The results of a single family of policies."""
 
     kind: Kind
     name: str
     reached: Reached | None
-    """With the threshold of each fold chosen on the others. None: too few questions to choose."""
+    """Cross-validated results, with the threshold of each fold chosen on the other folds. None when
+    there are too few questions to choose."""
     threshold: float | None
-    """The one that is best on all questions: what one would use on new ones."""
+    """Best threshold on all questions, for use on new questions; None without thresholds."""
     curve: Curve | None
-    """None without a threshold."""
+    """Results by threshold; None without thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,101 +76,102 @@ class Difference:
     """A policy minus a run, on the same questions."""
 
     difference: float
-    """In accuracy."""
+    """Accuracy of the policy minus that of the run, from −1 to 1."""
     low: float
-    """Lower end of the 95 % interval, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval, from the paired bootstrap over questions."""
     high: float
     mcnemar_p: float
-    """Two-sided, exact."""
+    """Two-sided p-value of McNemar's exact test."""
 
     @property
     def is_shown(self) -> bool:
-        """Whether interval and p agree that there is one, as for a pair of runs."""
+        """Whether the difference is statistically significant by interval and p-value."""
         return shows_difference(self.low, self.high, self.mcnemar_p)
 
 
 @dataclass(frozen=True, slots=True)
 class Coin:
-    """The coin between two runs that takes as many tokens as a policy: the best, in hindsight."""
+    """The best random mix of two runs, in hindsight, that uses as many tokens as a policy."""
 
     cheaper: str
-    """Name of a run."""
+    """Name of the cheaper run."""
     dearer: str
-    """The same one where a single run takes as many tokens, or none is as dear as the policy."""
+    """Name of the more expensive run; equal to `cheaper` when a single run uses as many tokens, or
+    no run is as expensive as the policy."""
     share_of_dearer: float
     accuracy: float
     difference: float
-    """The policy's accuracy minus this one's."""
+    """Accuracy of the policy minus that of the coin."""
     low: float
-    """Lower end of the 95 % interval, from the paired bootstrap with the share held fixed."""
+    """Lower end of the 95% interval, from the paired bootstrap with the share held fixed."""
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What cross-validation chooses among all policies."""
+    """The choice of cross-validation among all policies."""
 
     reached: Reached
     in_folds: dict[str, int]
-    """Family -> folds for which it was best on the others, the most frequent first."""
+    """Family -> number of folds for which it was best on the other folds, most frequent first."""
     in_hindsight: str
-    """The policy that is best on all questions."""
+    """Name of the policy that is best on all questions."""
     beside_best_run: Difference
     beside_coin: Coin
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What `what_if_….json` holds."""
+    """The content of `what_if_….json`."""
 
     questions: int
     answers: int
-    """Answers of each run: `questions` times epochs."""
+    """Number of answers of each run: `questions` times epochs."""
     left_out: dict[str, int]
-    """Run -> its scored questions that others lack."""
+    """Run -> number of its scored questions that other runs lack."""
     folds: int
-    """0: too few questions to choose."""
+    """Number of folds; 0 when there are too few questions to choose."""
     seed: int
-    """Of folds and bootstrap."""
+    """Seed of the folds and the bootstrap."""
     bootstrap_resamples: int
     how: str
-    """How thresholds and policies were chosen."""
+    """Description of how thresholds and policies were chosen."""
     notices: list[str]
     runs: dict[str, Group]
-    """By name."""
+    """Name of a run -> its figures."""
     best_run: str
-    """The run with most right answers, of equals the cheapest: chosen in hindsight."""
+    """Run with the most right answers in hindsight; ties go to the cheapest."""
     coin: list[str]
-    """Runs at the corners of the upper hull, the cheapest first: a coin between two neighbours
-    reaches what lies on the line between them, and no coin reaches more."""
+    """Runs at the corners of the upper hull of accuracy over tokens, cheapest first: a random mix
+    of two neighbors reaches any point on the line between them, and no mix exceeds it."""
     choice: Choice | None
-    """None: too few questions to choose."""
+    """Choice of cross-validation; None when there are too few questions to choose."""
     cheapest_as_good: str | None
-    """The family that takes fewest tokens of those with as many right answers as the best run;
-    None when it is that run, or too few questions to choose."""
+    """Family with the fewest tokens among those with at least as many right answers as the best
+    run; None when it is that run, or there are too few questions to choose."""
     oracle: Reached
-    """For each question the run that did best: a bound, no aim."""
+    """Results of the oracle, an upper bound that picks the best run per question in hindsight."""
     families: list[FamilyOutcome]
-    """The most accurate first."""
+    """Families, most accurate first."""
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON types."""
+        """Return the results as JSON types."""
         return asdict(self)
 
     def outcome(self, family: str) -> FamilyOutcome:
-        """Return the outcome of the family of that name."""
+        """Return the outcome of the family with the given name."""
         return next(outcome for outcome in self.families if outcome.name == family)
 
 
 def what_if(runs: Sequence[RunOutput], *, common: bool = False) -> WhatIf:
-    """Compute what the policies would have reached on the questions that the runs share.
+    """Compute the results of all policies on the questions the runs share.
 
     Args:
-        runs: At least two.
-        common: Whether runs that hold different questions are taken on those that all hold.
+        runs: Runs, at least two.
+        common: Whether runs with different questions are evaluated on their common ones.
 
     Raises:
-        ConfigError: The runs hold different questions, or the tokens of one are not known.
+        ConfigError: The runs hold different questions, or the tokens of one are unknown.
     """
     shared = shared_rows(runs, common=common)
     names = names_of(runs)
@@ -206,10 +208,10 @@ def _cheapest(outcomes: Sequence[FamilyOutcome], best_run: str) -> str | None:
 
 
 class _Scoring:
-    """What the policies of some answers reach.
+    """Evaluates the policies over the answers of runs.
 
     Args:
-        answers: Of all runs.
+        answers: Answers of all runs.
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -220,10 +222,10 @@ class _Scoring:
         )
         self._right_of_runs = answers.by_question(answers.right)
         self.sizes = answers.by_question(np.ones_like(answers.right[0])).tolist()
-        """Answers to each question."""
+        """Number of answers to each question."""
         self.can_choose = len(self.sizes) >= SMALLEST_FOR_A_CHOICE
         self.corners = _upper_hull(answers)
-        """Runs at the corners of the upper hull, the cheapest first; the last is the best run."""
+        """Runs at the corners of the upper hull, cheapest first; the last is the best run."""
 
     @property
     def best_run(self) -> int:
@@ -234,7 +236,7 @@ class _Scoring:
         return self._reached(bound.right[0], bound.tokens[0])
 
     def outcomes(self) -> list[FamilyOutcome]:
-        """Return the outcome of each family, the most accurate first and those not known last."""
+        """Return the outcomes of the families, most accurate first and unknown ones last."""
         outcomes = list(map(self._outcome, range(len(self._families))))
         rights = {family.name: family.right for family in self._families}
         outcomes.sort(key=_merit)
@@ -267,10 +269,10 @@ class _Scoring:
         )
 
     def _coin(self, right: NDArray[np.int64], reached: Reached) -> Coin:
-        """Return the coin with the policy's tokens, and how far the policy is from it."""
+        """Return the coin with as many tokens as the policy, and its difference from the policy."""
         n = sum(self.sizes)
         tokens = self._answers.tokens[self.corners].sum(axis=1) / n
-        # At 1.25 a quarter of the questions goes to the run of corner 2, the others to corner 1.
+        # For example, 1.25 sends a quarter of the questions to corner 2, the others to corner 1.
         at = float(np.interp(reached.tokens_per_question, tokens, range(len(tokens))))
         cheaper, dearer = int(at), int(np.ceil(at))
         share = at - cheaper
@@ -314,7 +316,7 @@ class _Scoring:
         return [clustered_bootstrap(of.tolist(), self.sizes) or (0.0, 1.0) for of in right]
 
     def _reached(self, right: NDArray[np.int64], tokens: NDArray[np.float64]) -> Reached:
-        """Return what a policy reaches, from right answers and tokens of each question."""
+        """Return the results of a policy from the right answers and tokens of each question."""
         low, high = accuracy_interval(right.tolist(), self.sizes)
         assert low is not None, "there is a question"
         assert high is not None, "there is a question"
@@ -335,7 +337,7 @@ def _merit(outcome: FamilyOutcome) -> tuple[int, float]:
 
 
 def _upper_hull(answers: Answers) -> list[int]:
-    """Return the runs that no coin between two others beats, the cheapest first."""
+    """Return the runs that no random mix of two others beats, cheapest first."""
     right, tokens = answers.right.sum(axis=1), answers.tokens.sum(axis=1)
 
     def slope(first: int, second: int) -> float:

@@ -1,4 +1,4 @@
-"""Policies that could have been, as tables and sentences: what is shown, and what is not."""
+"""Renders what-if results of policies as tables and sentences."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mdagents.scoring.routing import ORACLE
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.scoring.what_if import TOO_FEW, Choice, FamilyOutcome, Reached, WhatIf
 
-_ON_SCREEN = 8  # families
+_ON_SCREEN = 8  # families in the table
 _FOLDS_NAMED = 3
 
 
 def render_what_if(what_if: WhatIf) -> str:
-    """Return tables and sentences as text for a terminal."""
+    """Return what-if results as text for a terminal."""
     return "\n".join(
         [
             *(table.as_text() for table in what_if_tables(what_if, _ON_SCREEN)),
@@ -45,7 +45,7 @@ def headline(what_if: WhatIf) -> str:
 
 
 def verdicts(what_if: WhatIf) -> list[str]:
-    """Return what is shown: against the best run, against a coin, and what could be saved."""
+    """Return sentences that compare the choice with the best run and a coin, and the savings."""
     choice = what_if.choice
     if choice is None:
         return [TOO_FEW]
@@ -77,11 +77,11 @@ def verdicts(what_if: WhatIf) -> list[str]:
 
 
 def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
-    """Return how it was computed, and what is left out.
+    """Return lines on the method and on omitted families.
 
     Args:
-        what_if: What is shown.
-        shown: How many families the table has.
+        what_if: What-if results.
+        shown: Number of families in the table.
     """
     lines = [what_if.how] if what_if.choice else []
     if what_if.choice:
@@ -97,7 +97,7 @@ def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
 
 
 def what_if_notices(what_if: WhatIf) -> list[str]:
-    """Return what a reader must know before reading the figures."""
+    """Return caveats to show with the figures."""
     left_out = [f"{count} of {name}" for name, count in what_if.left_out.items() if count]
     if not left_out:
         return what_if.notices
@@ -109,11 +109,11 @@ def what_if_notices(what_if: WhatIf) -> list[str]:
 
 
 def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
-    """Return figures of the runs, of the best families, and of what they are to be held against.
+    """Return tables of the runs, of the best families, and of the reference policies.
 
     Args:
-        what_if: What is shown.
-        shown: How many families at most.
+        what_if: What-if results.
+        shown: Maximum number of families.
     """
     headings = [ACCURACY, COST_COLUMNS[0]]
     runs = [
@@ -158,7 +158,7 @@ def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
 
 
 def _of_several(what_if: WhatIf) -> list[FamilyOutcome]:
-    """Return the families that ask several runs, as far as what they reach is known."""
+    """Return the families that combine several runs and have known results."""
     return [
         outcome
         for outcome in what_if.families
@@ -177,7 +177,7 @@ def _cells(what_if: WhatIf, reached: Reached) -> list[str]:
 
 
 def _label(choice: Choice) -> str:
-    """Return the family that cross-validation chooses; of several, in how many folds each."""
+    """Return the family chosen by cross-validation, or several with their numbers of folds."""
     families = list(choice.in_folds.items())
     if len(families) == 1:
         return f"«{families[0][0]}»"
@@ -195,7 +195,7 @@ def _apart(difference: float, low: float, high: float) -> str:
 
 
 def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
-    """Return how far the choice is from a coin; none where the coin is the best run itself."""
+    """Return a sentence comparing the choice with a coin; empty if the coin is the best run."""
     coin = choice.beside_coin
     if coin.cheaper == coin.dearer == what_if.best_run:
         return []

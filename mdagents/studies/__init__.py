@@ -1,1 +1,1 @@
-"""Studies: many runs, one question answered."""
+"""Studies: many runs that answer one research question."""

@@ -1,4 +1,4 @@
-"""What a person sees while a study goes on, on stderr: a matrix that fills, or lines."""
+"""Progress display of a study on stderr: a matrix or log lines."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 DISPLAYS = ("full", "log", "none")
-"""The values of `--display`."""
+"""Values of `--display`."""
 
-_SILENCE = 30.0  # seconds, after which a line says how far the study is
-_SILENCE_IN_BATCHES = 600.0  # likewise, where replies come in batches
+_SILENCE = 30.0  # seconds between progress lines
+_SILENCE_IN_BATCHES = 600.0  # seconds between progress lines when all runs use batches
 
 
 class StudyDisplay:
-    """Shows nothing (`--display none`).
+    """A display that shows nothing (`--display none`).
 
     Args:
-        runs: Of the study.
-        started: Seconds, on the clock of `refresh`.
+        runs: Runs of the study.
+        started: Start time in seconds, on the clock of `refresh`.
     """
 
     period = 1.0
@@ -43,16 +43,16 @@ class StudyDisplay:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Take the display away."""
+        """Remove the display."""
 
     def changed(self, run: CellRun) -> None:
-        """Show that the state of a run has changed."""
+        """Show that a run changed its state."""
 
     def refresh(self, now: float) -> None:
-        """Show how far the study is; called every `period`."""
+        """Show the progress of the study; called every `period` seconds."""
 
     def say(self, line: str) -> None:
-        """Show a line of its own."""
+        """Show a message on its own line."""
 
     def _progress(self, now: float) -> str:
         """Return `123 of 500 answers, 2 of 10 runs finished, 0.12 USD; 0:03:10, 0:05:00 left`."""
@@ -68,7 +68,7 @@ class StudyDisplay:
         )
         new = done - self._done_before
         if new and done < of:
-            # Runs differ in what a question takes, so that this is a first guess.
+            # A rough estimate: the time per question differs between runs.
             left = timedelta(seconds=round(elapsed / new * (of - done)))
             line += f", about {left} left"
         return line
@@ -84,7 +84,7 @@ class StudyLines(StudyDisplay):
         self._silence = _SILENCE_IN_BATCHES if in_batches else _SILENCE
 
     def changed(self, run: CellRun) -> None:
-        """See `StudyDisplay`."""
+        """Print the new state of a run."""
         line = f"{run.cell}: {run.state}"
         match run.state:
             case State.UNDER_WAY:
@@ -96,13 +96,13 @@ class StudyLines(StudyDisplay):
         print_line(line)
 
     def refresh(self, now: float) -> None:
-        """See `StudyDisplay`."""
+        """Print a progress line if none was printed for a while."""
         if now - self._last >= self._silence:
             self._last = now
             print_line(self._progress(now))
 
     def say(self, line: str) -> None:
-        """See `StudyDisplay`."""
+        """Print a message."""
         print_line(line)
 
 
@@ -117,28 +117,28 @@ class StudyMatrix(StudyDisplay):
         self._said: list[str] = []
 
     def __enter__(self) -> Self:
-        with suppress(OSError):  # a terminal that is gone changes nothing for the study
+        with suppress(OSError):  # a closed terminal must not stop the study
             self._live.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """See `StudyDisplay`."""
+        """Remove the matrix from the terminal."""
         with suppress(OSError):
             self._live.stop()
 
     def refresh(self, now: float) -> None:
-        """See `StudyDisplay`."""
+        """Redraw the matrix, the progress line and the latest messages."""
         text = "\n".join([matrix(self._runs).as_text(), self._progress(now), *self._said[-3:]])
         with suppress(OSError):
             self._live.update(text, refresh=True)
 
     def say(self, line: str) -> None:
-        """See `StudyDisplay`."""
+        """Add a message below the matrix, shown from the next refresh on."""
         self._said.append(line)
 
 
 def make_study_display(kind: str, runs: Sequence[CellRun], started: float) -> StudyDisplay:
-    """Return the display for `--display`; see `StudyDisplay` for the arguments."""
+    """Return the display for `--display`; other arguments are those of `StudyDisplay`."""
     if kind == "none":
         return StudyDisplay(runs, started)
     if kind == "full" and sys.stderr is not None and sys.stderr.isatty():
@@ -154,7 +154,7 @@ def make_study_display(kind: str, runs: Sequence[CellRun], started: float) -> St
 
 
 def matrix(runs: Sequence[CellRun]) -> Table:
-    """Return how far each run is: a row for each method, a column for each data set and model."""
+    """Return the progress matrix: a row per method, a column per data set and model."""
     columns = list(dict.fromkeys((run.cell.dataset, run.cell.model) for run in runs))
     methods = list(dict.fromkeys(run.cell.method for run in runs))
     cells = {(run.cell.dataset, run.cell.model, run.cell.method): _cell(run) for run in runs}

@@ -1,4 +1,4 @@
-"""The file of a study: which data sets, models and methods are compared, and how."""
+"""The study file: which data sets, models and methods are compared, and how."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.files.yaml_text import read_yaml
 
 Settings = Mapping[str, str | Sequence[str]]
-"""Flag without its dashes -> value; several for a flag that may be repeated."""
+"""Flag without its dashes -> value, or several values for a repeatable flag."""
 
 _AXES = {"datasets": "dataset", "models": "model", "methods": "method"}
 _OWN = ("name", "baseline", "limits", *_AXES)
@@ -34,7 +34,7 @@ _OF_THE_WHOLE = (
 _LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
 _LABEL = "label"
 _EFFORT = "reasoning-effort"
-"""A flag that is an axis of its own when it is a list: each method with each effort."""
+"""Flag that becomes a separate axis when given as a list: each method with each effort."""
 _LEVELS = (ADAPTIVE, *Difficulty)
 _FILES = (".jsonl", ".json", ".csv", ".gguf", ".py")
 _NOT_IN_A_LABEL = ("batch", "model-base-url")
@@ -43,7 +43,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One of the data sets, models or methods."""
+    """A data set, model or method of a study."""
 
     label: str
     settings: Settings
@@ -51,7 +51,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class StudyFile:
-    """What a study asks for."""
+    """The parsed file of a study."""
 
     path: Path
     name: str
@@ -61,9 +61,9 @@ class StudyFile:
     baseline: str
     """Label of the method that all others are compared with."""
     settings: Settings
-    """Of all its runs."""
+    """Settings shared by all runs."""
     cost_limit: float | None
-    """USD, of the whole study."""
+    """Cost limit of the whole study in USD; None means no limit."""
     token_limit: int | None
 
 
@@ -72,7 +72,7 @@ class Cell:
     """One run of a study."""
 
     dataset: str
-    """Label, like the two that follow."""
+    """Label of the data set; `model` and `method` hold labels as well."""
     model: str
     method: str
     config: RunConfig
@@ -85,7 +85,7 @@ def read_study(path: Path) -> StudyFile:
     """Read the file of a study.
 
     Raises:
-        ConfigError: It is not there, or something in it is not valid; names it.
+        ConfigError: The file is missing or has an invalid value; the message names it.
     """
     content = {_key(key): value for key, value in _parsed(path).items()}
     for key in content:
@@ -142,19 +142,19 @@ def read_study(path: Path) -> StudyFile:
 def cells_of(
     study: StudyFile, program: Mapping[str, str], variables: Mapping[str, str]
 ) -> list[Cell]:
-    """Return the runs of a study, data set by data set, and in each model by model.
+    """Return the runs of a study, ordered by data set, then model, then method.
 
     Args:
-        study: What is asked for.
-        program: Flags that the program adds to each run: where data and output are.
-        variables: The environment; what the file says goes before it.
+        study: The parsed study file.
+        program: Flags that the program adds to each run, such as the data and output folders.
+        variables: Environment variables; settings in the file take precedence.
 
     Raises:
-        ConfigError: A setting of a run is not valid; names the run.
+        ConfigError: A setting of a run is invalid; the message names the run.
     """
     cells = []
     for dataset, model, method in product(study.datasets, study.models, study.methods):
-        # It costs about as much as the teams do and changes no answer: off unless asked for.
+        # EXAID costs about as much as the teams and changes no answer: off unless requested.
         usual = {} if "MDAGENTS_EXAID" in variables else {"exaid": EXAID_OFF}
         settings = {
             **usual, **study.settings, **dataset.settings, **model.settings, **method.settings,
@@ -237,12 +237,12 @@ def _label(settings: Settings, main: str) -> str:
 
 
 def _key(name: object) -> str:
-    """Return a flag's name without its dashes, on one line whatever it is."""
+    """Return a flag's name without its dashes, as a single line."""
     return " ".join(str(name).split()).replace("_", "-")
 
 
 def _called(value: str) -> str:
-    """Return what a value is called: of a file its name without folder and ending."""
+    """Return the label of a value; for a file, its name without folder and extension."""
     path = Path(value)
     return path.stem if path.suffix.lower() in _FILES else value
 
@@ -253,7 +253,7 @@ def _refuse(key: str, path: Path) -> None:
 
 
 def _value(value: Any, where: str) -> str | list[str]:
-    """Return what a flag gets; of a list or an object, one text for each element."""
+    """Return the value of a flag; objects and lists of `key=value` become a list of strings."""
     if isinstance(value, dict):
         return [f"{name}={_text(of, where)}" for name, of in value.items()]
     if isinstance(value, list):
@@ -292,7 +292,7 @@ _SWITCHES = ("batch", "log-prompts", "retry-errors")
 
 
 def _words(name: str, value: str | Sequence[str]) -> list[str]:
-    """Return a setting as words of a command line."""
+    """Return a setting as command-line arguments."""
     if name in _SWITCHES:
         return [f"--{name}"] if str(value).lower() in ("1", "true", "yes", "on") else []
     values = [value] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""The program that carries out a study: reads its file, runs it, writes what it shows."""
+"""The study program: reads a study file, executes its runs and writes the results."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from mdagents_llm.files.printing import print_line, print_result, reaches_any_sc
 from mdagents_llm.model_configs import load_model_configs
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
-"""Exit statuses. A study that a signal has stopped ends with 128 and the number of the signal."""
+"""Exit statuses. A study stopped by a signal exits with 128 plus the signal number."""
 
 
 @reaches_any_screen
 def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
-    """Carry out a study.
+    """Run a study.
 
     Args:
-        argv: The command line without the program's name.
-        program: How the user calls it.
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invokes it.
 
     Returns:
         The exit status.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # so study.py sets it while it loads
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # study.py sets SIG_DFL while it loads
         signal.signal(signal.SIGINT, signal.default_int_handler)
     go_on = f"to go on: {program} {shlex.join(argv)}"
     try:
@@ -61,7 +61,7 @@ def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:
-    """Make the parser of `study.py`, which is that of `mdagents study`, too."""
+    """Return the argument parser of `study.py` and `mdagents study`."""
     parser = Parser(
         prog=program,
         description="Compares methods, models and data sets: many runs, one question answered.",
@@ -84,11 +84,11 @@ def make_parser(program: str) -> argparse.ArgumentParser:
 
 
 class _Program:
-    """One call of the program.
+    """One invocation of the program.
 
     Args:
-        options: Its command line.
-        go_on: What to say of how the study goes on.
+        options: Parsed command line.
+        go_on: Message with the command that resumes the study.
     """
 
     def __init__(self, options: argparse.Namespace, go_on: str) -> None:
@@ -99,7 +99,7 @@ class _Program:
         self._study = read_study(Path(options.study))
 
     def run(self) -> int:
-        """Do what the command line says; return the exit status."""
+        """Execute the command line and return the exit status."""
         options, study = self._options, self._study
         flags = {"data-dir": options.data_dir, "output-dir": options.output_dir}
         if options.retry_errors:
@@ -124,7 +124,7 @@ class _Program:
         return self._end(runs, signals)
 
     async def _carry_out(self, runs: Sequence[CellRun], clock: Clock) -> Sequence[int]:
-        """Carry out what is left, and return the signals that asked for a stop."""
+        """Execute the unfinished runs and return the signals received."""
         shown = make_study_display(self._options.display, runs, clock.monotonic())
 
         async def refresh() -> None:
@@ -158,7 +158,7 @@ class _Program:
                 print_result(f"written: {path}")
 
     def _end(self, runs: Sequence[CellRun], signals: Sequence[int]) -> int:
-        """Say what is left; return the exit status."""
+        """Report unfinished runs and return the exit status."""
         states = Counter(run.state for run in runs)
         if states[State.FINISHED] == len(runs):
             return FINISHED
@@ -178,10 +178,10 @@ def _is_left(runs: Sequence[CellRun]) -> bool:
 
 
 def _check(study: StudyFile, runs: Sequence[CellRun]) -> None:
-    """Check what can be told of runs only together.
+    """Check the constraints that involve several runs or the limits of the study.
 
     Raises:
-        ConfigError: Two of them are the same, or the price of a model is not known.
+        ConfigError: Two runs are the same, or a cost limit is set and a model's price is unknown.
     """
     names: dict[str, CellRun] = {}
     configs = load_model_configs()

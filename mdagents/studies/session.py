@@ -1,4 +1,4 @@
-"""Carries out a study: its runs share one process, one set of clients, and the kept replies."""
+"""Executes a study: its runs share one process, one set of clients, and the reply cache."""
 
 from __future__ import annotations
 
@@ -25,73 +25,73 @@ from mdagents_llm.ledger import Ledger
 
 
 class State(StrEnum):
-    """How far a run of a study is."""
+    """State of a run of a study."""
 
     WAITING = "waiting"
     UNDER_WAY = "under way"
     FINISHED = "finished"
     STOPPED = "not finished"
-    """It could not be finished; the same command tries again."""
+    """The run could not be finished; running the same command again retries it."""
 
 
 @dataclass(slots=True)
 class CellRun:
-    """A run of a study, and how far it is."""
+    """A run of a study and its state."""
 
     cell: Cell
     plan: Plan
     state: State
     reason: str = ""
-    """Why it is not finished; empty in any other state."""
+    """Reason why the run could not be finished; empty in any other state."""
     taken_up: bool = False
-    """Whether this process has opened it."""
+    """Whether this process has opened the run."""
 
     @classmethod
     def planned(cls, cell: Cell, environment: Environment, clock: Clock) -> CellRun:
-        """Return the run as an earlier process has left it.
+        """Return the run in the state in which an earlier process left it.
 
         Raises:
-            ConfigError: A setting or a file is not valid.
+            ConfigError: A setting or a file is invalid.
         """
         plan = make_plan(cell.config, environment, clock)
         return cls(cell, plan, State.WAITING if plan.finished is None else State.FINISHED)
 
     @property
     def totals(self) -> RunTotals:
-        """Of what is recorded."""
+        """Totals over the recorded questions."""
         earlier = self.plan.earlier
         return self.plan.manifest.totals if self.taken_up or not earlier else earlier.totals
 
     @property
     def spent(self) -> Spent:
-        """What it has spent, in all processes."""
+        """Spending of the run, over all processes."""
         earlier = self.plan.earlier
         return self.plan.manifest.spent if self.taken_up or not earlier else earlier.spent
 
     @property
     def questions(self) -> int:
-        """Questions, times epochs."""
+        """Number of questions times epochs."""
         return len(self.plan.items)
 
     @property
     def name(self) -> str:
-        """Of the run."""
+        """Name of the run."""
         return self.plan.manifest.name
 
 
 class StudySession:
-    """Carries out the runs of a study.
+    """Executes the runs of a study.
 
-    The runs of one endpoint are begun one after the other, each as soon as the one before it has
-    begun its last question, so that the endpoint is busy throughout; endpoints work side by side.
+    Runs on one endpoint start in sequence, each as soon as the previous one has started its last
+    question, which keeps the endpoint busy; different endpoints work in parallel.
 
     Args:
-        study: What is asked for.
-        runs: Its runs.
-        environment: Keys and endpoints.
-        clock: For all times.
-        stops: Told of signals.
-        changed: Called when the state of a run has changed.
+        study: The parsed study file.
+        runs: Runs of the study.
+        environment: API keys and endpoints.
+        clock: Clock for all times.
+        stops: Signals that request a stop.
+        changed: Callback for state changes of a run.
     """
 
     def __init__(
@@ -111,13 +111,13 @@ class StudySession:
         self._changed = changed
         self._out_of_reach: dict[frozenset[ModelSpec], str] = {}
         self.is_at_limit = False
-        """Whether a limit of the study was reached."""
+        """Whether a cost or token limit of the study was reached."""
 
     async def run(self) -> None:
-        """Carry out what is left of the study.
+        """Execute the unfinished runs of the study.
 
         Raises:
-            BenchError: The kept replies cannot be opened, or the study cannot be written.
+            BenchError: The reply cache cannot be opened, or the study cannot be written.
         """
         config = self._runs[0].cell.config
         runtime = make_runtime(config, self._environment, Ledger(), self._clock)
@@ -164,7 +164,7 @@ class StudySession:
                 on_all_begun=all_begun.set,
                 shared=shared,
             )
-        except BenchError as error:  # no key, or another process is at this run
+        except BenchError as error:  # no API key, or another process holds this run
             self._set(run, State.STOPPED, str(error))
             return
         finally:
@@ -187,10 +187,10 @@ class StudySession:
         self._changed(run)
 
     def _check_spent(self) -> None:
-        """Compare what all runs have spent with the limits of the study.
+        """Check the spending of all runs against the limits of the study.
 
         Raises:
-            LimitExceeded: One is reached.
+            LimitExceeded: A limit is reached.
         """
         spent = study_spent(self._runs)
         most = self._study.token_limit
@@ -202,12 +202,12 @@ class StudySession:
 
 
 def study_spent(runs: Sequence[CellRun]) -> Spent:
-    """Return what runs have spent together: tokens, and USD where all prices are known."""
+    """Return the combined spending of runs: tokens, and USD when all prices are known."""
     return sum((run.spent for run in runs), Spent())
 
 
 def manifest_of(study: StudyFile, runs: Sequence[CellRun]) -> StudyManifest:
-    """Return which runs a study consists of."""
+    """Return the manifest of a study."""
     return StudyManifest(
         name=study.name,
         baseline=study.baseline,

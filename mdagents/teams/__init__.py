@@ -17,6 +17,6 @@ TEAMS: Mapping[Difficulty, Solve] = {
     Difficulty.INTERMEDIATE: intermediate.solve,
     Difficulty.ADVANCED: advanced.solve,
 }
-"""Which team answers a question of which difficulty."""
+"""Difficulty -> function of the team that answers the question."""
 
 __all__ = ["TEAMS", "Decision", "Solve"]

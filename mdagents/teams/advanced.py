@@ -1,8 +1,8 @@
 """The advanced team: multidisciplinary teams (MDTs), the last of which reviews, and a coordinator.
 
-Calls: 1 + M(1 + (K-1) + 1) + 1. Depth 8: recruit; delegate, investigate, synthesise in all teams
-but the review team at once; the same three steps in the review team, which is given the reports of
-the others and told to review them; coordinate.
+Calls: 1 + M(1 + (K-1) + 1) + 1. Depth 8: recruit; delegate, investigate and synthesize, in all
+teams but the review team at once; the same three steps in the review team, which receives the
+reports of the others and the task to review them; coordinate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mdagents.teams.decision import Decision, Finding, ReportedTeam
 from mdagents.teams.recruitment import TeamPlan, recruit_teams
 
 ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
-"""What an assistant is asked when the lead's delegation fails."""
+"""Task of an assistant when the lead's delegation fails."""
 
 
 async def solve(
@@ -31,10 +31,11 @@ async def solve(
     """Recruit M teams, let them report, let the review team review, let a coordinator decide.
 
     Args:
-        case: The question while it runs.
-        question: What to answer.
+        case: Case in progress.
+        question: Question to answer.
         settings: Numbers of the teams.
-        known: What is known before, shown to all but the recruiter: how a debate ended.
+        known: Earlier findings, shown to all agents except the recruiter, such as the end of a
+            debate.
 
     Raises:
         ProviderError, StructuredOutputError: No team reported, or the coordinator did not reply.
@@ -62,7 +63,7 @@ async def solve(
 
 
 class Mdt:
-    """A multidisciplinary team at work. Agents: the lead, then the assistants."""
+    """A multidisciplinary team at work; its agents are the lead, then the assistants."""
 
     def __init__(
         self,
@@ -88,16 +89,16 @@ class Mdt:
         self._phase = prefix
 
     def members(self) -> list[Member]:
-        """Return who is in the team, the lead first."""
+        """Return the members of the team, the lead first."""
         agents = (self.lead, *self.assistants)
         return [Member(agent.id, agent.role, team=self.plan.name) for agent in agents]
 
     async def report(self, under_review: str) -> ReportedTeam:
-        """Let the lead delegate, the assistants investigate at once, and the lead synthesise.
+        """Let the lead delegate, the assistants investigate at once, and the lead synthesize.
 
         Args:
-            under_review: Reports of the other teams, which this team reviews; empty when it
-                assesses the question itself.
+            under_review: Reports of the other teams for this team to review; empty when it assesses
+                the question itself.
 
         Raises:
             ProviderError, StructuredOutputError: The lead's synthesis failed.
@@ -179,7 +180,7 @@ class Mdt:
 async def _reports(
     case: Case, mdts: Sequence[Mdt], under_review: str = "", *, required: bool = True
 ) -> list[ReportedTeam]:
-    """Return the reports of teams working at once; one whose lead fails is left out and named."""
+    """Return the reports of concurrent teams; one whose lead fails is left out and named."""
     team_of = {mdt.lead: mdt for mdt in mdts}
 
     async def report(lead: Agent) -> ReportedTeam:

@@ -1,4 +1,4 @@
-"""What a team returns: the decision and the opinions and messages that led to it."""
+"""The result of a team: the decision, and the opinions and messages that led to it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Stated:
     agent: str
     role: str
     round: int
-    """0: before any debate; r: after round r."""
+    """Number of the debate round after which the opinion was stated; 0: before any debate."""
     answer: str
     confidence: float
-    """0 to 1, as the model stated it."""
+    """Confidence as the model stated it, 0 to 1."""
     reasoning: str
 
     @classmethod
@@ -34,18 +34,18 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Panelist:
-    """An expert of a debate with its place in the hierarchy."""
+    """An expert of a debate, with its place in the hierarchy."""
 
     agent: str
     role: str
     emoji: str
     reports_to: str | None
-    """Role of the expert above, or None when independent."""
+    """Role of the expert above; None when independent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an assistant of a team found."""
+    """A finding of an assistant of a team."""
 
     agent: str
     findings: str
@@ -53,18 +53,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ReportedTeam:
-    """A multidisciplinary team and what it concluded."""
+    """A multidisciplinary team and its conclusion."""
 
     name: str
     purpose: str
     kind: str
-    """`initial`, `specialist` or `final_review`."""
+    """Kind of the team: `initial`, `specialist` or `final_review`."""
     members: tuple[str, ...]
-    """`agent_id` of each; the lead first."""
+    """`agent_id` of each member; the lead first."""
     instructions: str
-    """What the lead asked for; empty when it worked alone."""
+    """Instructions of the lead to the assistants; empty when it worked alone."""
     investigations: tuple[Finding, ...]
-    """Of each assistant that replied."""
+    """Findings of the assistants that replied."""
     findings: str
     answer: str
     dissent: str
@@ -72,27 +72,30 @@ class ReportedTeam:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The outcome of a team. The letter is one that a model gave, never a guess."""
+    """Outcome of a team. The letter is one that a model gave, never a guess."""
 
     letter: str
     analysis: str
     opinions: tuple[Stated, ...] = ()
-    """In the order in which they were stated."""
+    """Opinions in the order in which they were stated."""
     panel: tuple[Panelist, ...] = ()
     messages: tuple[DebateMessage, ...] = ()
     """Debate messages that were delivered."""
     dropped_messages: int = 0
-    """Messages to oneself or to an unknown recipient."""
+    """Number of messages to their own sender or to an unknown recipient."""
     teams: tuple[ReportedTeam, ...] = ()
 
     def votes(self) -> dict[str, int]:
-        """Return letter -> how many experts (or teams) hold it at the end, most first."""
+        """Return letter -> number of experts (or teams) that hold it at the end, most first."""
         last = {stated.agent: stated.answer for stated in self.opinions}
         letters: Iterable[str] = last.values() if last else (team.answer for team in self.teams)
         return dict(Counter(letters).most_common())
 
     def confidence(self) -> float | None:
-        """Return the mean final confidence of experts who hold the final letter, if any."""
+        """Return the mean final confidence of the experts who hold the final letter.
+
+        None when no expert holds it.
+        """
         last = {stated.agent: stated for stated in self.opinions}
         agreeing = [s.confidence for s in last.values() if s.answer == self.letter]
         return round(sum(agreeing) / len(agreeing), 4) if agreeing else None

@@ -1,4 +1,4 @@
-"""What decided a debate, in the words of the experts: for the moderator, within a word limit.
+"""The digest of a debate for the moderator: decisive sentences of the experts, in a word limit.
 
 It gives the changes of an answer, each with the decisive sentence of every expert who had written
 to the one who changed in that round; then, where experts disagree to the end, the decisive
@@ -16,9 +16,9 @@ from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.teams.decision import Stated
 
 DIGEST_WORDS = 200
-"""Words of messages that the moderator reads, at `CHARS_PER_WORD` characters each."""
+"""Maximum number of words of messages in the digest, at `CHARS_PER_WORD` characters each."""
 SENTENCE_WORDS = 25
-"""Most words of one decisive sentence."""
+"""Maximum number of words of one decisive sentence."""
 _LINES = DIGEST_WORDS // SENTENCE_WORDS
 
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])")
@@ -31,15 +31,15 @@ def digest(
     messages: Sequence[DebateMessage],
     name: Callable[[str], str],
 ) -> str:
-    """Summarise the debate in at most `DIGEST_WORDS` words of its messages.
+    """Summarize the debate in at most `DIGEST_WORDS` words of its messages.
 
-    If these are not enough, the latest changes are kept, and changes come before disagreement.
+    If the limit is too low for all, the latest changes are kept, and changes precede disagreement.
 
     Args:
         options: Letter -> text.
         stated: All opinions, in the order in which they were stated.
-        messages: All that were delivered, in that order.
-        name: `agent_id` -> the panel's name for that expert.
+        messages: All delivered messages, in the order of delivery.
+        name: `agent_id` -> name of that expert in the panel.
     """
     if not messages:
         return "Nobody asked for a discussion."
@@ -93,16 +93,16 @@ def _disputes(
 
 
 def decisive_sentence(text: str, options: Mapping[str, str], answer: str) -> str:
-    """Return the sentence of `text` on which an answer turns, in at most `SENTENCE_WORDS` words.
+    """Return the sentence of `text` that decides for an answer, in at most `SENTENCE_WORDS` words.
 
-    It is the last sentence that names the answer; else the last that names any option; else the
-    last. A sentence names an option by its letter or by its text. An `A` or `I` before another
-    word than `is` is read as English, not as a letter.
+    The decisive sentence is the last one that names the answer; else the last one that names any
+    option; else the last one. A sentence names an option by its letter or by its text. An `A` or
+    `I` before any word except `is` counts as English, not as a letter.
 
     Args:
         text: One or more messages.
         options: Letter -> text.
-        answer: Letter.
+        answer: Letter of the answer.
     """
     sentences = [s for s in _BETWEEN_SENTENCES.split(" ".join(text.split())) if s] or [""]
     named = [

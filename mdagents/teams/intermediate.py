@@ -1,4 +1,4 @@
-"""The intermediate team: experts debate in rounds of turns, a moderator decides.
+"""The intermediate team: experts debate in rounds of turns, and a moderator decides.
 
 Calls: 1 + N + N + 1 when no expert writes, 1 + N + R(T·N + N) + 1 when every expert always does.
 """
@@ -24,11 +24,11 @@ from mdagents.teams.recruitment import Profile, recruit_ranked_experts
 _DOCTORS = ("\N{MAN}", "\N{WOMAN}", "\N{ADULT}")
 _TONES = ("", *(chr(0x1F3FB + i) for i in range(3)))
 EMOJIS = [f"{doctor}{tone}\u200d\u2695\ufe0f" for tone in _TONES for doctor in _DOCTORS]
-"""A health worker for each expert of the largest panel."""
+"""Health worker emojis, one for each expert of the largest panel."""
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Recruit N experts, let them form opinions, debate, and let a moderator decide.
+    """Recruit N experts, let them form opinions and debate, and let a moderator decide.
 
     Raises:
         ProviderError, StructuredOutputError: No expert replied, or the moderator did not.
@@ -79,14 +79,14 @@ class Debate:
     question: Question
     settings: TeamSettings
     panel: list[Agent]
-    """All recruited experts; an expert's number is its place here, counted from 1."""
+    """All recruited experts; an expert's number is its position in this list, from 1."""
     stated: list[Stated] = field(default_factory=list)
     messages: list[DebateMessage] = field(default_factory=list)
     dropped: int = 0
 
     @property
     def experts(self) -> list[Agent]:
-        """The experts who have an opinion and so take part."""
+        """Experts who have an opinion and so take part."""
         return [expert for expert in self.panel if expert.opinion is not None]
 
     async def form_opinions(self) -> None:
@@ -108,7 +108,7 @@ class Debate:
                 break
 
     async def hold_round(self, round_: int) -> bool:
-        """Hold the turns of a round; then ask those who received messages for their opinion.
+        """Hold the turns of a round; then ask the recipients of messages for their opinion again.
 
         Returns:
             Whether any expert wrote a message.
@@ -134,7 +134,7 @@ class Debate:
         return len(answers) == 1 and not any(expert.inbox for expert in self.experts)
 
     async def _hold_turn(self, round_: int, turn: int) -> list[DebateMessage]:
-        """Ask every expert at once whether it writes to anyone; return the messages."""
+        """Ask all experts at once whether they write to anyone; return the messages."""
         if len(self.experts) < 2:
             return []
         phase = f"round-{round_}-turn-{turn}"
@@ -201,12 +201,12 @@ class Debate:
             self.state(expert, opinion, round_)
 
     def current_opinions(self) -> str:
-        """Return what every expert thinks now, by number: the shared state of a turn."""
+        """Return the current opinion of every expert, by number: the shared state of a turn."""
         current = {stated.agent: stated for stated in self.stated}
         return "\n".join(["Current opinions:", *map(self._line, current.values())])
 
     def course(self) -> str:
-        """Return the moderator's view: first and final opinions, and what decided the debate."""
+        """Return the moderator's view: first and final opinions, and the digest of the debate."""
         first = [stated for stated in self.stated if stated.round == 0]
         final = {stated.agent: stated for stated in self.stated}
         restated = [
@@ -221,7 +221,7 @@ class Debate:
         return "\n\n".join(blocks)
 
     def state(self, expert: Agent, opinion: Opinion, round_: int) -> None:
-        """Note what an expert thinks after a round; 0: before the first."""
+        """Record an expert's opinion after a round; round 0 is before the debate."""
         expert.opinion = opinion
         self.stated.append(Stated.by(expert, opinion, round_))
 
@@ -236,10 +236,10 @@ class Debate:
         """Return a decision that rests on this debate.
 
         Args:
-            letter: Decided by whoever decides.
-            analysis: Their argument.
-            teams: Those that took over from the debate.
-            above: For each expert the role to which it reports; empty: all are independent.
+            letter: Letter that was decided on.
+            analysis: Argument for the letter.
+            teams: Teams that took over from the debate.
+            above: Role to which each expert reports; empty: all are independent.
         """
         return Decision(
             letter=letter,
@@ -257,7 +257,7 @@ class Debate:
         )
 
     def _own(self, expert: Agent, title: str, shown: Sequence[DebateMessage], task: str) -> str:
-        """Return what only this expert is told: messages to it, what it remembers, its task."""
+        """Return the prompt part for this expert only: new messages, its memory and its task."""
         wrote = [m for m in self.messages if m.sender == expert.id]
         read = [m for m in self.messages if m.recipient == expert.id and m not in shown]
         letters = [f"- From {self._name(message.sender)}: {message.text}" for message in shown]

@@ -1,12 +1,12 @@
-"""The ladder of `--router disagreement`: a question climbs when the experts of a team do not agree.
+"""The ladder of `--router disagreement`: a question climbs while the experts do not agree.
 
-    basic         experts judge alone; all name one letter, and are sure: that is the decision
-    intermediate  the same experts debate the opinions that they have; all agree: the decision
-    advanced      teams that are told how the debate ended, and a coordinator who decides
+    basic         experts judge alone; if all name one letter and are sure, it is the decision
+    intermediate  the same experts debate their opinions; if all agree, that is the decision
+    advanced      teams that know how the debate ended, and a coordinator who decides
 
-Calls: 1 + N when all agree at once (4 at the default), up to R(T·N + N) for the debate, and those
-of the advanced team. Nobody rates the question, nothing is asked twice, and where all agree nobody
-is asked to decide.
+Calls: 1 + N when all agree at once (4 by default), up to R(T·N + N) for the debate, and those
+of the advanced team. No model rates the question, nothing is asked twice, and where all agree no
+model is asked to decide.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from mdagents.teams.intermediate import Debate
 from mdagents.teams.router import Route
 
 AGREEMENT = 0.8
-"""Mean stated confidence from which on unanimous first opinions decide."""
+"""Minimum mean stated confidence at which unanimous first opinions decide."""
 _FEWEST = 2
-"""Experts who can agree: one alone agrees with nobody."""
+"""Minimum number of experts who can agree: one alone agrees with nobody."""
 
 Opinions = Sequence[tuple[Agent, Opinion]]
 Stops = Callable[[Difficulty, Opinions], bool]
-"""Whether a question stops on a rung, given what its experts think."""
+"""Function that returns whether a question stops on a rung, given the experts' opinions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """When a question stops: all experts name one letter and, on the first rung, are sure of it."""
+    """Stop rule: all experts name one letter and, on the first rung, are sure of it."""
 
     least: float = AGREEMENT
-    """Mean stated confidence, 0 to 1, that unanimous first opinions must have."""
+    """Minimum mean stated confidence of unanimous first opinions, 0 to 1."""
 
     def __call__(self, level: Difficulty, opinions: Opinions) -> bool:
         """Return whether the question stops at `level`."""
@@ -54,7 +54,7 @@ class Agreement:
 
 
 def mean_confidence(opinions: Opinions) -> float:
-    """Return the mean stated confidence, without the noise of adding: 0.8 thrice is 0.8."""
+    """Return the mean stated confidence, rounded so that the mean of three times 0.8 is 0.8."""
     return round(fmean(opinion.confidence for _, opinion in opinions), 9)
 
 
@@ -62,11 +62,11 @@ class Ladder:
     """The climb of one question.
 
     Args:
-        case: The question while it runs.
+        case: Case in progress.
         settings: Numbers of the teams; the debate has the experts of the basic team.
-        stops: When it stops.
-        skip: Levels that are left out: a question that stops there has no decision, and none
-            climbs to where only such levels are left.
+        stops: Decides whether the question stops at a level.
+        skip: Levels that are left out. A question that stops at one has no decision, and no
+            question climbs if all levels above are left out.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Ladder:
         self._stops = stops
         self._skip = skip
         self.route = Route(Difficulty.BASIC, RoutedBy.DISAGREEMENT)
-        """Where the question is; at the end, where it stopped and why."""
+        """Current level of the question; at the end, the level where it stopped and the reason."""
 
     async def solve(self) -> Decision | None:
         """Return the decision; None when the question stopped at a level that is left out.
@@ -122,7 +122,7 @@ class Ladder:
         return debate.decision(decision.letter, decision.analysis, decision.teams)
 
     def _judge(self, level: Difficulty, opinions: Opinions) -> bool:
-        """Note what the experts of a level think; return whether the question stops there."""
+        """Record the opinions of a level's experts; return whether the question stops there."""
         votes = dict(Counter(opinion.answer for _, opinion in opinions).most_common())
         confidence = mean_confidence(opinions)
         stops = self._stops(level, opinions)
@@ -137,7 +137,7 @@ class Ladder:
         return stops
 
     def _agreed(self, debate: Debate) -> Decision | None:
-        """Return what all experts agree on, unless their level is left out."""
+        """Return the unanimous decision of the experts; None if their level is left out."""
         if self.route.difficulty in self._skip:
             return None
         final = debate.stated[-1]
@@ -148,7 +148,7 @@ class Ladder:
         return debate.decision(final.answer, analysis)
 
     def _is_left_out_from(self, level: Difficulty, why: str) -> bool:
-        """Note that a question is due at `level` and stops: no level from there on is kept."""
+        """Return whether all levels from `level` on are left out; the question then stops there."""
         levels = list(Difficulty)
         is_left_out = all(above in self._skip for above in levels[levels.index(level) :])
         if is_left_out:

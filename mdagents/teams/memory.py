@@ -1,8 +1,8 @@
-"""What an expert of a debate remembers: a line for each message, within a fixed number of words.
+"""The memory of an expert in a debate: a line for each message, within a fixed number of words.
 
-An agent has no chat history. Without a memory it would get a reply without knowing what it had
-asked, and repeat itself; with the whole history tokens would grow with the square of the number of
-messages.
+An agent has no chat history. Without a memory it would receive a reply without knowing its own
+question, and repeat itself; with the whole history, tokens would grow with the square of the
+number of messages.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from mdagents.agents.feed import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 
 MEMORY_WORDS = 80
-"""Words of messages that a prompt repeats, at `CHARS_PER_WORD` characters each."""
+"""Maximum number of words of messages in a prompt, at `CHARS_PER_WORD` characters each."""
 LINE_WORDS = 20
-"""Most words of one of these messages."""
+"""Maximum number of words of one of these messages."""
 
 
 def memory(
     wrote: Sequence[DebateMessage], read: Sequence[DebateMessage], name: Callable[[str], str]
 ) -> str:
-    """Return the last message to each recipient, then what was read before, the newest first.
+    """Return the last message to each recipient, then the messages read before, newest first.
 
-    What the expert wrote last is always included, shortened where it wrote to many; what it
-    read takes the words that are left.
+    The expert's own last messages are always included, shortened if there are many; messages that
+    it read take the words that are left.
 
     Args:
-        wrote: What the expert has written, oldest first.
-        read: What it has read in earlier turns, oldest first.
-        name: `agent_id` -> the panel's name for that expert.
+        wrote: Messages that the expert has written, oldest first.
+        read: Messages that it has read in earlier turns, oldest first.
+        name: `agent_id` -> name of that expert in the panel.
 
     Returns:
         Text for a prompt; empty when there is nothing to remember.

@@ -1,4 +1,4 @@
-"""The methods: what `--method` can name besides the teams, and what each of them needs."""
+"""The methods that `--method` can name besides the teams, and the resources that each needs."""
 
 from __future__ import annotations
 
@@ -44,10 +44,9 @@ class Protocol:
 
     solve: Solve
     roles: tuple[TeamRole, ...]
-    """Roles of which it asks the models."""
+    """Roles whose models the method asks."""
     depth: int
-    """The most calls that can follow one after the other, re-asks left out; of a debate those of
-    one round."""
+    """Maximum number of sequential calls, without re-asks; for a debate, the calls of one round."""
 
 
 PROTOCOLS: Mapping[Method, Protocol] = {
@@ -61,23 +60,23 @@ PROTOCOLS: Mapping[Method, Protocol] = {
     Method.RECONCILE: Protocol(reconcile.solve, (TeamRole.EXPERT,), 1),
     Method.MEDAGENTS: Protocol(medagents.solve, (*_PANEL, TeamRole.DECISION), 10),
 }
-"""All but those that read the train split."""
+"""Built-in methods except those that read the train split."""
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """How train questions that are like a question are found."""
+    """Resources for finding train questions that are similar to a question."""
 
     embedder: Embedder | None
-    """None where this machine has none."""
+    """Embedder of this machine; None without one."""
     cache_dir: Path
-    """Of the user: where vectors are kept."""
+    """The user's cache folder, which holds the vectors."""
     say: Callable[[str], None] = print_line
-    """Told in a line of a wait before it begins."""
+    """Shows a line to the user before a long wait begins."""
 
 
 def no_embedding() -> Embedding:
-    """Return that nothing can be embedded."""
+    """Return an Embedding without an embedder."""
     return Embedding(None, Path())
 
 
@@ -87,17 +86,21 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class OpenMethod:
-    """A method that is ready to answer questions, or will be when `prepare` has been awaited."""
+    """A method that is ready to answer questions once `prepare` has been awaited."""
 
     solve: Solve
     prepare: Callable[[], Awaitable[None]] = _nothing
-    """What takes its time and is done once, before the first question."""
+    """Slow preparation that runs once, before the first question."""
     exemplars_sha256: str = ""
-    """Of the train split that it reads; empty for none. Part of what a run is, as is the next."""
+    """SHA-256 of the train split that the method reads; empty for none.
+
+    Part of a run's identity."""
     source_sha256: str = ""
-    """Of a method of the user's own; empty for the built-in ones, which have a version."""
+    """SHA-256 of the source of a user-defined method; empty for the versioned built-in methods.
+
+    Part of a run's identity."""
     exemplars: Exemplars | None = None
-    """Those that it shows, if it shows the same to all questions."""
+    """Exemplars, if the method shows the same ones for all questions; None otherwise."""
 
 
 def with_exemplars(exemplars: Exemplars) -> OpenMethod:
@@ -106,7 +109,7 @@ def with_exemplars(exemplars: Exemplars) -> OpenMethod:
 
 
 def roles_of(method: str) -> tuple[TeamRole, ...]:
-    """Return the roles of which a method, not `mdagents`, can ask the models."""
+    """Return the roles whose models a method other than `mdagents` can ask."""
     if own_method.is_own(method):
         return TeamRole.RECRUITER, TeamRole.EXPERT, TeamRole.DECISION
     protocol = PROTOCOLS.get(Method(method))
@@ -114,17 +117,18 @@ def roles_of(method: str) -> tuple[TeamRole, ...]:
 
 
 def depth_of(method: str, levels: Iterable[str], team: TeamSettings) -> int:
-    """Return the most calls that can follow one after the other, re-asks left out.
+    """Return the maximum number of sequential calls, without re-asks.
 
     Args:
-        method: As `--method` names it; one of the user's own counts as 1, since nobody knows.
-        levels: To which questions go, of `mdagents`.
-        team: The numbers of the teams.
+        method: Method, as `--method` names it; a user-defined one counts as 1, since its depth is
+            unknown.
+        levels: Levels to which the questions of `mdagents` go.
+        team: Numbers of the teams.
     """
     if own_method.is_own(method):
         return 1
     if method == Method.MDAGENTS:
-        # Recruitment, experts, arbitrator; the others have debates or teams, or a router first.
+        # Recruitment, experts, arbitrator; other levels have debates or teams, or a router first.
         return _OF_BASIC if set(levels) == {Difficulty.BASIC} else _OF_TEAMS
     if method in IN_ROUNDS:
         return team.answer_rounds
@@ -139,21 +143,22 @@ def open_method(
     seed: int,
     embedding: Callable[[], Embedding],
 ) -> OpenMethod | None:
-    """Make a method ready.
+    """Open a method.
 
     Args:
-        method: As `--method` names it.
-        dataset: Where the questions are, beside their train split; None: no data set.
-        order: Of the options of exemplars.
-        seed: Of the choice of exemplars.
-        embedding: Asked only where similar questions are looked for: an embedder takes its time.
+        method: Method, as `--method` names it.
+        dataset: Data set of the questions, with its train split; None: no data set.
+        order: Order of the options of exemplars.
+        seed: Seed for the choice of exemplars.
+        embedding: Returns the embedding; called only by methods that find similar questions,
+            because an embedder is slow to load.
 
     Returns:
-        None for `mdagents`, whose teams are chosen question by question.
+        The method; None for `mdagents`, whose teams are chosen question by question.
 
     Raises:
-        ConfigError: The train split that it needs is missing, or the user's own method cannot be
-            used.
+        ConfigError: The train split that the method needs is missing, or a user-defined method
+            cannot be used.
     """
     if own_method.is_own(method):
         own = own_method.load(method)

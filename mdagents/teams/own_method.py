@@ -1,6 +1,6 @@
-"""A method of the user's own: `--method my_team.py` or `--method package.module:solve`.
+"""User-defined methods: `--method my_team.py` or `--method package.module:solve`.
 
-It is Python code of the user, run as it is. What it returns is checked before it counts: a letter
+A user-defined method is Python code, run as it is. Its result is checked before it counts: a letter
 that the question does not have is a reply without an answer.
 """
 
@@ -28,29 +28,30 @@ from mdagents_llm.chat import StopReason, TokenUsage
 from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
 
 SOLVE = "solve"
-"""What the function is called in a file."""
+"""Required name of the function in a file."""
 _SIGNATURE = "async def solve(case, question, settings)"
 _SOURCES = (".py", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMethod:
-    """A method of the user's own, loaded."""
+    """A loaded user-defined method."""
 
     solve: Callable[[Case, Question, TeamSettings], Awaitable[Decision]]
     source_sha256: str
-    """Of the file; of `package.module:solve`, of all `.py` and `.txt` files of the package."""
+    """SHA-256 of the source: the file, or all `.py` and `.txt` files of the package."""
 
 
 def is_own(method: str) -> bool:
-    """Return whether a method is given by its file or module, not by the name of a built-in one."""
+    """Return whether a method is given by its file or module, not by a built-in name."""
     return method.endswith(".py") or ":" in method
 
 
 def name_of(method: str) -> str:
-    """Return what an own method is called: `my_team` of `lab/my_team.py` and `lab.my_team:solve`.
+    """Return the name of a user-defined method.
 
-    A function of another name is told: `my_team.quick` of `lab.my_team:quick`.
+    It is `my_team` for `lab/my_team.py` and `lab.my_team:solve`. A function of another name is
+    included: `my_team.quick` for `lab.my_team:quick`.
     """
     if method.endswith(".py"):
         return Path(method).stem
@@ -60,14 +61,14 @@ def name_of(method: str) -> str:
 
 
 def load(method: str) -> OwnMethod:
-    """Load a method of the user's own.
+    """Load a user-defined method.
 
     Args:
-        method: A file that ends in `.py`, or `package.module:function`, which is looked for where
-            Python looks and then in the working directory.
+        method: A file that ends in `.py`, or `package.module:function`, which is searched for on
+            Python's path and then in the working directory.
 
     Raises:
-        ConfigError: It is not there, cannot be loaded, or has no such function.
+        ConfigError: The method does not exist, cannot be loaded, or has no such function.
     """
     is_file = method.endswith(".py")
     module = _from_file(Path(method)) if is_file else _from_module(method)
@@ -88,7 +89,7 @@ def _from_file(path: Path) -> ModuleType:
     assert spec is not None, "its name ends in .py"
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pydantic look there for what annotations name
+    sys.modules[name] = module  # dataclasses and pydantic resolve annotations there
     with _loading(str(path)):
         spec.loader.exec_module(module)
     return module
@@ -128,7 +129,7 @@ def _takes_three(solve: Callable[..., object]) -> bool:
 
 
 def _sources_of(module: ModuleType) -> list[Path]:
-    """Return the files that make the method: the file, or those of its package."""
+    """Return the source files of the method: its file, or the files of its package."""
     own = Path(str(module.__file__))
     package = sys.modules.get(module.__name__.partition(".")[0])
     roots = list(getattr(package, "__path__", ()))
@@ -150,9 +151,10 @@ def _checked(
     name: str,
     sources: Iterable[Path],
 ) -> Callable[[Case, Question, TeamSettings], Awaitable[Decision]]:
-    """Return the method with its errors in one line and its decisions checked.
+    """Return the method with one-line errors and checked decisions.
 
-    Errors of a model and limits pass: they become the status of the question, as for every method.
+    Errors of a model and limits pass through: they become the status of the question, as for every
+    method.
     """
     files = {str(path) for path in sources}
 
@@ -189,7 +191,7 @@ def _as_decision(decided: object, name: str, question: Question) -> Decision:
             stop_reason=StopReason.STOP,
         )
     try:
-        # A dataclass does not check its fields, and a record that cannot be written ends the run.
+        # A dataclass does not validate its fields, and a record that is not writable ends the run.
         return TypeAdapter(Decision).validate_python(asdict(decided))
     except ValidationError as error:
         first = error.errors()[0]

@@ -1,4 +1,4 @@
-"""Who sits in a panel: the recruiter's proposal, corrected by rule where it breaks one."""
+"""Recruitment of a panel: the recruiter's proposal, corrected by rule where it breaks one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Profile:
     role: str
     expertise: str
     reports_to: str | None = None
-    """Role of the expert above, or None when independent."""
+    """Role of the expert above; None when independent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class TeamMember:
 
 @dataclass(frozen=True, slots=True)
 class TeamPlan:
-    """A multidisciplinary team: exactly one member leads."""
+    """A multidisciplinary team with exactly one lead."""
 
     name: str
     purpose: str
     kind: str
-    """`initial`, `specialist` or `final_review`."""
+    """Kind of the team: `initial`, `specialist` or `final_review`."""
     members: tuple[TeamMember, ...]
 
 
@@ -51,7 +51,7 @@ FALLBACK_EXPERTS = (
     Profile("Emergency Physician", "Recognition and first treatment of what cannot wait."),
     Profile("Family Physician", "Common conditions at all ages, prevention and follow-up."),
 )
-"""The panel when the recruiter's reply cannot be used, repeated as often as needed."""
+"""Panel to use when the recruiter's reply cannot be used, repeated as often as needed."""
 
 
 async def recruit_experts(
@@ -61,13 +61,13 @@ async def recruit_experts(
     prompt: str = "recruit_experts",
     by: TeamRole = TeamRole.RECRUITER,
 ) -> list[Profile]:
-    """Recruit `count` experts of equal authority, no two of the same name.
+    """Recruit `count` experts of equal authority, no two with the same name.
 
     Args:
-        case: The question while it runs.
-        count: How many.
-        prompt: Name of the prompt that says whom.
-        by: The role whose model is asked.
+        case: Case in progress.
+        count: Number of experts.
+        prompt: Name of the prompt that describes the experts to recruit.
+        by: Role whose model is asked.
     """
     recruiter = case.decider("recruiter", "Recruiter", by)
     task = render(prompt, count=count, expertise_words=EXPERTISE_WORDS)
@@ -91,7 +91,10 @@ async def recruit_ranked_experts(case: Case, count: int) -> list[Profile]:
 
 
 async def recruit_teams(case: Case, count: int, size: int) -> list[TeamPlan]:
-    """Recruit `count` teams of `size` members: an IAT, with two or more an FRDT; one lead each."""
+    """Recruit `count` teams of `size` members with one lead each.
+
+    One team is an IAT; with two or more teams, another is an FRDT.
+    """
     recruiter = case.decider("recruiter", "Recruiter", TeamRole.RECRUITER)
     task = render("recruit_teams", count=count, size=size, expertise_words=EXPERTISE_WORDS)
     try:
@@ -111,7 +114,7 @@ async def recruit_teams(case: Case, count: int, size: int) -> list[TeamPlan]:
 
 
 def _brief(text: str) -> str:
-    """Shorten the description of a persona or a team, which is paid for in each of its prompts."""
+    """Shorten the description of a persona or a team, whose tokens count in each of its prompts."""
     return shorten(text, EXPERTISE_WORDS * CHARS_PER_WORD)
 
 
@@ -140,7 +143,7 @@ def _fallback_teams(
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    """Return the names, the second `Cardiologist` as `Cardiologist 2`."""
+    """Return the names made unique: the second `Cardiologist` becomes `Cardiologist 2`."""
     taken: set[str] = set()
     result = []
     for name in names:
@@ -160,7 +163,7 @@ def _numbered(case: Case, profiles: Sequence[Profile]) -> list[Profile]:
 
 
 def _numbered_roles(case: Case, roles: Sequence[str]) -> list[str]:
-    """Return the roles without duplicates; each change is noted."""
+    """Return the roles made unique, and record each change as a repair."""
     unique = _unique(roles)
     for before, after in zip(roles, unique, strict=True):
         if after != " ".join(before.split()):
@@ -185,7 +188,10 @@ def _with_hierarchy(case: Case, profiles: Sequence[Profile]) -> list[Profile]:
 
 
 def _parent(profile: Profile) -> str | None:
-    """Read the role above, from a role, `Independent`, or a chain `Pediatrician > Cardiologist`."""
+    """Return the role above, such as `Cardiologist`; None when independent.
+
+    The model states it as a role, `Independent`, or a chain `Pediatrician > Cardiologist`.
+    """
     chain = [" ".join(part.split()) for part in (profile.reports_to or "").split(">")]
     chain = [part for part in chain if part.lower() not in ("", "independent", "none", "null")]
     own = [i for i, part in enumerate(chain) if part.lower() == profile.role.lower()]

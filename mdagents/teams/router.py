@@ -1,4 +1,4 @@
-"""The router: one call that rates how hard a question is."""
+"""The router: one call that rates the difficulty of a question."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mdagents.settings import Difficulty, RoutedBy, TeamRole
 from mdagents_llm.errors import StructuredOutputError
 
 FALLBACK = Difficulty.INTERMEDIATE
-"""Where a question goes when the router's reply cannot be used."""
+"""Level of a question when the router's reply cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Which team answers, and how that was decided."""
+    """The team that answers, and the reason for that choice."""
 
     difficulty: Difficulty | None
-    """None: a method without levels."""
+    """Level of the question; None: a method without levels."""
     routed_by: RoutedBy
     reasoning: str = ""
     rungs: tuple[Rung, ...] = ()
-    """The teams that were heard on the way: `ladder`."""
+    """Rungs that the question passed on the ladder; empty without a ladder."""
 
 
 async def route(case: Case) -> Route:

@@ -1,1 +1,1 @@
-"""Serves runs to a browser: the run writes its files, this reads them, neither waits."""
+"""Serves runs to browsers by reading the files that the runs write; neither waits."""

@@ -1,4 +1,4 @@
-"""What the pages show, as JSON for programs."""
+"""JSON API with the contents of the pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CASE = TypeAdapter(LiveCase)
 
 
 async def runs(request: Request) -> Response:
-    """Answer with all runs, and those of which nothing more is known than their names."""
+    """Answer with all runs, and with the names and errors of unreadable ones."""
     watch = watches_of(request).list
     await watch.refresh()
     return _answer(
@@ -40,7 +40,7 @@ async def runs(request: Request) -> Response:
 
 
 async def run(request: Request) -> Response:
-    """Answer with a run: its totals, and its questions under way and decided."""
+    """Answer with a run: totals, questions in progress and decided questions."""
     watch = await run_of(request)
     return _answer(
         {
@@ -63,7 +63,7 @@ def _row(row: ScoredRow) -> dict[str, Any]:
 
 
 async def question(request: Request) -> Response:
-    """Answer with all that is known of a question."""
+    """Answer with the full state of a question."""
     watch = await run_of(request)
     case = watch.case(request.path_params["case"])
     if case is None:
@@ -99,5 +99,5 @@ def _summary(case: LiveCase) -> dict[str, Any]:
 
 
 def _answer(content: dict[str, Any]) -> Response:
-    body = json.dumps({"schema_version": SCHEMA_VERSION, **content})  # ASCII, as the feed
+    body = json.dumps({"schema_version": SCHEMA_VERSION, **content})  # ASCII, like the feed
     return Response(body, media_type="application/json")

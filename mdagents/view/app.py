@@ -1,6 +1,6 @@
-"""The server of the live view: pages, what changes on them, and the same as JSON.
+"""ASGI application of the live view: pages, streams of their changes, and a JSON API.
 
-It reads only, answers no host that it does not serve, and looks names up in a listing, so that no
+The application is read-only, rejects unknown hosts, and looks names up in a listing, so that no
 part of a path comes from a request.
 """
 
@@ -37,19 +37,20 @@ from mdagents_llm.web.address import LOOPBACK
 from mdagents_llm.web.guard import guards
 
 _PING = 15  # seconds
-_DIGITS = 18  # of a version
+_DIGITS = 18  # maximum digits of a version
 
 
 def make_app(
     output_dir: Path, *, hosts: Sequence[str] = LOOPBACK, token: str = "", again: str = ""
 ) -> Starlette:
-    """Make the server of an output folder.
+    """Make the application that serves an output folder.
 
     Args:
-        output_dir: Where runs are.
-        hosts: That are answered: see `guards`.
-        token: That they must give; empty for none.
-        again: The command that shows the runs when this has ended with its run; empty: it stays.
+        output_dir: Folder of the runs.
+        hosts: Host names that are answered; see `guards`.
+        token: Token that clients must give; empty requires none.
+        again: Command that shows the runs after the server has ended with its run; empty if the
+            server outlives runs.
     """
     app = Starlette(
         routes=[
@@ -88,7 +89,7 @@ async def _unreadable(request: Request, error: Exception) -> Response:
 
 
 def _trouble(request: Request, what: str, status: int) -> Response:
-    """Return what is the matter: to a program as JSON, to a person as a page with a way on."""
+    """Return an error: as JSON from the API, otherwise as a page with links."""
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": what}, status)
     what, can_be_common, _ = what.partition("; --common")
@@ -159,7 +160,7 @@ async def _question_page(request: Request) -> Response:
 
 
 def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | None]:
-    """Return the questions before and after one: the decided ones, then those under way."""
+    """Return the previous and the next question; decided ones precede those in progress."""
     items = dict.fromkeys(row.item for row in watch.decided.rows)
     items |= dict.fromkeys(case.item for case in watch.live.under_way)
     order = list(items)
@@ -184,24 +185,24 @@ async def _comparison(request: Request) -> Response:
 
 
 async def _made(request: Request, *names: str, common: bool = False) -> Response:
-    """Return a report of runs, as `evaluate_text_output.py --html` makes it."""
+    """Return a report of runs, as made by `evaluate_text_output.py --html`."""
     folders = tuple([await folder_of(request, name) for name in names])
     making = asyncio.ensure_future(request.app.state.reports.of(folders, common=common))
     leaving = asyncio.ensure_future(_left(request))
     try:
         await asyncio.wait((making, leaving), return_when=asyncio.FIRST_COMPLETED)
-        content = making.result() if making.done() else b""  # that nobody reads
+        content = making.result() if making.done() else b""  # the client is gone
     except ConfigError as error:
         raise HTTPException(400, str(error)) from error
     finally:
         making.cancel()
         leaving.cancel()
-    headers = {"content-security-policy": "frame-ancestors 'none'"}  # the page has its own
+    headers = {"content-security-policy": "frame-ancestors 'none'"}  # the page has its own policy
     return Response(content, media_type="text/html", headers=headers)
 
 
 async def _left(request: Request) -> None:
-    """Wait until the browser does not wait for an answer any more."""
+    """Wait until the client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -221,7 +222,11 @@ async def _events(request: Request) -> Response:
 
 
 def _after(request: Request) -> int:
-    """Return the version of a page that a browser shows."""
+    """Return the page version that the browser shows.
+
+    Raises:
+        HTTPException: The version is not a number.
+    """
     seen = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
     if not (seen.isascii() and seen.isdecimal()):
         raise HTTPException(400, "Last-Event-ID is the number of a version")
@@ -231,20 +236,20 @@ def _after(request: Request) -> int:
 async def _sent(
     request: Request, updates: AsyncGenerator[Update], watch: RunWatch | None = None, id_: str = ""
 ) -> AsyncIterator[ServerSentEvent]:
-    """Yield what changes on a page, and at the end what it has to say of that.
+    """Yield the changes of a page and, in the last event, why they end.
 
     Args:
-        request: For the stream.
-        updates: Of the page.
-        watch: The run that it is about.
-        id_: Of the question that it is about.
+        request: Request for the stream.
+        updates: Changes of the page.
+        watch: Watch of the page's run; None for the run list.
+        id_: Case id of the page's question; empty for other pages.
     """
     async with aclosing(updates):
         async for version, operations in updates:
             yield ServerSentEvent(json.dumps(operations), id=str(version))
     if watch is not None and watch.is_finished and id_:
         recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
-        if recorded is not None:  # it says more than the feed, whose end may not have been read
+        if recorded is not None:  # more complete than the feed, whose end may not have been read
             html = templates().get_template("question.html").render(
                 page=recorded.page, recorded=recorded
             )  # fmt: skip
@@ -256,7 +261,7 @@ _ENDED = {RunState.FINISHED: "The run is finished", RunState.INTERRUPTED: "The r
 
 
 def _last_words(request: Request, watch: RunWatch | None) -> str:
-    """Return what a page that does not change any more says; empty: it is to be opened anew."""
+    """Return the notice for a page that no longer changes; empty if it should reload."""
     is_finished = watch is not None and watch.is_finished
     if not is_finished and not watches_of(request).have_ended:
         return ""

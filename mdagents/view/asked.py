@@ -1,4 +1,4 @@
-"""What a request asks for, looked up among what is there."""
+"""Lookup of the runs that requests name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _Found = TypeVar("_Found", RunWatch, ListedRun)
 
 
 async def run_of(request: Request) -> RunWatch:
-    """Return the run of an address, up to date.
+    """Return the watch of the run in a request's path, up to date.
 
     Raises:
-        HTTPException: There is none, or it cannot be read.
+        HTTPException: The run does not exist (404) or cannot be read (409).
     """
     return _there(await watches_of(request).of(request.path_params["run"]))
 
@@ -28,7 +28,7 @@ async def folder_of(request: Request, name: str) -> Path:
     """Return the folder of a run.
 
     Raises:
-        HTTPException: There is none, or it cannot be read.
+        HTTPException: The run does not exist (404) or cannot be read (409).
     """
     return _there(await asyncio.to_thread(watches_of(request).runs.get, name)).folder
 
@@ -42,6 +42,6 @@ def _there(found: _Found | UnreadableRun | None) -> _Found:
 
 
 def watches_of(request: Request) -> Watches:
-    """Return what is looked at in the folder of the server."""
+    """Return the watches of the server's output folder."""
     watches: Watches = request.app.state.watches
     return watches

@@ -1,6 +1,6 @@
-"""The live view of a run: a process beside it that the run never waits for, and that ends with it.
+"""The live view of a run, in a child process that never delays the run and ends with it.
 
-Nothing of the server is imported here.
+This module imports nothing of the server.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _PACKAGES = Path(__file__).parents[2]
 
 
 class RunView:
-    """Serves the runs of a folder while one of them is at work; a context manager.
+    """Context manager that serves the runs of a folder while one of them is running.
 
-    The socket is opened here and served by the child, so that the address is known at once.
+    The parent opens the socket and the child serves it, so that the address is known at once.
 
     Args:
-        output_dir: Where runs are.
-        host: `--view-host`.
-        port: `--view-port`.
-        opens: Whether a browser is opened.
+        output_dir: Folder of the runs.
+        host: Value of `--view-host`.
+        port: Value of `--view-port`.
+        opens: Whether to open a browser.
         program: Name under which the user calls the program that shows the runs afterwards.
     """
 
@@ -48,7 +48,7 @@ class RunView:
         self._program = program
         self._child: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
-        self._waits = False  # for the user, at the end
+        self._waits = False  # for the user to press Enter, at the end
 
     def __enter__(self) -> Self:
         return self
@@ -61,10 +61,10 @@ class RunView:
             self.close()
 
     def start(self, run: str) -> str:
-        """Start it, and return the line for the user: the address, or why there is none.
+        """Start the view, and return a line for the user: the address, or why the view failed.
 
         Args:
-            run: Name of the run at work.
+            run: Name of the run in progress.
         """
         try:
             place = listen(self._host, self._port)
@@ -76,10 +76,10 @@ class RunView:
         return f"view       {url}"
 
     def outlook(self, *, may_stay: bool) -> str:
-        """Return the last line about it, where it ends with the run; in a terminal it may stay.
+        """Return the last line about the view; empty if the view stays open in a terminal.
 
         Args:
-            may_stay: Whether the user did not ask for the end.
+            may_stay: Whether the view may outlive the run: the user did not interrupt the run.
         """
         if (trouble := self.trouble()) or self._child is None:
             return trouble
@@ -91,7 +91,7 @@ class RunView:
         return f"{self._program} {shlex.quote(str(self._output_dir))}"
 
     def trouble(self) -> str:
-        """Return once that it has died, and of what; empty while it lives."""
+        """Return once that the view has died, and why; empty otherwise."""
         child, errors = self._child, self._errors
         if child is None or errors is None or child.poll() is None:
             return ""
@@ -102,7 +102,7 @@ class RunView:
         return f"NOTE: there is no live view any more: {cause}"
 
     def close(self) -> None:
-        """Have it end, which it does by itself: it has a last word for its pages."""
+        """Tell the view to end without waiting: it first sends its pages their final state."""
         child, self._child = self._child, None
         if child is None:
             return
@@ -123,7 +123,7 @@ class RunView:
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             pass_fds=[number],
-            start_new_session=True,  # Ctrl-C is for the run, which may still finish questions
+            start_new_session=True,  # Ctrl-C is for the run alone, which may still finish questions
         )
         settings = {
             "output_dir": str(self._output_dir.resolve()),
@@ -132,12 +132,12 @@ class RunView:
             "token": place.token,
             # Other users can read the arguments of a browser's process.
             "open": url if self._opens and not place.token else "",
-            # Who sees the pages need not know where things are on this machine.
+            # Viewers of the pages need not know the paths of this machine.
             "again": shlex.join(Path(word).absolute().name for word in shlex.split(self._again)),
         }
         assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # `trouble` tells why it has died
-            # By pipe, not by argument: other users can read those.
+        with contextlib.suppress(BrokenPipeError):  # `trouble` reports why the child died
+            # By pipe: other users can read the arguments of a process.
             child.stdin.write(json.dumps(settings).encode() + b"\n")
             child.stdin.flush()
         return child
@@ -146,9 +146,10 @@ class RunView:
 def _is_watched() -> bool:
     """Return whether a person at a terminal reads stderr and can answer on stdin."""
     try:
-        in_front = os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()  # reading stops others
+        # A background process would be stopped when it reads.
+        in_front = os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
         return in_front and sys.stderr.isatty()
-    except (AttributeError, OSError, ValueError):  # no terminal, closed, or none of the system
+    except (AttributeError, OSError, ValueError):  # unsupported, no terminal, or closed
         return False
 
 
@@ -156,7 +157,7 @@ def _wait_for_enter() -> None:
     import termios  # not on Windows, where no view is started
 
     print_line("the view is still there: press Enter to end it")
-    with contextlib.suppress(termios.error):  # an Enter while the run was at work is no answer
+    with contextlib.suppress(termios.error):  # ignores an Enter from before the prompt
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     with contextlib.suppress(KeyboardInterrupt):
         sys.stdin.readline()

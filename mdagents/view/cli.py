@@ -1,4 +1,4 @@
-"""The program that shows the runs of a folder in a browser."""
+"""Command line program that shows the runs of a folder in a browser."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
     """Serve a folder of runs until Ctrl-C.
 
     Args:
-        argv: The command line without the program's name.
-        program: Name under which the user called it.
+        argv: Command line without the program's name.
+        program: Name under which the user called the program.
 
     Returns:
-        The exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
+        Exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
     """
     options = _parser(program).parse_args(argv)
     folder, page = _folder_and_page(Path(options.output))
@@ -38,7 +38,7 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
     with place.socket:
         server = make_server(folder, place.hosts, place.token)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, server.handle_exit)  # also before it has started
+            signal.signal(number, server.handle_exit)  # also before the server has started
         print_line(note_of(place, options.view_port))
         if not any(folder.glob("*/run.json")):
             print_line(f"NOTE: there is no run in {folder} yet; it is shown as soon as there is")
@@ -52,8 +52,12 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
 
 
 def _folder_and_page(given: Path) -> tuple[Path, str]:
-    """Return the folder of runs, and the page that is asked for: a run may be named, too."""
-    if given.suffix == ".json":  # as the end of a run names its records
+    """Return the folder of runs, and the path of a run's page if the user named a run.
+
+    Raises:
+        ConfigError: The folder does not exist.
+    """
+    if given.suffix == ".json":  # the records file, as a run prints it at its end
         given = given.with_suffix("")
     if (given / "run.json").is_file():
         run = given.resolve()

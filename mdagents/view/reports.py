@@ -1,4 +1,4 @@
-"""The reports of whole runs, made when somebody asks for one."""
+"""Reports of whole runs, made on request."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from weakref import WeakValueDictionary
 from mdagents.live import LIVE_FILE
 from mdagents_llm.errors import ConfigError
 
-_AT_A_TIME = 2  # processes, each of which takes a core
-_KEPT = 20_000_000  # bytes
+_AT_A_TIME = 2  # processes, each of which uses a core
+_KEPT = 20_000_000  # bytes of cached reports
 
 Folders = tuple[Path, ...]
-"""Of a run, or of several that are compared."""
+"""Folder of one run, or folders of several runs to compare."""
 
 
 async def make_report(folders: Folders, common: bool = False) -> bytes:
-    """Return the HTML report of runs, made in a process of its own: charts need time and memory.
+    """Return the HTML report of runs, made in a child process: charts need time and memory.
 
     Args:
-        folders: Of the runs.
-        common: Whether only questions are compared that all of them hold.
+        folders: Folders of the runs.
+        common: Whether to compare only the questions that all runs hold.
 
     Raises:
-        ConfigError: It cannot be made; says why.
+        ConfigError: The report cannot be made; the message says why.
     """
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryFile() as errors:
         name = Path(made) / "report.json"
@@ -46,7 +46,7 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
         try:
             status = await process.wait()
         finally:
-            if process.returncode is None:  # nobody waits for it any more
+            if process.returncode is None:  # the request was canceled
                 process.kill()
                 await process.wait()
         if status:
@@ -59,27 +59,27 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
 
 
 class Reports:
-    """Has reports made, one of the same runs at a time, and keeps the latest while they are true.
+    """Makes reports, one at a time for the same runs, and caches the latest until files change.
 
     Args:
-        make: Makes one.
+        make: Function that makes a report.
     """
 
     def __init__(self, make: Callable[[Folders, bool], Awaitable[bytes]] = make_report) -> None:
         self._make = make
         self._room = asyncio.Semaphore(_AT_A_TIME)
         self._locks = WeakValueDictionary[tuple[Folders, bool], asyncio.Lock]()
-        self._kept: dict[tuple[Folders, bool], tuple[object, bytes]] = {}  # files, report
+        self._kept: dict[tuple[Folders, bool], tuple[object, bytes]] = {}  # (files, report)
 
     async def of(self, folders: Folders, *, common: bool = False) -> bytes:
-        """Return the report of runs; who is cancelled leaves its making to those who wait.
+        """Return the report of runs; after a cancellation the next waiter makes the report.
 
         Args:
-            folders: Of the runs.
-            common: Whether only questions are compared that all of them hold.
+            folders: Folders of the runs.
+            common: Whether to compare only the questions that all runs hold.
 
         Raises:
-            ConfigError: It cannot be made; says why.
+            ConfigError: The report cannot be made; the message says why.
         """
         asked = folders, common
         async with self._locks.setdefault(asked, asyncio.Lock()):
@@ -95,7 +95,7 @@ class Reports:
 
 
 def _files(folders: Folders) -> Iterator[tuple[Path, int, int]]:
-    """Yield (path, time of the last change, bytes) of what reports are made of."""
+    """Yield (path, modification time in ns, size in bytes) of the files behind a report."""
     for path in sorted(path for folder in folders for path in folder.iterdir()):
         with contextlib.suppress(FileNotFoundError):
             status = path.stat()

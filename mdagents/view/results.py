@@ -1,4 +1,4 @@
-"""What is decided, read for a page: a question from its records."""
+"""Reads a decided question from the records of its run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mdagents.scoring.rows import RunOutput
 
 
 def read_recorded(folder: Path, output: RunOutput | None, case_id: str) -> Recorded | None:
-    """Return a question from the records of its run; None when it has none.
+    """Return a question from the records of its run; None if it has no record.
 
     Args:
-        folder: Of the run.
-        output: Its results; None before the first.
-        case_id: Of the question.
+        folder: Folder of the run.
+        output: Results of the run; None before the first.
+        case_id: Case id of the question.
 
     Raises:
-        RecordError: Its trace cannot be read.
-        ConfigError: Its record or the ledger cannot be read.
+        RecordError: The trace cannot be read.
+        ConfigError: The record or the ledger cannot be read.
     """
     for row in output.rows if output else ():
         if make_case_id(*row.item) == case_id and output:
@@ -36,7 +36,7 @@ def read_recorded(folder: Path, output: RunOutput | None, case_id: str) -> Recor
 
 
 def _calls(path: Path) -> CallFile:
-    """Return a ledger, which takes long to read: kept until the file is another."""
+    """Return a ledger, cached until the file changes, since it is slow to read."""
     status = path.stat() if path.exists() else None
     return _read_calls(path, status and (status.st_mtime_ns, status.st_size))
 

@@ -1,7 +1,7 @@
-"""Serves an output folder to browsers: in `view.py`, and in the process beside a run.
+"""Serves an output folder to browsers: for `view.py`, and as the child process of a run.
 
-As that process one JSON line comes in on stdin. The end of stdin is the order to stop: the kernel
-closes the pipe however the run's process dies, also by SIGKILL. Pages that are open are told, then.
+The child process reads its settings as one JSON line from stdin. The end of stdin stops it, after
+it has notified open pages: the kernel closes the pipe however the run dies, even by SIGKILL.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from mdagents.view.app import make_app
 from mdagents.view.watch import Watches
 from mdagents_llm.web.serve import open_browser, server_of
 
-_TO_END = 1  # seconds that answers under way get
-_LAST_WORDS = 20  # seconds behind a run, at most: to show how it ended, then to tell pages
-_BEHIND_THE_RUN = 5  # added to its niceness: where cores are scarce the run goes first
+_TO_END = 1  # seconds for responses in progress at shutdown
+_LAST_WORDS = 20  # maximum seconds after a run: to show how it ended, then to notify pages
+_BEHIND_THE_RUN = 5  # added to the niceness, so that the run goes first if cores are scarce
 
 
 def make_server(output_dir: Path, hosts: Sequence[str], token: str) -> uvicorn.Server:
-    """Make the server; it runs until SIGINT, SIGTERM or its `should_exit`.
+    """Make the server, which runs until SIGINT, SIGTERM or `should_exit`.
 
     Args:
-        output_dir: Where runs are.
-        hosts: Hosts that are answered.
-        token: That they ask for; empty for none.
+        output_dir: Folder of the runs.
+        hosts: Host names that are answered.
+        token: Token that clients must give; empty requires none.
     """
     return server_of(make_app(output_dir, hosts=hosts, token=token), _TO_END)
 
 
 def main() -> None:
-    """Serve beside a run, until stdin ends."""
+    """Serve as the child process of a run until stdin ends."""
     settings = json.loads(sys.stdin.buffer.readline())
     os.nice(_BEHIND_THE_RUN)
     app = make_app(
@@ -67,14 +67,14 @@ async def _serve(server: uvicorn.Server, watches: Watches, listening: socket.soc
             pass
         asyncio.run_coroutine_threadsafe(_end(server, watches), loop)
         time.sleep(3 * _LAST_WORDS)
-        os._exit(1)  # whatever it hangs in, nobody is there any more to end it
+        os._exit(1)  # the server hangs, and no parent is left to kill it
 
     Thread(target=stop_with_the_run, daemon=True).start()
     await server.serve(sockets=[listening])
 
 
 async def _end(server: uvicorn.Server, watches: Watches) -> None:
-    """Answer nobody any more, and have the pages that are open show how things ended."""
+    """Stop accepting connections, and bring the open pages to their final state."""
     for one in server.servers if server.started else ():
         one.close()
     try:

@@ -1,4 +1,4 @@
-"""What a page shows and since when, so that each browser is sent what it does not have yet."""
+"""Versioned state of a page, so that each browser is sent only what it lacks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from mdagents.pages.parts import Part
 
 Operation = tuple[str, ...]
-"""`("put", id, into, html)`: the element in place of the one with its id, or as the last of `into`.
-`("add", id, text)`: a text at the end of an element's. `("drop", id)`: an element that is gone.
-`("keep", "", id, …)`: all parts that there are; those that a page has besides are gone."""
+"""A change of a page.
+
+`("put", id, into, html)` replaces the element with this id, or appends a new one to `into`.
+`("add", id, text)` appends text to an element. `("drop", id)` removes an element.
+`("keep", "", id, …)` removes all parts that it does not list.
+"""
 
 
 @dataclass(slots=True)
@@ -19,19 +22,19 @@ class _Shown:
     part: Part
     html: str
     version: int
-    """At which the HTML became what it is."""
+    """Version at which the HTML last changed."""
     lengths: list[tuple[int, int]] = field(default_factory=list)
-    """(version, characters) of a text that grows."""
+    """(version, characters) of each growth of an append-only text."""
 
 
 class Stage:
-    """The parts of one page.
+    """The parts of one page, with their versions.
 
-    A version is a number that grows with each change of the page. Who knows one from before this,
-    or of another server, is sent all parts.
+    A version is a number that grows with each change of the page. A browser with a version from
+    before this stage, or from another server, is sent all parts.
 
     Args:
-        version: The first.
+        version: First version.
     """
 
     def __init__(self, version: int) -> None:
@@ -41,11 +44,11 @@ class Stage:
         self._dropped: dict[str, int] = {}  # id -> version
 
     def update(self, parts: Iterable[Part], version: int) -> None:
-        """Note how the page is now.
+        """Record the current parts of the page.
 
         Args:
-            parts: All parts of it, in their order.
-            version: At least the latest; the first of them fills an empty page.
+            parts: All parts of the page, in order.
+            version: Version of this state, at least the latest; the first may fill an empty page.
         """
         left, shown, is_new = self._shown, dict[str, _Shown](), False
         for part in parts:
@@ -61,12 +64,12 @@ class Stage:
             self.version = version
 
     def since(self, version: int) -> list[Operation]:
-        """Return what changed after a version, in the order of the page."""
+        """Return the changes after a version, in the order of the page."""
         is_all = not self._first <= version <= self.version
         operations: list[Operation] = [
             ("drop", id_) for id_, dropped in self._dropped.items() if dropped > version
         ]
-        if is_all:  # what such a page shows is not known
+        if is_all:  # the content of such a page is unknown
             operations = [("keep", "", *self._shown)]
         for id_, shown in self._shown.items():
             part = shown.part
@@ -81,7 +84,7 @@ class Stage:
 
 
 def _after(before: _Shown | None, part: Part, version: int) -> _Shown:
-    """Return how a part is shown now, given how it was."""
+    """Return the new state of a part, given the previous one."""
     is_longer = True
     if before is not None and part.grows is not None:
         is_longer = part.grows.startswith((before.part.grows or "")[:64])

@@ -1,4 +1,4 @@
-"""Follows a run for all pages that are open on it, and tells each what it has not shown yet."""
+"""Follows runs for all pages that are open on them, and streams the changes to each page."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from mdagents.view.stage import Operation, Stage
 from mdagents_llm.clock import epoch_ms
 from mdagents_llm.errors import ConfigError
 
-_BETWEEN = 0.25  # seconds from one update of a page to the next, four a second at most
-_LONGEST_SILENCE = 1_000  # ms, after which files are looked at though nobody told of a change
+_BETWEEN = 0.25  # seconds between updates of a page: at most four a second
+_LONGEST_SILENCE = 1_000  # ms after which files are checked without a change notification
 _BETWEEN_LISTS = 2.0  # seconds
-_SHARE = 0.04  # of the time, at most, is spent on reading results
-_KEPT_PAGES = 4  # at which nobody looks
+_SHARE = 0.04  # maximum share of time spent on reading results
+_KEPT_PAGES = 4  # pages without a viewer that stay in memory
 
 Update = tuple[int, list[Operation]]
-"""(version, what changed)"""
+"""(version, operations that bring the page to it)."""
 
 
 class Watch:
-    """Keeps pages up to date while somebody looks at them.
+    """Keeps pages up to date while they have viewers.
 
     Args:
-        parts: Name of a page -> its parts as they are now; None when there is no such page.
-        clock: Returns a number that grows, also over several servers.
-        changes: Calls `update` and yields when something may have changed; ends when nothing will
-            any more.
-        between: Seconds from one update of a page to the next.
+        parts: Function from the name of a page to its current parts; None for an unknown page.
+        clock: Function that returns a growing number, also across servers.
+        changes: Generator that calls `update` and yields when something may have changed; it ends
+            when nothing can change anymore.
+        between: Seconds between updates of a page.
     """
 
     def __init__(
@@ -59,26 +59,26 @@ class Watch:
         self._between = between
         self._parts, self._clock, self._changes = parts, clock, changes
         self._latest = 0  # version
-        self._stages: dict[str, Stage] = {}  # by name of the page, the one opened last at the end
+        self._stages: dict[str, Stage] = {}  # by page name, the latest opened last
         self._viewers = Counter[str]()
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._has_ended = False
 
     def update(self) -> None:
-        """Note how all open pages are now.
+        """Record the current state of all open pages.
 
-        Whoever reads what is new calls this before anything else is made of it.
+        Call this after reading new data and before anything else uses the data.
         """
         for page in self._viewers:
             self._note(page)
 
     async def updates(self, page: str, after: int) -> AsyncGenerator[Update]:
-        """Yield what changes on a page, until nothing will any more.
+        """Yield the changes of a page until nothing can change anymore.
 
         Args:
-            page: Its name.
-            after: The version that the browser shows.
+            page: Name of the page.
+            after: Version that the browser shows.
         """
         with self._open(page) as stage:
             while True:
@@ -88,26 +88,25 @@ class Watch:
                 after = stage.version
                 if is_over:
                     if self._task is not None and self._task.done():
-                        await self._task  # an error of it is one of the stream, not its end
+                        await self._task  # its error must fail the stream, not just end it
                     return
                 await changed.wait()
 
     def end(self) -> None:
-        """Have all streams end, now and later, when they have told what there is."""
+        """End all current and future streams after they have sent the pending changes."""
         self._has_ended = True
         self._wake()
 
     def version(self, page: str) -> int:
-        """Return the version of a page that is made now, for `updates`.
+        """Return the current version of a page, for `updates`.
 
-        What was sent with the page is not sent again when its stream opens, though more may have
-        happened meanwhile.
+        The stream then skips what was sent with the page, even if more has happened meanwhile.
         """
         return self._note(page).version
 
     def _note(self, page: str) -> Stage:
-        """Note how a page is now; the last few stay known while nobody looks at them."""
-        # No stage has a version of an earlier one of its page, which may have shown something else.
+        """Record the current state of a page; keep the latest few pages without viewers."""
+        # A new stage never reuses a version of an earlier one of its page: the content may differ.
         version = self._latest = max(self._clock(), self._latest + 1)
         stage = self._stages.pop(page, None) or Stage(version)
         self._stages[page] = stage
@@ -132,7 +131,7 @@ class Watch:
 
     @property
     def are_seen(self) -> bool:
-        """Whether somebody looks at one of them."""
+        """Whether any page has a viewer."""
         return bool(self._viewers)
 
     @property
@@ -154,10 +153,10 @@ class Watch:
 
 
 class RunWatch:
-    """One start of a run that somebody looks at: its feed, its results, and its open pages.
+    """The feed, the results and the open pages of one start of a run.
 
     Args:
-        runs: The runs of the folder.
+        runs: Runs of the folder.
         run: The run.
     """
 
@@ -166,17 +165,17 @@ class RunWatch:
         self.run = run
         self.live = LiveRun(run.folder / LIVE_FILE)
         self.trouble = ""
-        """Why its results cannot be read; empty when they can."""
+        """Why the results cannot be read; empty if they can."""
         self.output: RunOutput | None = None
-        """Its results; None before the first."""
+        """Results of the run; None before the first."""
         self.decided = Decided()
-        self._read_from: object = None  # sizes of the files that the results were read from
-        self._next_read = 0.0  # s; not before
+        self._read_from: object = None  # file sizes at the last read of the results
+        self._next_read = 0.0  # earliest time of the next read, in seconds
         self._reading: asyncio.Task[None] | None = None
         self.pages = Watch(self._parts, epoch_ms, self._changes)
 
     async def refresh(self) -> None:
-        """Read what is new. Several may ask for it at once."""
+        """Read new data; concurrent calls share one read."""
         if self._reading is None:
             self._reading = asyncio.create_task(self._read())
             self._reading.add_done_callback(self._end_reading)
@@ -185,19 +184,19 @@ class RunWatch:
     def _end_reading(self, reading: asyncio.Task[None]) -> None:
         self._reading = None
         if not reading.cancelled():
-            reading.exception()  # all who would have been told of it may be gone
+            reading.exception()  # retrieves the error, since all waiters may be gone
 
     async def end(self) -> None:
-        """Have its pages show how it stands now, and their streams end."""
+        """Bring the pages up to date and end their streams."""
         try:
             if self._reading is not None:
-                await asyncio.shield(self._reading)  # it may have begun before
+                await asyncio.shield(self._reading)  # a read that began earlier
             await self.refresh()
         finally:
             self.pages.end()
 
     async def _read(self) -> None:
-        """Read files in a thread; what pages are made of changes only here, between two of them."""
+        """Read files in a thread; the data of pages changes only here, between their renderings."""
         run = await asyncio.to_thread(self._runs.get, self.run.name)
         if isinstance(run, ListedRun):
             self.run = run
@@ -207,7 +206,7 @@ class RunWatch:
         self.pages.update()
 
     def _results(self) -> tuple[RunOutput, Decided] | None:
-        """Return the results if they are new, unless that would take too much of the time."""
+        """Return the results if they are new, unless reading would exceed its share of time."""
         files = [self.run.folder / name for name in ("samples.jsonl", "summaries.jsonl")]
         sizes = [file.stat().st_size if file.exists() else 0 for file in files]
         started = time.monotonic()
@@ -228,7 +227,7 @@ class RunWatch:
             self._next_read = started + (time.monotonic() - started) / _SHARE
 
     def case(self, id_: str) -> LiveCase | None:
-        """Return a question that the feed tells of."""
+        """Return a question of the feed by its case id; None if the feed has no such question."""
         for case in self.live.cases.values():
             if make_case_id(*case.item) == id_:
                 return case
@@ -236,8 +235,8 @@ class RunWatch:
 
     @property
     def page(self) -> RunPage:
-        """The page of the run."""
-        # The end of its feed may have been gone before it was read.
+        """View model of the run's page."""
+        # The feed may have been removed before its end was read.
         under_way = [] if self.is_finished else self.live.under_way
         return RunPage(self.run, under_way, self.decided, self.trouble)
 
@@ -249,16 +248,16 @@ class RunWatch:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all is decided."""
+        """Whether the run is finished."""
         return self.run.state is RunState.FINISHED
 
     @property
     def is_live(self) -> bool:
-        """Whether its pages may still change: also when it is interrupted, as it may go on."""
+        """Whether the pages may still change; True for an interrupted run, which may be resumed."""
         return not self.is_finished and (self.run.folder / LIVE_FILE).exists()
 
     async def _changes(self) -> AsyncGenerator[None]:
-        """Yield when the feed has grown, and once a second; end when it is gone or anew."""
+        """Yield when the feed grows, and once a second; end when the feed is gone or replaced."""
         start = self.run.start
         told = awatch(
             self.run.folder,
@@ -272,7 +271,7 @@ class RunWatch:
         async with aclosing(told):
             async for _ in told:
                 await self.refresh()
-                if not self.is_live:  # a run writes that it is finished, then removes its feed
+                if not self.is_live:  # a run marks itself finished, then removes its feed
                     await self.refresh()
                 yield
                 if not self.is_live or self.run.start != start:
@@ -280,14 +279,14 @@ class RunWatch:
 
 
 def live_page(case: LiveCase, run: ListedRun) -> QuestionPage:
-    """Return the page of a question that the feed of a run tells of."""
+    """Return the view model of the page of a question in a run's feed."""
     question = case.question
     right = [one for one in question.options if question.is_right(one)] if question else []
     return QuestionPage(case, right, is_at_work=run.state is RunState.RUNNING)
 
 
 class ListWatch:
-    """The list of runs, for those who look at it."""
+    """The run list, kept up to date for its viewers."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
@@ -296,20 +295,20 @@ class ListWatch:
         self.pages = Watch(self._parts, epoch_ms, self._changes)
 
     async def refresh(self) -> None:
-        """Read the runs."""
+        """Read the runs and the studies."""
         self.listed = await asyncio.to_thread(self._runs.list)
         self._studies = await asyncio.to_thread(read_studies, self._runs.output_dir)
         self.pages.update()
 
     def study_parts(self) -> Iterator[Part]:
-        """Yield the parts of the page that show studies."""
+        """Yield the parts of the run list that show studies."""
         return study_parts(self._studies, [r for r in self.listed if isinstance(r, ListedRun)])
 
     def _parts(self, _: str) -> Iterator[Part]:
         return chain(self.study_parts(), list_parts(self.listed))
 
     async def end(self) -> None:
-        """Have its pages show how it stands now, and their streams end."""
+        """Bring the run list up to date and end its streams."""
         try:
             await self.refresh()
         finally:
@@ -323,25 +322,25 @@ class ListWatch:
 
 
 class Watches:
-    """All that is looked at in an output folder."""
+    """Watches of the run list and of the open runs of an output folder."""
 
     def __init__(self, output_dir: Path) -> None:
         self.runs = Runs(output_dir)
         self.list = ListWatch(self.runs)
         self.have_ended = False
-        """Whether the server is about to end."""
+        """Whether the server is shutting down."""
         self._of_runs: dict[str, RunWatch] = {}
 
     async def of(self, name: str) -> RunWatch | UnreadableRun | None:
-        """Return a run, up to date; None when there is none of this name."""
+        """Return the watch of a run, up to date; None if no run has this name."""
         run = await asyncio.to_thread(self.runs.get, name)
         if not isinstance(run, ListedRun):
             self._of_runs.pop(name, None)
             return run
         watch = self._of_runs.pop(name, None)
-        if watch is None or watch.run.start != run.start:  # with a feed of its own
+        if watch is None or watch.run.start != run.start:  # a new start has a new feed
             watch = RunWatch(self.runs, run)
-        self._of_runs[name] = watch  # the latest
+        self._of_runs[name] = watch  # moves it to the end
         unseen = [name for name, one in self._of_runs.items() if not one.pages.are_seen]
         for left in unseen[:-_KEPT]:
             del self._of_runs[left]
@@ -349,11 +348,11 @@ class Watches:
         return watch
 
     async def end(self) -> None:
-        """Have all pages that are looked at show how things stand now, and their streams end."""
+        """Bring all viewed pages up to date and end their streams."""
         self.have_ended = True
         every: list[RunWatch | ListWatch] = [self.list, *self._of_runs.values()]
         seen = [one for one in every if one.pages.are_seen]
         await asyncio.gather(*(one.end() for one in seen))
 
 
-_KEPT = 4  # runs at which nobody looks whose results stay in memory
+_KEPT = 4  # runs without viewers whose results stay in memory

@@ -1,1 +1,1 @@
-"""Reading and writing files and streams, whatever their content."""
+"""Generic helpers to read and write files and streams."""

@@ -1,4 +1,4 @@
-"""The parser of every program: wrong use is one sentence that says what to write instead."""
+"""The command-line parser of every program: one-line errors that say what to type instead."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def flags_in(argv: Iterable[str]) -> frozenset[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises a ConfigError where argparse would print its usage and exit."""
+    """Argument parser that raises a ConfigError where argparse would print its usage and exit."""
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None, **more: Any
     ) -> argparse.Namespace:
-        """Parse a command line of which every word must belong to a flag or be expected.
+        """Parse a command line, and refuse unknown flags and extra words.
 
         Raises:
-            ConfigError: The command line is wrong.
+            ConfigError: The command line is not valid.
         """
         options, unknown = self.parse_known_args(args, namespace, **more)
         if unknown:
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help or version; argparse would pass over what cannot be written."""
+        """Print help or version; argparse would ignore a failure to write it."""
         try:
             print_result(message.rstrip("\n"))
         except StorageError as error:
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
             sys.exit(UNWRITTEN)
 
     def place_of(self, flag: str) -> str:
-        """Return what an error calls a flag."""
+        """Return the name of a flag for error messages."""
         return flag
 
     def _name_of(self, action: argparse.Action) -> str:

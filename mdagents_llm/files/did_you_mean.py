@@ -1,4 +1,4 @@
-"""The name that a user may have meant by one that does not exist."""
+"""Suggestions of existing names for a misspelled one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SWITCHES = {
     "off": {"no", "none", "false", "never", "0", "disabled"},
     "on": {"yes", "true", "always", "1", "enabled"},
 }
-"""What a switch is called -> what else people write for it."""
-_LEAST_ALIKE = 0.65  # of 1, as `difflib.SequenceMatcher.ratio` counts
+"""Value of a switch -> its common synonyms."""
+_LEAST_ALIKE = 0.65  # minimum similarity, 0 to 1, by `difflib.SequenceMatcher.ratio`
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the end of a message; empty when no known name is alike.
+    """Return "; did you mean 'x'?" for the end of a message; empty if no known name is similar.
 
-    Case, `-` or `_`, and the zeros before a number make no difference; `no` is `off`, where that is
-    known.
+    Case, `-` versus `_`, and leading zeros of a number are ignored; `no` matches `off` if that is a
+    known name.
     """
     names = {_plain(name): name for name in known}
     for switch in _SWITCHES.keys() & names.keys():

@@ -1,4 +1,4 @@
-"""JSON from outside: parsed, or refused in one line that says what is wrong."""
+"""Strict parsing of external JSON, with one-line errors."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from mdagents_llm.errors import ConfigError
 
 DEEPEST = 100
-"""Levels of objects and arrays that a text may have."""
+"""Maximum nesting depth of objects and arrays."""
 
 _ODD_ESCAPE = re.compile(r"\\u(?:0000|d[89a-f])", re.IGNORECASE)
 _ODD = re.compile("[\x00\ud800-\udfff]")
 
 
 def load_json(raw: bytes | str, where: str) -> Any:
-    """Parse JSON; a byte order mark before it is ignored.
+    """Parse JSON; a leading byte order mark is ignored.
 
-    Text that can be parsed but not used is refused as well: half a surrogate pair, which no file
-    can hold; a NUL character, at which other programs cut a text off; a name that occurs twice in
-    an object, of which one value would be lost.
+    Content that is valid JSON but not usable is also refused: half a surrogate pair, which no file
+    can hold; a NUL character, at which other programs truncate text; a duplicate name in an
+    object, which would lose one of the values.
 
     Args:
-        raw: The text, or its bytes in UTF-8.
-        where: Its name in an error: a file, and the line or record if it has several.
+        raw: JSON text, or its UTF-8 bytes.
+        where: Name of the source for errors: a file, and the line or record if it has several.
 
     Raises:
         ConfigError: The text is not usable JSON; the message names the field, if any.
@@ -43,18 +43,18 @@ def load_json(raw: bytes | str, where: str) -> Any:
         raise ConfigError(f"{where} has field {error} twice; leave one of them out") from None
     except RecursionError:
         raise ConfigError(_too_deep(where)) from None
-    except ValueError:  # the only other one: an integer that Python refuses to convert
+    except ValueError:  # the only remaining cause: an integer that Python refuses to convert
         raise ConfigError(
             f"{where} has a whole number of more than {sys.get_int_max_str_digits()} digits"
         ) from None
-    # Both are rare: every value is looked at only when one of them is possible.
+    # Both problems are rare: the values are checked only when one of them is possible.
     if text.count("{") + text.count("[") > DEEPEST or _ODD_ESCAPE.search(text):
         _check(value, where)
     return value
 
 
 class _NamedTwiceError(Exception):
-    """The name, as a message shows it."""
+    """A name that occurs twice in an object, formatted for a message."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _check(value: Any, where: str) -> None:
-    """Check depth and characters of every value, without recursion."""
+    """Check the depth and the characters of every value, without recursion."""
     waiting: list[tuple[Any, str, int]] = [(value, "", 1)]
     while waiting:
         value, field, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open at once."""
+"""The limit of open files and connections of this process."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import resource
 
 
 def most_open_files(wanted: int) -> int:
-    """Return how many files this process may have open, after raising the limit where needed.
+    """Return how many of `wanted` files this process may open, raising the limit if needed.
 
-    The soft limit (256 on macOS, often 1,024 on Linux) can be raised up to the hard one.
+    The soft limit (256 on macOS, often 1,024 on Linux) can be raised up to the hard limit.
 
     Args:
-        wanted: Files and connections that will be open at once.
+        wanted: Number of files and connections that will be open at once.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -19,6 +19,6 @@ def most_open_files(wanted: int) -> int:
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    except (OSError, ValueError):  # macOS has a further limit of its own
+    except (OSError, ValueError):  # macOS has an additional limit
         return soft
     return most

@@ -1,4 +1,4 @@
-"""What a program prints: results on stdout, and the line on stderr in which it fails."""
+"""The output of programs: results on stdout, one-line errors on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mdagents_llm.errors import BenchError, StorageError
 P = ParamSpec("P")
 
 UNWRITTEN, WRONG_USE = 1, 2
-"""Exit statuses of a program that fails."""
+"""Exit statuses of a failed program: output not written, wrong use."""
 
 _READABLE = "readable"
 _SPELLED = str.maketrans(
@@ -28,13 +28,13 @@ _SPELLED = str.maketrans(
         "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "µ": "u", "μ": "u", "⁄": "/", "ß": "ss",
     }
 )  # fmt: skip
-"""How characters of ours, and of medical text, are written in ASCII."""
+"""ASCII spellings of characters in our messages and in medical text."""
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:
-    """Replace what a stream cannot encode: `…` by `...`, `é` by `e`, what has no spelling by `?`.
+    """Replace characters that a stream cannot encode: `…` by `...`, `é` by `e`, others by `?`.
 
-    A handler of errors for `codecs.register_error`.
+    This is an error handler for `codecs.register_error`.
     """
     assert isinstance(error, UnicodeEncodeError), "the handler of streams that are written"
     letters = error.object[error.start : error.end]
@@ -50,11 +50,11 @@ codecs.register_error(_READABLE, _readable)
 
 
 def reaches_any_screen(main: Callable[P, int]) -> Callable[P, int]:
-    """Decorate the main function of a program: stdout and stderr take any text from then on.
+    """Decorate the main function of a program so that stdout and stderr accept any text.
 
     Characters that a terminal cannot show (`LANG=C`, Windows code pages, half a surrogate pair) are
-    replaced by readable ones, in whatever is printed: results, `--help`, bars. Files are not
-    touched. Help that nobody reads to its end is no error either.
+    replaced by readable ones in all output: results, `--help`, progress bars. Files are not
+    affected. A reader that closes the pipe early during `--help` is not an error.
     """
 
     @wraps(main)
@@ -76,16 +76,16 @@ def reaches_any_screen(main: Callable[P, int]) -> Callable[P, int]:
 
 
 def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
-    """Decorate the main function of a program: its errors become a line and an exit status.
+    """Decorate the main function of a program to turn its errors into one line and an exit status.
 
-    2 for what the user has to change, 1 for what cannot be written, 130 for Ctrl-C. What it prints
-    reaches any screen.
+    The status is 2 for an error that the user has to correct, 1 for output that cannot be written,
+    and 130 for Ctrl-C. The output is made safe for any terminal, as by `reaches_any_screen`.
     """
 
     @reaches_any_screen
     @wraps(main)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # set while modules load
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # SIG_DFL is set during imports
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return main(*args, **kwargs)
@@ -103,7 +103,7 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
 
 
 def print_result(text: str) -> None:
-    """Print on stdout. A closed pipe ends the printing and nothing else.
+    """Print on stdout. A closed pipe stops the printing but is not an error.
 
     Raises:
         StorageError: The text cannot be written.
@@ -113,15 +113,15 @@ def print_result(text: str) -> None:
 
 
 def print_line(line: str) -> None:
-    """Print a line on stderr, if there is one."""
+    """Print a line on stderr unless it is empty."""
     if line:
         _write(f"{line}\n", sys.stderr)
 
 
 def takes_text(stream: IO[str] | None) -> bool:
-    """Return whether writing a few lines does not block; True where that cannot be determined.
+    """Return whether a stream takes a few lines without blocking; True if that is unknown.
 
-    A terminal blocks after Ctrl-S, a pipe while its reader (`less`) is busy and enough is unread.
+    A terminal blocks after Ctrl-S, a pipe while its reader (`less`) is busy and the buffer is full.
     """
     try:
         return stream is None or bool(select.select([], [stream], [], 0)[1])
@@ -136,7 +136,7 @@ def _write_result(text: str) -> None:
 
 
 def _write(text: str, stream: TextIO | None) -> OSError | None:
-    """Write `text`, and what is left in the buffer."""
+    """Write `text` and flush the stream; return the error if that fails."""
     if stream is None:
         return None
     try:

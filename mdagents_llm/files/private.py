@@ -1,7 +1,7 @@
-"""Files and folders that only their owner can read: what patients write, and what is said of it.
+"""Files and folders that only their owner can read, for patient data and the replies to it.
 
-They are made with their mode, so that there is no moment at which others could open them. On
-Windows modes have no effect; there the folders of a user are closed to other users.
+They are created with their final mode, so that others can never open them in between. On Windows
+modes have no effect; there a user's folders are closed to other users.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _FILE, _FOLDER = 0o600, 0o700
 
 
 def open_private(path: str | Path, flags: int) -> int:
-    """Open a regular file that only its owner can read: an `opener` of `open`.
+    """Open a regular file that only its owner can read; for use as the `opener` of `open`.
 
-    One that others can read is closed to them.
+    An existing file that others can read is closed to them.
 
     Raises:
         OSError: The file cannot be opened.
@@ -30,30 +30,32 @@ def open_private(path: str | Path, flags: int) -> int:
 
 
 def make_private_file(path: Path, *, tightens: bool = True) -> None:
-    """Make an empty file that only its owner can read, if none is there.
+    """Create an empty file that only its owner can read, unless it exists.
 
-    It opens no file that is there: a database that this process has open would lose its locks.
+    An existing file is not opened: a database that this process has open would lose its locks.
 
     Args:
-        path: The file.
-        tightens: Whether one that is there and that others can read is closed to them.
+        path: Path of the file.
+        tightens: Whether an existing file that others can read is closed to them.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The file cannot be created.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _FILE))
-        path.chmod(_FILE)  # whatever the umask has taken from it
+        path.chmod(_FILE)  # restores bits that the umask removed
     except FileExistsError:
         if tightens:
             tighten(path)
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that only its owner can enter, if none is there; those above are as usual.
+    """Create a folder that only its owner can enter, unless it exists.
+
+    Missing parent folders are created with the default mode.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The folder cannot be created.
     """
     try:
         path.mkdir(_FOLDER)
@@ -64,14 +66,14 @@ def make_private_folder(path: Path) -> None:
         if not path.is_dir():
             raise
         return
-    path.chmod(_FOLDER)  # whatever the umask has taken from it
+    path.chmod(_FOLDER)  # restores bits that the umask removed
 
 
 def tighten(path: Path) -> None:
-    """Close a file or a folder to all but its owner; one of another owner stays as it is.
+    """Make a file or folder accessible to its owner only; one of another user is left unchanged.
 
     Raises:
-        OSError: There is none.
+        OSError: The path does not exist.
     """
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:

@@ -1,6 +1,6 @@
-"""Prompts as text files beside the code that uses them, filled with `string.Template`.
+"""Prompts as text files next to the code that uses them, rendered with `string.Template`.
 
-Values are filled in once and never parsed, so that a `$` or a brace in a question is just text.
+Values are substituted once and never parsed, so that a `$` or a brace in a question is just text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class PromptFiles:
     """The prompts of one folder.
 
     Args:
-        folder: Where the `.txt` files are.
+        folder: Folder of the `.txt` files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,12 +26,12 @@ class PromptFiles:
         """Return the text of the prompt file `name` with `fields` filled in.
 
         Raises:
-            KeyError: The file has a field that is not given.
+            KeyError: The file has a field that is not in `fields`.
         """
         return self._template(name).substitute({key: str(value) for key, value in fields.items()})
 
     def text(self, name: str) -> str:
-        """Return the text of the prompt file `name` with its `$names` as they stand there."""
+        """Return the text of the prompt file `name` with its `$names` not substituted."""
         return self._template(name).template
 
     def _template(self, name: str) -> Template:
@@ -42,12 +42,12 @@ class PromptFiles:
         return template
 
     def below(self, name: str) -> PromptFiles:
-        """Return the prompts of a folder in this one; none, if it is not there."""
+        """Return the prompts of a subfolder, which has no prompts if it does not exist."""
         return PromptFiles(self._folder / name)
 
     @cached_property
     def hashes(self) -> dict[str, str]:
-        """File name -> first 16 hex digits of its SHA-256, for the identity of a run."""
+        """File name -> first 16 hex digits of its SHA-256 checksum, for the identity of a run."""
         return {
             file.name: hashlib.sha256(file.read_bytes()).hexdigest()[:16]
             for file in sorted(self._folder.glob("*.txt"))

@@ -8,19 +8,21 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-# A pipe without a writer would block the process, and a terminal could become its own.
+# A pipe without a writer would block the process; a terminal could become its controlling terminal.
 _WITHOUT_WAITING = (
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 )
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-    """Open a file and return its descriptor; what was opened is checked, so that nothing can race.
+    """Open a regular file and return its descriptor.
+
+    The check is on the opened descriptor, so that it cannot race with a change of the path.
 
     Args:
-        path: The file, or a link to one.
-        flags: Of `os.open`.
-        mode: Mode of a file that is made, before the umask.
+        path: Path of the file, or of a link to it.
+        flags: Flags for `os.open`.
+        mode: Mode of a newly created file, before the umask.
 
     Raises:
         OSError: The file cannot be opened, or is not a regular file.
@@ -28,7 +30,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int
     try:
         opened = os.open(path, flags | _WITHOUT_WAITING, mode)
     except OSError as error:
-        if error.errno in (errno.ENXIO, errno.EISDIR):  # ENXIO: a socket, a pipe nobody reads
+        if error.errno in (errno.ENXIO, errno.EISDIR):  # ENXIO: a socket or a pipe without reader
             raise _no_file(path, is_folder=error.errno == errno.EISDIR) from error
         raise
     kind = os.fstat(opened).st_mode
@@ -48,7 +50,7 @@ def regular_file(path: Path) -> BinaryIO:
     """Open a regular file for reading.
 
     Raises:
-        OSError: See `open_regular`.
+        OSError: The file cannot be opened, or is not a regular file.
     """
     return os.fdopen(open_regular(path), "rb")
 
@@ -57,7 +59,7 @@ def read_regular(path: Path) -> bytes:
     """Return the content of a regular file.
 
     Raises:
-        OSError: See `open_regular`.
+        OSError: The file cannot be read, or is not a regular file.
     """
     with regular_file(path) as file:
         return file.read()

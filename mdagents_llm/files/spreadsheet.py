@@ -1,14 +1,14 @@
-"""Cells of a CSV file that a spreadsheet shows as text."""
+"""CSV cells that a spreadsheet shows as text, never as a formula."""
 
 from __future__ import annotations
 
 import re
 
-# A spreadsheet takes a cell that begins like this for a formula, also in full width; a number alone
-# is none: https://owasp.org/www-community/attacks/CSV_Injection
+# A spreadsheet treats a cell that begins like this as a formula, also with full-width characters; a
+# plain number is not a formula: https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = re.compile(r"(?![+-]?[\d.]+\Z)\s*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def text_cell(text: str) -> str:
-    """Return `text` as a cell, after an apostrophe if a spreadsheet would take it for a formula."""
+    """Return `text` as a cell, prefixed with an apostrophe if it looks like a formula."""
     return f"'{text}" if _FORMULA.match(text) else text

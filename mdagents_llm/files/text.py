@@ -1,4 +1,4 @@
-"""Text that can be written as UTF-8, or on one line."""
+"""Text cleanup for UTF-8 output and for single lines."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def well_formed(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` with a space for each line break, control character and the like."""
+    """Return `text` with a space for each non-printable character, such as a line break."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,4 +1,4 @@
-"""Writes a file as a whole: a reader sees the earlier one or the new one, never a part."""
+"""Atomic file writes: a reader sees the old file or the new one, never a partial one."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mdagents_llm.files.private import make_private_folder, open_private
 def whole_file(
     path: Path, *, sync: bool = False, parents: bool = True, private: bool = False
 ) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of the one at `path` when the block ends without an error.
+    """Open a temporary file that replaces the one at `path` when the block ends without an error.
 
     Args:
-        path: The file; its folder is made if it is not there.
-        sync: Whether it is on the disk, not only with the operating system, by then.
-        parents: Whether the folders above its folder are made as well.
-        private: Whether only its owner can read it; so it is with its folder, if that is made.
+        path: Path of the file; its folder is created if missing.
+        sync: Whether to flush the file to disk (fsync) before the replacement.
+        parents: Whether to create missing parents of the folder as well.
+        private: Whether only the owner can read the file, and its folder if it is created.
 
     Raises:
-        OSError: The file cannot be written. After any error an earlier file is kept and no part of
-            a new one is left.
+        OSError: The file cannot be written. After any error the old file is kept and no partial
+            file is left behind.
     """
     if private:
         make_private_folder(path.parent)

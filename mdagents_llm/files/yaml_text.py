@@ -1,4 +1,4 @@
-"""YAML from outside: parsed, or refused in one line that says what is wrong."""
+"""Strict parsing of external YAML, with one-line errors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from mdagents_llm.errors import ConfigError
 
 
 def read_yaml(path: Path, name: str = "") -> Any:
-    """Parse a YAML file in which every value is text: `off` is a word, and `0010` an id.
+    """Parse a YAML file in which every scalar is text, such as `off` or the ID `0010`.
 
     Args:
-        path: The file.
-        name: What an error calls it; empty: its path.
+        path: Path of the file.
+        name: Name of the file in errors; empty for its path.
 
     Raises:
-        ConfigError: It cannot be read, is not YAML, or has a key twice in one mapping.
+        ConfigError: The file cannot be read, is not YAML, or has a duplicate key in a mapping.
     """
-    import yaml  # takes a moment to load, and few starts need it
+    import yaml  # slow to import, and rarely needed
 
     name = name or str(path)
     try:
@@ -40,7 +40,7 @@ def read_yaml(path: Path, name: str = "") -> Any:
 
 
 def _refuse_doubles(tree: Any, name: str) -> None:
-    """Refuse a mapping with a key twice, of which YAML would keep the last value in silence."""
+    """Refuse a mapping with a duplicate key, for which YAML would silently keep the last value."""
     import yaml
 
     waiting = [tree]

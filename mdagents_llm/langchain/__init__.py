@@ -1,1 +1,1 @@
-"""What `mdagents_llm.langchain_model` is made of: messages, forms of replies, streams, a loop."""
+"""The parts of `mdagents_llm.langchain_model`: messages, reply forms, streams, an event loop."""

@@ -1,11 +1,11 @@
-"""Which part of a reply that is still growing may be handed out, when nothing can be taken back.
+"""Streaming of a growing reply to a consumer that cannot take text back.
 
-LangChain adds the chunks of a stream up. An attempt that fails after some of its text was handed
-out is made again by the layers below, and its text starts anew. So the new text is held against
-what was handed out: as long as it repeats that, nothing is handed out, and where it goes on, the
-rest is. Where it differs, the stream ends in an error, since the alternative is a reply that nobody
-gave. Holding every text back until its attempt is over would never fail, and never stream; who
-wants that sets LangChain's own `disable_streaming`.
+LangChain concatenates the chunks of a stream. If an attempt fails after some of its text was
+delivered, the layers below retry it, and the text starts over. The new text is then compared with
+the delivered text: while it repeats that text, nothing is delivered; once it extends beyond, the
+rest is. If it differs, the stream ends in an error, since the alternative is a reply that no model
+gave. Buffering all text until the attempt ends would never fail, but never stream; for that, set
+LangChain's own `disable_streaming`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.files.text import well_formed
 
 Visible = Callable[[str], str]
-"""Returns what a user may see of a reply, given its text so far."""
+"""Function that returns the part of a reply to show, given its text so far."""
 
 
 class Delivery:
-    """The text of one reply on its way to a user who cannot give it back.
+    """Append-only delivery of the text of one reply.
 
     Args:
-        visible: What of the text so far is for the user. Its result must only grow.
+        visible: Function that returns the part of the text to show. Its result must only grow.
     """
 
     def __init__(self, visible: Visible) -> None:
@@ -35,10 +35,10 @@ class Delivery:
         self._delivered = ""
 
     def take(self, delta: str | None) -> str:
-        """Take the next piece, or None when the text starts anew; return what is new for the user.
+        """Add a delta, or None when the text starts over, and return the text to deliver.
 
         Raises:
-            ProviderError: The text started anew and differs from what was handed out.
+            ProviderError: The text started over and differs from the delivered text.
         """
         if delta is None:
             self._text = ""
@@ -50,10 +50,10 @@ class Delivery:
         return self._rest_of(seen)
 
     def finish(self, text: str) -> str:
-        """Return what of the whole text is new for the user.
+        """Return the part of the complete text that has not been delivered yet.
 
         Raises:
-            ProviderError: It does not begin with what was handed out.
+            ProviderError: The text does not begin with the delivered text.
         """
         return self._rest_of(text)
 
@@ -70,7 +70,7 @@ class Delivery:
 
 
 def plain_text(stop: Sequence[str]) -> Visible:
-    """Return what shows free text up to a stop sequence, and nothing that may become one."""
+    """Return a filter that shows free text up to a complete or partial stop sequence."""
 
     def visible(text: str) -> str:
         return until(_characters(text), stop, is_whole=False)
@@ -79,7 +79,7 @@ def plain_text(stop: Sequence[str]) -> Visible:
 
 
 def answer_in_json(stop: Sequence[str]) -> Visible:
-    """Return what shows the text of `{"reply": {"answer": …}}`, and nothing of a tool call."""
+    """Return a filter that shows the text of `{"reply": {"answer": …}}`, and no tool calls."""
     show = plain_text(stop)
 
     def visible(text: str) -> str:
@@ -97,9 +97,9 @@ def answer_in_json(stop: Sequence[str]) -> Visible:
 
 
 def until(text: str, stop: Sequence[str], *, is_whole: bool) -> str:
-    """Return `text` up to the stop sequence that is complete first.
+    """Return `text` up to the stop sequence that is completed first.
 
-    While the text grows, what may be the beginning of a stop sequence is left out too.
+    Unless `is_whole`, a trailing part that may be the beginning of a stop sequence is also cut off.
     """
     found = [(at + len(s), at) for s in stop if (at := text.find(s)) >= 0]
     if found:
@@ -116,5 +116,5 @@ def until(text: str, stop: Sequence[str], *, is_whole: bool) -> str:
 
 
 def _characters(text: str) -> str:
-    """Return `text` without a half character at its end, whose other half is to come."""
+    """Return `text` without a trailing high surrogate, whose other half is still to come."""
     return well_formed(text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text)

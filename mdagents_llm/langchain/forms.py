@@ -1,14 +1,15 @@
-"""Forms of replies for the JSON schemas of other programs: what is asked for, what comes of it.
+"""Reply forms for arbitrary JSON schemas: the schema sent to a model, and the value read back.
 
-`mdagents_llm.json_schema` and the endpoints' strict modes know a part of JSON Schema: each property
-is required, no other is allowed, nothing refers to something else. A model is asked in that part:
+`mdagents_llm.json_schema` and the endpoints' strict modes support a subset of JSON Schema: each
+property is required, no others are allowed, and there are no references. A schema is translated
+into that subset:
 
-- an optional property may be null, and null is left out of the result;
-- a value whose schema leaves its form open (any value, an object without properties) or refers to
-  itself, so that its depth has no bound, is asked for as a text of JSON, and read;
-- what a strict mode does not know (`format`, `not`, …) is not sent.
+- an optional property may be null, and null is removed from the result;
+- a value with an open schema (any value, an object without properties) or a recursive schema, whose
+  depth is unbounded, is requested as a string that holds JSON, and parsed;
+- keywords that strict modes do not know (`format`, `not`, …) are not sent.
 
-The reply is then checked against the whole schema, and asked for again if it does not fit.
+The reply is then validated against the whole schema, and requested again if it does not fit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.json_schema import JsonSchema
 
 Read = Callable[[dict[str, Any]], Any]
-"""Returns what an object that a model has written means, or raises ValueError."""
+"""Function that converts an object written by a model to its value, or raises ValueError."""
 
 _KEPT: Mapping[str, tuple[str, ...]] = {
     "string": ("minLength", "maxLength", "pattern"),
@@ -38,7 +39,7 @@ OPEN = (
     "A value whose schema leaves its form open, or refers back to itself, is written as a string "
     "that holds JSON."
 )
-"""What a model is told beside a schema that is open."""
+"""Instruction added to the prompt of a schema that is open."""
 _TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
 _MOST_ITEMS = 16
 
@@ -52,12 +53,12 @@ class Form(RootModel[dict[str, Any]]):
 
     @classmethod
     def model_json_schema(cls, *arguments: Any, **settings: Any) -> JsonSchema:
-        """Return the schema that a model is asked for."""
+        """Return the schema that is sent to a model."""
         return cls.asked_schema
 
     @property
     def meaning(self) -> Any:
-        """What `read` made of the reply."""
+        """Value that `read` returned for the reply."""
         return self._meaning
 
     @model_validator(mode="after")
@@ -67,7 +68,7 @@ class Form(RootModel[dict[str, Any]]):
 
 
 def form_of(asked_schema: JsonSchema, read: Read) -> type[Form]:
-    """Return a form whose replies follow one schema and are read by a function of their own."""
+    """Return a form whose replies follow `asked_schema` and are converted by `read`."""
 
     class Reply(Form):
         pass
@@ -78,16 +79,16 @@ def form_of(asked_schema: JsonSchema, read: Read) -> type[Form]:
 
 
 class Shape:
-    """One JSON schema: how a model is asked for it, and how its value is read.
+    """One JSON schema: the form in which it is sent to a model, and the reading of its value.
 
     Args:
-        schema: Any JSON schema; `$ref` may lead to a place in it.
-        name: What it describes, for messages.
-        longest: Characters that a text gets which has no `maxLength`, for a model whose grammar
-            needs a bound; None where nothing needs one.
+        schema: Any JSON schema; `$ref` may refer to a place within it.
+        name: Name of the described value, for messages.
+        longest: Maximum characters of a string without `maxLength`, for a model whose grammar needs
+            a bound; None for no bound.
 
     Raises:
-        ConfigError: It refers to nothing, or is no JSON schema.
+        ConfigError: The schema has a dangling reference, or is not a JSON schema.
     """
 
     def __init__(self, schema: JsonSchema, name: str, longest: int | None = None) -> None:
@@ -96,15 +97,15 @@ class Shape:
         self._refers_to_itself = False
         self._schema: JsonSchema = self._resolved(schema, schema, ())
         self.told = schema if self._refers_to_itself else self._schema
-        """The whole schema, with what it refers to in its place where that has an end."""
+        """Complete schema, with references resolved unless it is recursive."""
         try:
             self._validator = jsonschema_rs.validator_for(self.told)
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise ConfigError(f"the schema of {name} is no JSON schema: {_line(error)}") from None
         self.is_open = False
-        """Whether some value is asked for as a text of JSON."""
+        """Whether any value is requested as a string that holds JSON."""
         self.asked = self._asked(self._schema)
-        """The schema that a model is asked for."""
+        """Schema that is sent to a model."""
 
     @property
     def has_fields(self) -> bool:
@@ -112,10 +113,10 @@ class Shape:
         return bool(self._schema.get("properties"))
 
     def read(self, value: object) -> Any:
-        """Return the value that a model means.
+        """Return the value that a model's reply stands for.
 
         Raises:
-            ValueError: It does not fit the schema.
+            ValueError: The value does not fit the schema.
         """
         meant = _meant(self._schema, value)
         error = next(self._validator.iter_errors(meant), None)
@@ -137,7 +138,7 @@ class Shape:
             target = self._resolved(_target(root, reference, self._name), root, (*path, reference))
             beside = {key: value for key, value in node.items() if key != "$ref"}
             return target | self._resolved(beside, root, path) if beside else target
-        # What a property, or a value of an enumeration, is called or holds is no schema.
+        # Property names and enumeration values are not schemas.
         return {
             key: value
             if key in ("enum", "const", "default", "examples")
@@ -197,7 +198,7 @@ def _target(root: JsonSchema, reference: str, name: str) -> Any:
 
 
 def _variants(node: Any) -> Sequence[Any] | None:
-    """Return the schemas of which a value must fit one; None where there is no choice."""
+    """Return the alternative schemas of a value; None if there is no choice."""
     if not isinstance(node, dict):
         return None
     for key in ("anyOf", "oneOf"):
@@ -213,7 +214,7 @@ def _variants(node: Any) -> Sequence[Any] | None:
 
 
 def _values(node: Any) -> list[Any] | None:
-    """Return the values of an enumeration of simple ones."""
+    """Return the values of an enumeration of scalars; None if a schema is not one."""
     if not isinstance(node, dict):
         return None
     values = [node["const"]] if "const" in node else node.get("enum")
@@ -225,7 +226,7 @@ def _values(node: Any) -> list[Any] | None:
 
 
 def _kind(node: Any) -> str | None:
-    """Return the type of a schema; None where the form of a value is open."""
+    """Return the type of a schema; None if the schema is open."""
     if not isinstance(node, dict) or "allOf" in node:
         return None
     kind = node.get("type")
@@ -240,7 +241,7 @@ def _kind(node: Any) -> str | None:
 
 
 def _any_of(schemas: Iterable[JsonSchema]) -> JsonSchema:
-    """Return a choice of schemas without choices inside and without repetitions."""
+    """Return a choice of schemas, flattened and without duplicates."""
     flat: list[JsonSchema] = []
     for schema in schemas:
         flat += [one for one in schema.get("anyOf", [schema]) if one not in flat]
@@ -248,7 +249,7 @@ def _any_of(schemas: Iterable[JsonSchema]) -> JsonSchema:
 
 
 def _one_of(kind: str, values: list[Any]) -> JsonSchema:
-    # Never `const`, which Gemini does not know; one value is an enumeration too.
+    # Never `const`, which Gemini does not know; a single value is also an enumeration.
     return {"type": kind} if kind == "null" else {"type": kind, "enum": values}
 
 
@@ -257,7 +258,7 @@ def _type_of(value: object) -> str:
 
 
 def _meant(node: Any, value: Any) -> Any:
-    """Return what a value means, by the rules in the first lines of this module."""
+    """Return the value that a reply stands for, by the translation rules of this module."""
     variants = _variants(node)
     if variants is not None:
         meanings = [(one, _meant(one, value)) for one in variants]
@@ -282,7 +283,7 @@ def _meant(node: Any, value: Any) -> Any:
             try:
                 return json.loads(value)
             except ValueError:
-                return value  # a text, where any value is allowed
+                return value  # plain text, where any value is allowed
     return value
 
 

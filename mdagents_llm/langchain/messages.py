@@ -1,9 +1,9 @@
-"""LangChain's messages as prompts of `mdagents_llm`, which know a system, a user and an assistant.
+"""Converts LangChain messages to `mdagents_llm` prompts with system, user and assistant roles.
 
-What these have no role for is told as JSON, never as prose, so that a result of a tool cannot pass
-for anything else: a call of a tool stands in the assistant's message in the form in which the model
-would make it, with its id, and its result in a message of the user under the same id. The ids are
-random, so that no text can foretell one.
+Content without a matching role becomes JSON, never prose, so that a tool result cannot pass for
+anything else: a tool call goes into the assistant's message in the form in which the model would
+make it, with its ID, and its result into a user message under the same ID. The IDs are random, so
+that no text can guess one.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _TEXTS = {
     "output_text": "text",
     "refusal": "refusal",
 }
-"""Type of a content block that is text -> the field that holds it."""
+"""Type of a text content block -> field that holds the text."""
 _NOT_TOLD_AGAIN = frozenset(
     {
-        # These also stand in the message's `tool_calls` and `invalid_tool_calls`.
+        # These are also in the message's `tool_calls` and `invalid_tool_calls`.
         *("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call"),
         *("input_json_delta",),
-        # A model's thoughts are its own, and no endpoint wants those of another.
+        # Reasoning stays with the model that wrote it; no endpoint accepts another model's.
         *("reasoning", "reasoning_content", "thinking", "redacted_thinking"),
     }
 )
-"""Types of content blocks of an assistant's message that are no text of its reply."""
+"""Types of content blocks in an assistant's message that are not part of its reply text."""
 
 
 def prompt_of(messages: Sequence[BaseMessage], instructions: str = "") -> tuple[ChatMessage, ...]:
@@ -61,10 +61,10 @@ def prompt_of(messages: Sequence[BaseMessage], instructions: str = "") -> tuple[
 
     Args:
         messages: The conversation.
-        instructions: What the system's first message says besides; empty for nothing.
+        instructions: Text to add to the first system message; empty for none.
 
     Raises:
-        ConfigError: There is none, or one holds what is neither text nor a tool call.
+        ConfigError: There are no messages, or one holds content other than text and tool calls.
     """
     prompt = [ChatMessage(one.role, well_formed(one.content)) for one in _told(messages)]
     if not prompt:
@@ -76,12 +76,12 @@ def prompt_of(messages: Sequence[BaseMessage], instructions: str = "") -> tuple[
 
 
 def json_line(value: object) -> str:
-    """Return JSON on one line, in its own letters."""
+    """Return a value as JSON on one line, with non-ASCII characters unescaped."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _told(messages: Sequence[BaseMessage]) -> Iterator[ChatMessage]:
-    # One assistant knows its name, and would begin to write it down; several need theirs.
+    # A single assistant needs no name, and would start to repeat it; several need theirs.
     assistants = {message.name for message in messages if isinstance(message, AIMessage)}
     for is_results, group in groupby(messages, lambda one: isinstance(one, ToolMessage)):
         if is_results:
@@ -135,7 +135,7 @@ def _text(message: BaseMessage) -> str:
     """Return the text of a message.
 
     Raises:
-        ConfigError: A content block is no text.
+        ConfigError: A content block is not text.
     """
     content = message.content
     if isinstance(content, str):

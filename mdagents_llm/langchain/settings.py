@@ -1,4 +1,4 @@
-"""The arguments of a call by LangChain as settings of a request."""
+"""Conversion of the arguments of a LangChain call to the settings of a request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def settings_of(kwargs: Mapping[str, Any]) -> Settings:
     """Return the settings of a call.
 
     Raises:
-        ConfigError: One does not exist, or has a value that makes no sense.
+        ConfigError: A setting does not exist, or has an invalid value.
     """
     for name in kwargs.keys() - Settings.model_fields.keys():
         if name == "model":
@@ -50,10 +50,10 @@ def settings_of(kwargs: Mapping[str, Any]) -> Settings:
 
 
 def checked(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that are bound to a model, once it is sure that each call will take them.
+    """Return settings to bind to a model, after checking that every call will accept them.
 
     Raises:
-        ConfigError: See `settings_of`.
+        ConfigError: A setting does not exist, or has an invalid value.
     """
     of_langchain = ("stop", "ls_structured_output_format")
     settings_of({name: value for name, value in kwargs.items() if name not in of_langchain})
@@ -67,10 +67,10 @@ def _problem(error: ValidationError) -> str:
 
 
 def sequences_of(stop: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return stop sequences.
+    """Return stop sequences as a tuple.
 
     Raises:
-        ConfigError: One is empty.
+        ConfigError: A sequence is empty.
     """
     sequences = (stop,) if isinstance(stop, str) else tuple(stop or ())
     if "" in sequences:
@@ -79,7 +79,7 @@ def sequences_of(stop: Sequence[str] | str | None) -> tuple[str, ...]:
 
 
 def labels_of(metadata: Mapping[str, Any]) -> CallLabels:
-    """Return what the ledger files a call under: names of our own, else those of LangGraph."""
+    """Return the ledger labels of a call, from our own metadata keys or else LangGraph's."""
     step = metadata.get("langgraph_step")
     return CallLabels(
         case_id=str(metadata.get("case_id", metadata.get("thread_id", ""))),

@@ -1,4 +1,4 @@
-"""LangChain's structured output: a schema of any kind as the form of a reply, and its value."""
+"""LangChain's structured output: any kind of schema as a reply form, and the value of a reply."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _TOLD = "Your reply is one JSON object and nothing else. It validates against th
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A schema that a reply follows."""
+    """The structured output of a model, for one schema."""
 
     form: type[Form]
-    """Its `meaning` is the object, with the names of the schema."""
+    """Form of the reply; its `meaning` is the object, with the property names of the schema."""
     instructions: str
-    """What tells the model of the schema with its descriptions, which no endpoint is sent."""
+    """Prompt text with the schema and its descriptions, which the API itself is not sent."""
     value: Callable[[dict[str, Any]], Any]
-    """Returns the object as the user wants it, or raises ValueError."""
+    """Function that converts the object to the user's type, or raises ValueError."""
 
 
 def output_of(schema: dict[str, Any] | type, longest: int | None) -> Output:
     """Return the output for a pydantic class, a `TypedDict`, or a dict that holds a schema.
 
     Args:
-        schema: As `with_structured_output` takes it.
-        longest: See `Shape`.
+        schema: Schema in any form that `with_structured_output` takes.
+        longest: Maximum characters of a string without `maxLength`; None for no bound.
 
     Raises:
-        ConfigError: It is no schema, or not one of an object with named properties.
+        ConfigError: `schema` is not a schema, or not one of an object with named properties.
     """
     if isinstance(schema, dict):
         return _of_json(json.dumps(schema), longest)
@@ -63,7 +63,7 @@ def _of_class(schema: type, longest: int | None) -> Output:
         model = schema
 
         def instance(value: dict[str, Any]) -> BaseModel:
-            try:  # by way of JSON text, where pydantic takes a date, for example, as text
+            try:  # through JSON text, since pydantic then accepts text for a date, for example
                 return model.model_validate_json(json.dumps(value))
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
@@ -79,7 +79,7 @@ def _of_class(schema: type, longest: int | None) -> Output:
 def _schema_of(make: Callable[[], JsonSchema]) -> JsonSchema:
     try:
         return make()
-    except (PydanticUserError, ValueError) as error:  # of a field that JSON cannot hold
+    except (PydanticUserError, ValueError) as error:  # a field that JSON cannot hold
         raise ConfigError(
             f"a model cannot be asked for this: {str(error).splitlines()[0]}"
         ) from None

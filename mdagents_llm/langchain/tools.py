@@ -1,4 +1,4 @@
-"""Tools of LangChain as forms of a reply: "one or more of these calls, or a final answer"."""
+"""LangChain tools as reply forms: "one or more of these calls, or a final answer"."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _TOLD = ("name", "description", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Tools as a model is offered them."""
+    """Tools in the form in which they are offered to a model."""
 
     form: type[Form]
-    """Of a reply, whose `meaning` are `Calls`."""
+    """Form of the reply; its `meaning` is a `Calls` object."""
     instructions: str
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a reply means that was asked for with tools: an answer, or calls."""
+    """The content of a reply to a request with tools: an answer, or tool calls."""
 
     answer: str
     tool_calls: Sequence[ToolCall]
@@ -59,7 +59,7 @@ def choice_of(tool_choice: object, names: Sequence[str]) -> str:
     """Return LangChain's `tool_choice` as `auto`, `none`, `any` or the name of a tool.
 
     Raises:
-        ConfigError: It is none of these, or it wants a call and there is no tool.
+        ConfigError: The choice is not valid, or it requires a call and there are no tools.
     """
     match tool_choice:
         case None | "auto" | {"type": "auto"}:
@@ -87,7 +87,7 @@ def names_of(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of tools in OpenAI's form.
 
     Raises:
-        ConfigError: One is a service of a vendor's.
+        ConfigError: A tool is a vendor's own service.
     """
     for tool in tools:
         if "function" not in tool:
@@ -102,14 +102,14 @@ def offer_of(
     """Return the offer of tools to a model, which may also answer if `choice` allows it.
 
     Args:
-        tools: In OpenAI's form.
-        choice: As `choice_of` returns it, but not `none`.
+        tools: Tools in OpenAI's form.
+        choice: Choice as `choice_of` returns it, except `none`.
         parallel: Whether a reply may have several calls.
-        longest: See `Shape`.
+        longest: Maximum characters of a string without `maxLength`; None for no bound.
 
     Raises:
-        ConfigError: A tool's arguments have a schema that cannot be asked for, or two tools of the
-            same name take different ones.
+        ConfigError: The schema of a tool's arguments is not valid, or two tools of the same name
+            have different ones.
     """
     shapes: dict[str, Shape] = {}
     told: list[Mapping[str, Any]] = []
@@ -154,7 +154,7 @@ def _object(fields: JsonSchema) -> JsonSchema:
 def _read(
     shapes: Mapping[str, Shape], value: Mapping[str, Any], *, may_answer: bool, parallel: bool
 ) -> Calls:
-    # Without the wrapping, which models leave out where an endpoint does not hold them to it.
+    # Models omit the `reply` wrapper if the endpoint does not enforce the schema.
     match value.get("reply", value):
         case {"answer": str(answer), **rest} if may_answer and not rest.get("tool_calls"):
             return Calls(answer, ())

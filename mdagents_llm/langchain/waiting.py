@@ -1,4 +1,4 @@
-"""An event loop in a thread, on which callers without one of their own wait for a coroutine."""
+"""An event loop in a background thread that runs coroutines for synchronous callers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in the thread's loop and return what it returns.
+    """Run a coroutine in the background loop and return its result.
 
-    Any thread may wait, also one that runs a loop itself, which then stands still. All wait on the
-    same loop, so that their calls share connections. What interrupts the wait ends the coroutine.
+    Any thread may call this, even one that runs a loop itself, which then blocks. All callers use
+    the same loop, so that their calls share connections. An interrupt cancels the coroutine.
 
     Raises:
-        RuntimeError: The loop's own thread asks, which could not wait for itself.
+        RuntimeError: The caller is the background thread itself, which would deadlock.
     """
     try:
         is_there = asyncio.get_running_loop() is _loop()
@@ -32,13 +32,13 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     future = start(coroutine)
     try:
         return future.result()
-    except BaseException:  # Ctrl-C, for example: nobody waits for it any more
+    except BaseException:  # Ctrl-C, for example: nobody waits for the result any more
         future.cancel()
         raise
 
 
 def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run a coroutine in the thread's loop without waiting for it, from any thread."""
+    """Run a coroutine in the background loop without waiting for it, from any thread."""
     return asyncio.run_coroutine_threadsafe(coroutine, _loop())
 
 

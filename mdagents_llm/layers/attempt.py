@@ -1,4 +1,4 @@
-"""One attempt at a provider: bounded in time, and written into the ledger."""
+"""A single attempt at a provider, with a timeout and a ledger row."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
 from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, Price
 
 ATTEMPT_TIMEOUT = 120.0
-"""Seconds for one attempt at an endpoint, unless the user says otherwise."""
+"""Default timeout of one attempt at an endpoint, in seconds."""
 
 
 class Attempt:
-    """Cuts an attempt that hangs, and books a row for each, whatever its outcome.
+    """Layer that times out a hanging attempt, and records a row for every attempt.
 
-    An HTTP client's own read timeout starts anew with each byte, so that an endpoint that drips
-    would never be cut.
+    An HTTP client's own read timeout restarts with each byte, so that an endpoint that trickles
+    bytes would never time out.
 
     Args:
-        inner: The provider.
-        ledger: The ledger that takes the rows.
+        inner: Model of the provider.
+        ledger: Ledger for the rows.
         provider: Name of the provider, for the row.
-        model: The model that is asked for, for the row.
-        price: Of that model, or None when it is not known.
-        clock: For the start and the latency.
+        model: Name of the requested model, for the row.
+        price: Price of the model; None if unknown.
+        clock: Clock for the start time and the latency.
         timeout: Seconds from the start of the attempt to its last byte.
-        logged: What texts a row holds.
+        logged: Texts to include in a row.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Attempt:
         self._timeout = timeout
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Make one attempt and book it; the reply has its latency."""
+        """Make one attempt and record it; the reply has its latency set."""
         started_at, started = self._clock.timestamp(), self._clock.monotonic()
 
         def book(reply: ChatReply | None, failure: str = "") -> float:
@@ -67,7 +67,7 @@ class Attempt:
             book(None, error.kind.value)
             raise
         except BaseException:
-            # A full disk must not hide the cancellation from the code that asked for it.
+            # A full disk must not hide the cancellation from the code that requested it.
             with contextlib.suppress(StorageError):
                 book(None, ABORTED)
             raise

@@ -1,12 +1,12 @@
-"""Answers requests by a provider's batches: those that come at about the same time go together.
+"""Answers requests through a provider's batches; requests made at about the same time share one.
 
-A batch takes minutes to a day, so every step must survive the end of this process: what is
-submitted is written down before and after (`Journal`), and a request that is in a batch already
-waits for that one. A batch that was submitted in the moment of a kill is looked for at the provider
-before anything is submitted again.
+A batch takes minutes to a day, so every step must survive the end of this process: a submission is
+recorded before and after (`Journal`), and a request that is already in a batch waits for that one.
+If the process was killed during a submission, the batch is searched for at the provider before
+anything is submitted again.
 
-Providers take so many requests, or tokens, into their queue and no more. Where that is full,
-smaller batches follow each other.
+Providers limit the requests or tokens in their queue. If the queue is full, smaller batches are
+submitted one after another.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from mdagents_llm.ledger import CallRow
 from mdagents_llm.wire import BatchApi, Line
 
 LINGER = 1.0
-"""Seconds without a further request after which those that wait are submitted."""
+"""Seconds without a new request after which the waiting ones are submitted."""
 _MOST_REQUESTS = 10_000
-_AROUND_A_PROMPT = 600  # bytes at most of a request, beside its messages and its schema
-_KEPT = 172_800.0  # seconds for which a batch is there at any provider: its day, and one more
+_AROUND_A_PROMPT = 600  # maximum bytes of a request besides its messages and its schema
+_KEPT = 172_800.0  # seconds for which every provider keeps a batch: its day, and one more
 _OF_THE_WAY = frozenset({ErrorKind.SETTING_REFUSED, ErrorKind.SCHEMA_UNSUPPORTED})
-"""Errors after which the same is asked in another way."""
+"""Errors after which the request is sent again in another form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How requests are batched; shared by the models of a run."""
+    """Batch settings that the models of a run share."""
 
     journal: Journal
     say: Callable[[str], None] = lambda line: None
-    """Shows a line of progress."""
+    """Function that shows a line of progress."""
     linger: float = LINGER
-    """Seconds; see there."""
+    """Seconds without a new request after which the waiting ones are submitted."""
 
 
 @dataclass(slots=True)
@@ -57,21 +57,21 @@ class _Waiting:
 
 
 class Batched:
-    """A model whose requests are answered by batches. Each reply, or error, has its row.
+    """A model whose requests go in batches. Each reply or error has its ledger row.
 
     Args:
-        api: The batches of the model.
-        batching: Where they are written down, and how long they are gathered.
-        name: The model as `provider/name`, for people.
-        identity: The model with its address, for the journal.
-        key: Under what the reply to a request is known, at most 64 letters and digits.
-        row: Makes the row of a request.
-        book: Takes the rows.
-        clock: For times.
-        policy: How patiently a call at the endpoint is made again.
-        known: Ids of batches that are ours, in all runs of the process.
-        sleep: Awaited for each pause, in seconds.
-        may_send: Raises LimitExceeded when nothing may be sent any more.
+        api: Batch API of the model.
+        batching: Journal of the batches, and how long requests are gathered.
+        name: Model as `provider/name`, for messages.
+        identity: Model with its base URL, for the journal.
+        key: Function that returns the key of a request, at most 64 letters and digits.
+        row: Function that creates the ledger row of a request.
+        book: Function that records a row.
+        clock: Clock for timestamps and durations.
+        policy: Retry policy for calls at the endpoint.
+        known: IDs of our own batches, over all runs of the process.
+        sleep: Function awaited for each pause, in seconds.
+        may_send: Function that raises LimitExceeded when nothing more may be sent.
     """
 
     def __init__(
@@ -107,37 +107,37 @@ class Batched:
         self._sleep = sleep
         self._may_send = may_send
         self._batches: list[Batch] | None = None
-        self._recalled: set[Batch] = set()  # those of earlier processes
-        self._open: dict[str, deque[Batch]] = {}  # key -> the batches that it is in, oldest first
-        self._lines: dict[str, dict[str, Line]] = {}  # tag -> lines of a batch that has ended
-        self._queue: dict[str, _Waiting] = {}  # what goes into the next batch
-        self._asked: dict[str, _Waiting] = {}  # what is in a batch and waited for
-        self._followed: set[str] = set()  # tags
-        self._at_work: set[asyncio.Task[None]] = set()  # one for each batch
+        self._recalled: set[Batch] = set()  # batches of earlier processes
+        self._open: dict[str, deque[Batch]] = {}  # key -> batches that contain it, oldest first
+        self._lines: dict[str, dict[str, Line]] = {}  # tag -> results of a batch that has ended
+        self._queue: dict[str, _Waiting] = {}  # requests for the next batch
+        self._asked: dict[str, _Waiting] = {}  # requests in a batch that a caller waits for
+        self._followed: set[str] = set()  # tags of batches being polled
+        self._at_work: set[asyncio.Task[None]] = set()  # one task per batch
         self._gathering: asyncio.Task[None] | None = None
         self._came = 0.0
-        self._room: int | None = None  # requests; None: the provider's queue was never full
+        self._room: int | None = None  # maximum requests per batch; None while the queue has room
         self._full_since: float | None = None
-        self._refusals = 0  # in a row
+        self._refusals = 0  # consecutive
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a batch."""
+        """Number of requests that wait for a batch."""
         return len(self._queue) + len(self._asked)
 
     def under_way(self) -> list[Batch]:
-        """Return the batches that the provider works on."""
+        """Return the batches that are in progress at the provider."""
         return [one for one in self._all() if one.id and not (one.is_collected or one.is_over)]
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request from a batch; the text comes at once, when the batch has ended."""
+        """Answer one request from a batch; its text arrives in one piece when the batch ends."""
         key, began = self._key(request), self._clock.monotonic()
         while True:
             try:
                 batch, line = await self._line(key, request)
             except ProviderError as error:
                 self._note(request, self._clock.timestamp(), None, error.kind.value)
-                own = copy(error)  # all that waited get the same
+                own = copy(error)  # all waiting requests share one error object
                 own.queued = self._clock.monotonic() - began
                 raise own from None
             try:
@@ -146,13 +146,13 @@ class Batched:
                 error.queued = self._clock.monotonic() - began
                 if error.kind is not ErrorKind.UNANSWERED or batch not in self._recalled:
                     raise
-                continue  # an earlier process had its batch cancelled, say: now it is asked
+                continue  # for example, an earlier process cancelled its batch: send it now
             if on_text is not None and reply.text:
                 on_text(reply.text)
             return reply
 
     def _read(self, batch: Batch, key: str, line: Line | None, request: ChatRequest) -> ChatReply:
-        """Return what a batch had for a request, and book it."""
+        """Return the reply to a request from its batch, and record it in the ledger."""
         is_booked = key in batch.booked
         try:
             if line is None:
@@ -175,10 +175,10 @@ class Batched:
         return reply
 
     async def cancel(self) -> tuple[list[str], list[str]]:
-        """Let the provider work on nothing further.
+        """Cancel all batches in progress.
 
         Returns:
-            (ids of batches that were cancelled, of batches that go on).
+            (IDs of cancelled batches, IDs of batches that continue).
         """
         await self.aclose()
         for batch in self._all():
@@ -191,13 +191,13 @@ class Batched:
         return [one.id for one in batches if one.id not in going_on], going_on
 
     async def aclose(self) -> None:
-        """Stop gathering and asking how batches stand; they go on at the provider."""
+        """Stop gathering requests and polling batches; the batches continue at the provider."""
         tasks = [*self._at_work, *([self._gathering] if self._gathering else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # -- what a request waits for ---------------------------------------------------------------
+    # -- waiting for a result -------------------------------------------------------------------
 
     async def _line(self, key: str, request: ChatRequest) -> tuple[Batch, Line | None]:
         self._all()
@@ -225,7 +225,7 @@ class Batched:
         return batches[0] if batches else None
 
     def _all(self) -> list[Batch]:
-        """Return all batches of the run; takes up those of earlier processes the first time."""
+        """Return all batches of the run; the first call loads those of earlier processes."""
         if self._batches is None:
             self._batches = []
             for batch in self._journal.batches():
@@ -242,17 +242,18 @@ class Batched:
                 self._open.setdefault(key, deque()).append(batch)
 
     def _take(self, batch: Batch, key: str) -> None:
-        """Note that a request has what its batch had for it."""
+        """Mark the result of a request in a batch as consumed."""
         self._open[key].remove(batch)
         self._lines[batch.tag].pop(key, None)
 
     def _hand_over(self, batch: Batch, key: str, *, may_be_read_again: bool = False) -> None:
-        """Note likewise that it got no whole reply, so that it will be asked again.
+        """Mark a result as consumed without a complete reply, so that a new request will follow.
 
         Args:
-            batch: The batch.
-            key: Of the request.
-            may_be_read_again: By a later process, which then comes to what was asked next.
+            batch: Batch with the result.
+            key: Key of the request.
+            may_be_read_again: Whether a later process may read the result again, to arrive at the
+                same follow-up request.
         """
         self._take(batch, key)
         if not may_be_read_again:
@@ -276,13 +277,13 @@ class Batched:
     # -- gathering and submitting ---------------------------------------------------------------
 
     def _put_in_line(self, waiting: Mapping[str, _Waiting]) -> None:
-        """Let requests go into the next batch."""
+        """Queue requests for the next batch."""
         self._queue.update(waiting)
         if self._queue and self._gathering is None:
             self._gathering = asyncio.ensure_future(self._gather())
 
     async def _gather(self) -> None:
-        """Wait until nobody asks any more, and submit what is wanted."""
+        """Wait until no new requests arrive, and submit the queued ones."""
         while self._queue:
             while self._clock.monotonic() - self._came < self._linger:
                 await self._sleep(self._linger / 4)
@@ -294,7 +295,7 @@ class Batched:
         self._gathering = None
 
     def _next_part(self) -> dict[str, _Waiting]:
-        """Take from what waits as much as goes into one batch."""
+        """Take as many requests from the queue as fit into one batch."""
         part: dict[str, _Waiting] = {}
         most, size = min(_MOST_REQUESTS, self._room or _MOST_REQUESTS), 0
         for key, one in self._queue.items():
@@ -329,7 +330,7 @@ class Batched:
     async def _was_refused(
         self, batch: Batch, waiting: Mapping[str, _Waiting], problem: ProviderError
     ) -> None:
-        """Let the requests of a batch go into others if the queue was full; else they fail."""
+        """Requeue the requests of a batch if the provider's queue was full; else fail them."""
         try:
             self._end(batch)
             if problem.kind is ErrorKind.RATE_LIMIT:
@@ -343,12 +344,13 @@ class Batched:
             self._fail(waiting, problem)
 
     async def _make_room(self, batch: Batch, problem: ProviderError) -> None:
-        """Make the next batches fit into the queue of the provider, which was full.
+        """Adapt to a full queue of the provider, so that the next batches fit.
 
-        Behind other batches of ours their end makes room; else the next ones are half as large.
+        If other batches of ours are in progress, their end makes room; else the next batches are
+        half as large.
 
         Raises:
-            EndpointDown: For a long time not one request has found room.
+            EndpointDown: Not even a single request has fit for longer than the policy's timeout.
         """
         size, now = len(batch.keys), self._clock.monotonic()
         if len(self._at_work) > 1:
@@ -369,7 +371,7 @@ class Batched:
         await self._sleep(min(LONGEST_POLL, self._policy.base * 2 ** min(self._refusals, 20)))
 
     def _has_room(self) -> None:
-        """Note that the provider's queue took a batch."""
+        """Note that the provider's queue accepted a batch."""
         self._full_since, self._refusals = None, 0
         if self._room is not None:
             more = self._room + max(1, self._room // 4)
@@ -378,7 +380,7 @@ class Batched:
     # -- following ------------------------------------------------------------------------------
 
     async def _follow(self, batch: Batch) -> None:
-        """Wait until a batch has ended, and give its lines to those who wait for them."""
+        """Wait until a batch has ended, and pass its results to the waiting requests."""
         try:
             await self._collect(batch)
         except Exception as error:  # noqa: BLE001 - it is raised where the requests are waited for
@@ -405,9 +407,9 @@ class Batched:
                         f"{self._name} knows no batch {batch.id}, which was submitted at "
                         f"{batch.submitted_at}, perhaps with another key: {error}"
                     ) from error
-                break  # it is kept for some days or weeks only
+                break  # providers keep a batch for some days or weeks only
             if lines and lines.keys().isdisjoint(batch.keys):
-                batch.id = ""  # it was found by its time and size, and is another's
+                batch.id = ""  # it was found by time and size, and belongs to another client
                 continue
             batch.is_collected = True
             self._journal.collected(batch)
@@ -428,7 +430,7 @@ class Batched:
                 one.done.set_result((batch, lines.get(key)))
 
     def _of(self, batch: Batch) -> dict[str, _Waiting]:
-        """Return what waits for a batch."""
+        """Return the requests that wait for a batch, by their keys."""
         return {
             key: self._asked[key]
             for key in batch.keys
@@ -436,7 +438,7 @@ class Batched:
         }
 
     def _put_back(self, waiting: Mapping[str, _Waiting]) -> None:
-        """Let requests of a batch that came to nothing go into another one."""
+        """Requeue the requests of a batch that was lost or refused."""
         still = {key: one for key, one in waiting.items() if self._asked.get(key) is one}
         for key in still:
             del self._asked[key]
@@ -457,7 +459,7 @@ class Batched:
 
 
 def _bytes_of(request: ChatRequest) -> int:
-    """Return about how much a request takes in a batch, as JSON."""
+    """Return the approximate size of a request in a batch, in bytes of JSON."""
     schema = "" if request.schema is None else json.dumps(reply_schema(request.schema))
     said = sum(len(json.dumps(message.content)) for message in request.messages)
     return said + len(schema) + _AROUND_A_PROMPT

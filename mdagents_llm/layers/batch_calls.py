@@ -1,4 +1,4 @@
-"""The calls about batches at an endpoint, each made again as long as that may help."""
+"""Batch calls at an endpoint, with retries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mdagents_llm.layers.retry import RetryPolicy
 from mdagents_llm.wire import BatchApi, Line
 
 LONGEST_POLL = 60.0
-"""Seconds between two looks at a batch, at most."""
+"""Maximum seconds between two polls of a batch."""
 CANCELLING = 10.0
-"""Seconds for a call that is about cancelling: somebody waits for it."""
+"""Timeout in seconds of a call that cancels a batch, since the user waits for it."""
 NOT_FOUND = 404
 """HTTP status of a call about a batch that the endpoint does not know."""
 _FIRST_POLL = 1.0  # seconds after submission
@@ -24,23 +24,23 @@ _SLOWER = 1.5
 _LOST_REPLY = frozenset(
     {ErrorKind.CONNECTION, ErrorKind.TIMEOUT, ErrorKind.SERVER, ErrorKind.BAD_BODY}
 )
-"""Errors after which a batch may have been made all the same."""
-_TELLING = 2  # failures in a row, after which a line says so
+"""Errors after which a batch may have been created nevertheless."""
+_TELLING = 2  # consecutive failures after which a line reports them
 
 T = TypeVar("T")
 
 
 class BatchCalls:
-    """The batches of one model, by calls that outlast a bad moment of the endpoint.
+    """Batch calls of one model, with retries that outlast a transient failure of the endpoint.
 
     Args:
-        api: The batches.
-        name: The model, for a message.
-        clock: For times.
-        policy: How patiently a call is made again.
-        sleep: Awaited for each pause, in seconds.
-        say: Shows a line of progress.
-        known: Ids of batches that are ours, in all runs of the process.
+        api: Batch API of the model.
+        name: Name of the model, for messages.
+        clock: Clock for timestamps and durations.
+        policy: Retry policy.
+        sleep: Function awaited for each pause, in seconds.
+        say: Function that shows a line of progress.
+        known: IDs of our own batches, over all runs of the process.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class BatchCalls:
         self._has_replied = False
 
     def know(self, batch: Batch) -> None:
-        """Note whose batch an id is, so that it is not taken for another's."""
+        """Note the ID of a batch as taken, so that a search does not assign it to another batch."""
         if batch.id:
             self._known.add(batch.id)
 
     async def submit(self, batch: Batch, requests: Mapping[str, ChatRequest]) -> None:
-        """Submit requests, unless an attempt whose reply was lost has done so; set the id.
+        """Submit requests, unless an attempt with a lost reply has done so, and set the batch's ID.
 
         Raises:
-            ProviderError: The endpoint refuses. A `rate_limit` means that its queue is full.
+            ProviderError: The endpoint refused. `rate_limit` means that its queue is full.
         """
         may_be_there = False
 
@@ -91,14 +91,14 @@ class BatchCalls:
         await self._patiently(once, queue_may_be_full=True)
 
     async def find(self, batch: Batch) -> bool:
-        """Look for a batch whose submission had no reply; set its id if it is there.
+        """Search for a batch whose submission had no reply; set its ID and return True if found.
 
-        What was found before, and turned out to be another's, is not found again.
+        A batch that was found before and turned out to be another client's is not found again.
         """
         return await self._patiently(lambda: self._is_found(batch))
 
     async def _is_found(self, batch: Batch) -> bool:
-        async with self._finding:  # two that are alike must not both take the same
+        async with self._finding:  # two similar batches must not both take the same ID
             since = ms_of(batch.submitted_at) / 1000
             ids = await self._api.find(batch.tag, len(batch.keys), since)
             batch.id = next((one for one in ids if one not in self._known), "")
@@ -107,10 +107,10 @@ class BatchCalls:
             return batch.is_found
 
     async def until_it_ends(self, batch: Batch) -> ProviderError | None:
-        """Wait for the end of a batch; return why it was not worked on at all, None if it was.
+        """Wait for the end of a batch; return the error if it failed as a whole, else None.
 
         Raises:
-            ProviderError: With status 404: there is no such batch.
+            ProviderError: A call failed; status 404 means that the batch does not exist.
         """
         pause, told = _FIRST_POLL, ""
         began = ms_of(batch.submitted_at) / 1000
@@ -127,13 +127,17 @@ class BatchCalls:
             pause = min(LONGEST_POLL, pause * _SLOWER)
 
     async def lines(self, batch: Batch) -> Mapping[str, Line]:
-        """Return what became of the requests of a batch that has ended; raises likewise."""
+        """Return the results of a batch that has ended, by the keys of its requests.
+
+        Raises:
+            ProviderError: A call failed; status 404 means that the batch does not exist.
+        """
         return await self._patiently(lambda: self._api.lines(batch.id, batch.keys), is_there=True)
 
     async def cancel(self, batches: Sequence[Batch]) -> list[str]:
-        """Let the provider work on nothing further; return the ids of those that go on.
+        """Cancel batches, and return the IDs of those that continue.
 
-        One that may be another's goes on.
+        A batch that may belong to another client is not cancelled.
         """
         cancelled = await asyncio.gather(*(self._is_cancelled(batch) for batch in batches))
         return [batch.id for batch, done in zip(batches, cancelled, strict=True) if not done]
@@ -149,7 +153,7 @@ class BatchCalls:
         return True
 
     def called(self, batch: Batch) -> str:
-        """Return what people call a batch."""
+        """Return a description of a batch for messages."""
         return f"batch of {len(batch.keys)} calls at {self._name}"
 
     async def _patiently(
@@ -159,18 +163,18 @@ class BatchCalls:
         queue_may_be_full: bool = False,
         is_there: bool = False,
     ) -> T:
-        """Make a call again as long as that may help.
+        """Make a call, and retry it as long as that may help.
 
         Args:
-            call: At the endpoint.
-            queue_may_be_full: Whether a rate limit that names no pause, or lasts, is for the
-                caller.
-            is_there: Whether the call is about a batch that the endpoint has made, so that "no such
-                batch" may pass.
+            call: Call at the endpoint.
+            queue_may_be_full: Whether a rate limit without a pause, or one that persists, is left
+                to the caller.
+            is_there: Whether the call is about a batch that the endpoint has created, so that "no
+                such batch" may be transient.
 
         Raises:
-            ProviderError: It cannot help.
-            EndpointDown: It did not help.
+            ProviderError: A retry cannot help.
+            EndpointDown: The retries did not help.
         """
         began, failures, most = self._clock.monotonic(), 0, self._policy.max_retries
         while True:

@@ -1,4 +1,4 @@
-"""What is written down about batches, so that a later process finds them again."""
+"""The journal of batches, from which a later process resumes them."""
 
 from __future__ import annotations
 
@@ -9,56 +9,60 @@ from typing import Protocol
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """One batch: what was, or is about to be, submitted."""
+    """One batch that was submitted or is about to be."""
 
     tag: str
-    """Our name for it."""
+    """Our own name for the batch."""
     model: str
-    """Which model: `provider/name` and its address."""
+    """Model as `provider/name` with its base URL."""
     submitted_at: str
-    """ISO 8601, UTC."""
+    """Time of the submission, ISO 8601 in UTC."""
     keys: tuple[str, ...]
-    """Of its requests, in their order."""
+    """Keys of the requests, in their order."""
     id: str = ""
-    """The provider's name for it; empty until that is known."""
+    """ID that the provider gave the batch; empty until known."""
     is_found: bool = False
-    """Whether that was found by a look at the provider, since the submission had no reply."""
+    """Whether `id` was found by a search at the provider, since the submission had no reply."""
     spent: set[str] = field(default_factory=set)
-    """Keys of requests that got an error, and are asked again elsewhere."""
+    """Keys of requests that got an error, and are sent again outside this batch."""
     booked: set[str] = field(default_factory=set)
-    """Keys of requests that a later process asks again before it asks something else, as what they
-    got was half a reply, or a refusal of a setting. Their rows are in the ledger."""
+    """Keys of requests with a truncated reply or a refused setting, whose rows are in the ledger. A
+    later process reads their results again before it sends the follow-up requests."""
     is_collected: bool = False
-    """Whether its replies have been fetched; they can be again."""
+    """Whether the replies have been fetched; they can be fetched again."""
     is_over: bool = False
-    """Whether nothing further can be had from it."""
+    """Whether the batch is finished, with nothing left to fetch."""
 
 
 class Journal(Protocol):
-    """Where batches are written down."""
+    """Persistent storage of batches.
+
+    All methods except `batches` save to disk before they return, and raise StorageError if they
+    cannot.
+    """
 
     def batches(self) -> Iterable[Batch]:
-        """Return those of earlier processes, oldest first."""
+        """Return the batches of earlier processes, oldest first."""
         ...
 
     def begin(self, batch: Batch) -> None:
-        """Write down that a batch is about to be submitted; on the disk when this returns.
+        """Record that a batch is about to be submitted; saved to disk when this returns.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The entry cannot be written.
         """
 
     def submitted(self, batch: Batch) -> None:
-        """Write down its id and whether it was found, likewise."""
+        """Record the ID of a batch and whether it was found by a search."""
 
     def spend(self, batch: Batch, key: str) -> None:
-        """Write down that one of its requests will be asked again, likewise."""
+        """Record that a request of a batch will be sent again."""
 
     def book(self, batch: Batch, key: str) -> None:
-        """Write down that the row of one of its requests is in the ledger, likewise."""
+        """Record that the row of a request of a batch is in the ledger."""
 
     def collected(self, batch: Batch) -> None:
-        """Write down that its replies have been fetched, likewise."""
+        """Record that the replies of a batch have been fetched."""
 
     def end(self, batch: Batch) -> None:
-        """Write down that it is over, likewise."""
+        """Record that a batch is finished."""

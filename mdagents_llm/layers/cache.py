@@ -1,4 +1,4 @@
-"""Keeps replies, so that no call is paid for twice and a finished run can be replayed."""
+"""The reply cache: no call is paid for twice, and a finished run can be replayed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.ledger import CallRow, Ledger, Logged, Price
 
 _SCHEMA_VERSION = 1
-_PATIENCE = 5.0  # seconds
+_PATIENCE = 5.0  # seconds to wait for another process's lock
 _KEPT_ERRORS = RETRYABLE_KINDS | {ErrorKind.CONTEXT_LENGTH, ErrorKind.BAD_REQUEST}
-"""Errors of a request; the others are of the account or of the model, and end a run."""
+"""Errors of a single request, which are cached; others concern the account or the model, and end a
+run."""
 
 
 NOTHING_RECORDED = (
@@ -43,37 +44,41 @@ NOTHING_RECORDED = (
 
 
 class CacheMode(StrEnum):
-    """How kept replies are used."""
+    """The use of cached replies."""
 
     OFF = "off"
     ON = "on"
-    """A kept reply is used again; a new one is kept."""
+    """Cached replies are reused, and new ones are cached."""
     ONLY = "only"
-    """Only kept replies are used, and no provider is asked."""
+    """Only cached replies are used, without calls to a provider."""
 
 
 class Replies(Protocol):
-    """Kept replies, of which each is asked for once at a time."""
+    """Cached replies, with at most one call at a time for each key."""
 
     async def claim(self, key: str) -> ChatReply | None:
-        """Return the reply to a request; None: the caller asks, and must `release` the key.
+        """Return the cached reply; if None, the caller makes the call and must `release` the key.
 
-        Waits while another asks for the same.
+        This waits while another caller makes the same call.
         """
         ...
 
     def put(self, key: str, reply: ChatReply) -> None:
-        """Keep a reply.
+        """Cache a reply.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The reply cannot be written.
         """
 
     def put_error(self, key: str, error: ProviderError) -> None:
-        """Keep the error in which a request ended; raises like `put`."""
+        """Cache the error in which a request ended.
+
+        Raises:
+            StorageError: The error cannot be written.
+        """
 
     def release(self, key: str) -> None:
-        """Let others ask, after `claim` has returned None, whatever came of it."""
+        """Release a key after `claim` has returned None, whether or not the call succeeded."""
 
 
 def _utc_now() -> datetime:
@@ -83,17 +88,17 @@ def _utc_now() -> datetime:
 class ReplyStore:
     """Replies in an SQLite file in WAL mode, written by this process alone.
 
-    The first reply to a request stays, also when two processes ask at the same time. A truncated
-    reply and the error in which a request ended are kept for replays only, so that these end as the
-    run did: a live run asks again, and the new reply takes their place.
+    The first reply to a request is kept, even when two processes make the call at the same time.
+    Truncated replies and errors are kept for replays only, so that a replay ends as the run did: a
+    live run makes the call again, and the new reply replaces them.
 
-    A broken cache ends no run. A damaged file is kept under a dated name, and what can be read of
-    it goes into a new one. Where no file can be used, replies are kept in memory.
+    A broken cache ends no run. A damaged file is kept under a dated name, and its readable rows are
+    copied to a new one. If no file can be used, replies are kept in memory.
 
     Args:
-        path: The file; made, with its folder, if it is not there.
-        say: Shows the user a line about a broken cache.
-        now: The time, for the name of a damaged file.
+        path: Path of the file; created, with its folder, if missing.
+        say: Function that shows the user a line about a broken cache.
+        now: Function that returns the time, for the name of a damaged file.
         patience: Seconds that a writer waits for another process.
     """
 
@@ -109,14 +114,14 @@ class ReplyStore:
         self._now = now
         self._patience = patience
         self.is_used = False
-        """Whether a kept reply has been found since the file was opened."""
+        """Whether a cached reply has been found since the file was opened."""
         self.asking: dict[str, asyncio.Future[None]] = {}
-        """Key of a request that is being asked -> done when it is no longer."""
-        self._unwritten: list[_Row] = []  # while another process locks the file
+        """Key of a call in progress -> future that is done when the key is released."""
+        self._unwritten: list[_Row] = []  # rows held back while another process locks the file
         self._db = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
-        """Open the file; in its place a new one if it is damaged, or memory if it is of no use."""
+        """Open the file; a new one instead if it is damaged, or memory if it cannot be used."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             return self._connected_to_file()
@@ -128,7 +133,7 @@ class ReplyStore:
             return self._in_memory(error.strerror or str(error))
 
     def _connected_to_file(self) -> sqlite3.Connection:
-        # One that is there keeps its mode: its owner may share it with a group.
+        # An existing file keeps its mode: its owner may share it with a group.
         make_private_file(self._path, tightens=False)
         self._status = self._path.stat()
         return _connected(str(self._path), self._patience)
@@ -138,7 +143,7 @@ class ReplyStore:
         return _connected(":memory:", self._patience)
 
     def _renewed(self) -> sqlite3.Connection:
-        """Open a new file with what can be read of the damaged one, which gets a dated name."""
+        """Rename the damaged file to a dated name, and open a new one with its readable rows."""
         kept = self._path.with_name(f"{self._path.name}.damaged-{self._now():%Y%m%dT%H%M%S.%f}")
         try:
             for suffix in ("", "-wal", "-shm"):
@@ -157,7 +162,7 @@ class ReplyStore:
         return db
 
     def _renew(self) -> None:
-        """Go on with a new file, unless another process has put one there already."""
+        """Switch to a new file, or to the replacement that another process has already made."""
         try:
             is_ours = os.path.samestat(self._status, self._path.stat())
         except FileNotFoundError:
@@ -166,10 +171,10 @@ class ReplyStore:
         self._db = self._renewed() if is_ours else self._opened()
 
     def get(self, key: str, *, truncated_too: bool) -> ChatReply | None:
-        """Return the reply kept under `key`; truncated ones and errors only if they are wanted.
+        """Return the reply cached under `key`; truncated ones and errors only if `truncated_too`.
 
         Raises:
-            ProviderError: The error that was kept.
+            ProviderError: An error is cached under `key`.
         """
         try:
             row = self._found(key, truncated_too=truncated_too)
@@ -198,14 +203,15 @@ class ReplyStore:
         return found
 
     def _forget(self, key: str) -> None:
-        """Make room for the reply in the place of a row that holds none."""
+        """Delete a row without a valid reply, so that a new reply can take its place."""
         with suppress(sqlite3.Error):
             self._db.execute("DELETE FROM reply WHERE key = ?", (key,))
 
     async def claim(self, key: str) -> ChatReply | None:
-        """Return the kept reply, once nobody else asks for it; None: the caller must ask.
+        """Return the cached reply; if None, the caller makes the call and must `release` the key.
 
-        Truncated replies and errors are not kept replies; see `Replies.claim`.
+        This waits while another caller makes the same call. Truncated replies and errors are not
+        returned.
         """
         reply = self.get(key, truncated_too=False)
         while reply is None and (asking := self.asking.get(key)) is not None:
@@ -216,11 +222,11 @@ class ReplyStore:
         return reply
 
     def release(self, key: str) -> None:
-        """Let those go on who wait for the reply that the caller has asked for."""
+        """Release a claimed key, and wake the callers that wait for its reply."""
         self.asking.pop(key).set_result(None)
 
     def is_empty(self) -> bool:
-        """Return whether no reply was ever kept."""
+        """Return whether the cache has no replies."""
         try:
             return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
         except sqlite3.Error as error:
@@ -230,7 +236,7 @@ class ReplyStore:
             return self.is_empty()
 
     def put(self, key: str, reply: ChatReply) -> None:
-        """Keep a reply; once this returns, a kill of this process cannot lose it.
+        """Cache a reply; once this returns, a kill of this process cannot lose it.
 
         Raises:
             StorageError: The reply cannot be written.
@@ -252,7 +258,7 @@ class ReplyStore:
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
 
     def put_error(self, key: str, error: ProviderError) -> None:
-        """Keep the error in which a request ended.
+        """Cache the error in which a request ended.
 
         Raises:
             StorageError: The error cannot be written.
@@ -275,11 +281,11 @@ class ReplyStore:
             if _code(error) != sqlite3.SQLITE_BUSY:
                 self._unwritten.clear()
                 raise StorageError(f"cannot write to the cache {self._path}: {error}") from error
-            # Written with the next one; waiting for it each time would hold up all calls.
+            # The row is written with the next one; waiting each time would delay all calls.
             self._db.execute("PRAGMA busy_timeout = 0")
 
     def _write(self) -> None:
-        """Write what is not written yet."""
+        """Write the pending rows."""
         self._db.executemany(
             "INSERT INTO reply VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
             "truncated = excluded.truncated, content = excluded.content WHERE truncated",
@@ -288,7 +294,7 @@ class ReplyStore:
         self._unwritten.clear()
 
     def close(self) -> None:
-        """Close the file."""
+        """Write the pending rows and close the file."""
         try:
             if self._unwritten:
                 self._db.execute(f"PRAGMA busy_timeout = {1000 * self._patience:.0f}")
@@ -301,7 +307,7 @@ class ReplyStore:
 
 _NO_REPLY = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _Row = tuple[str, int, str]
-"""(key, whether it is for replays only, content)"""
+"""Row of the table: (key, whether it is for replays only, content)."""
 
 
 def _connected(path: str, patience: float) -> sqlite3.Connection:
@@ -314,7 +320,7 @@ def _connected(path: str, patience: float) -> sqlite3.Connection:
             "(key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
             "WITHOUT ROWID"
         )
-        db.execute("SELECT key, truncated, content FROM reply LIMIT 0")  # it may be another table
+        db.execute("SELECT key, truncated, content FROM reply LIMIT 0")  # checks the columns
     except BaseException:
         db.close()
         raise
@@ -322,23 +328,23 @@ def _connected(path: str, patience: float) -> sqlite3.Connection:
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    """Return whether a file is no cache, or one that is broken; not that it is locked, or full."""
+    """Return whether an error means a damaged or foreign file, not a locked file or full disk."""
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return the primary result code of SQLite; 0 for an error of Python's module."""
+    """Return the primary result code of SQLite; 0 for an error of Python's `sqlite3` module."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _readable_rows(path: Path) -> Iterator[_Row]:
-    """Yield the rows of a damaged file that can be read, those before and those behind the damage.
+    """Yield the readable rows of a damaged file, both before and after the damage.
 
-    Where there is none in the way of reading, each is yielded twice.
+    If no damage stops the reading, each row is yielded twice.
     """
     for order in ("ASC", "DESC"):
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA writable_schema = ON")  # a file that is cut off is read, too
+            db.execute("PRAGMA writable_schema = ON")  # allows reading a truncated file
             for key, truncated, content in db.execute(
                 "SELECT CAST(key AS BLOB), truncated, CAST(content AS BLOB) FROM reply "
                 f"ORDER BY key {order}"
@@ -349,14 +355,14 @@ def _readable_rows(path: Path) -> Iterator[_Row]:
 
 
 def _kept_in(content: bytes) -> ChatReply | ProviderError:
-    """Return what a row keeps.
+    """Return the reply or the error that a row holds.
 
     Raises:
-        ValueError: It keeps something else; so do the other errors of `_NO_REPLY`.
+        ValueError: The row holds neither (or another of `_NO_REPLY`).
     """
     kept = json.loads(content)
     if "error" in kept:
-        kind = ErrorKind(kept.get("kind", ErrorKind.CONTEXT_LENGTH))  # of older files
+        kind = ErrorKind(kept.get("kind", ErrorKind.CONTEXT_LENGTH))  # older files have no kind
         return ProviderError(kept["error"], kind=kind)
     usage = TokenUsage(**kept["usage"])
     counts = (getattr(usage, name) for name in TokenUsage.__slots__)
@@ -385,15 +391,15 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
 
 
 class Cache:
-    """Answers from the kept replies where it can; else asks the model and keeps its reply.
+    """Layer that answers from cached replies; on a miss it calls the model and caches the reply.
 
-    Of equal requests at once, in all runs that share the store, one is asked; the others wait for
-    its reply, and ask themselves if none is kept.
+    Of identical concurrent requests, in all runs that share the store, one is sent; the others wait
+    for its reply, and are sent in turn if none is cached.
 
     Args:
-        inner: The model that is asked.
-        replies: Those that are kept.
-        hits: Hands over the replies that are used again.
+        inner: Model to call on a miss.
+        replies: Cached replies.
+        hits: Delivery of cached replies.
     """
 
     def __init__(self, inner: ChatModel, replies: Replies, hits: Hits) -> None:
@@ -402,9 +408,9 @@ class Cache:
         self._hits = hits
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Return the kept reply, or ask for one and keep it; see `ChatModel.generate`.
+        """Answer one request with the cached reply, or call the model and cache its reply.
 
-        A kept reply is given to `on_text` as one delta.
+        A cached reply is passed to `on_text` as one delta.
         """
         key = self._hits.key(request)
         kept = await self._replies.claim(key)
@@ -425,11 +431,11 @@ class Cache:
 
 
 class Replay:
-    """Answers from the kept replies alone, and asks nobody.
+    """Model that answers from recorded replies alone, without calls to a provider.
 
     Args:
-        store: The replies.
-        hits: Hands them over.
+        store: Recorded replies.
+        hits: Delivery of recorded replies.
     """
 
     def __init__(self, store: ReplyStore, hits: Hits) -> None:
@@ -437,17 +443,17 @@ class Replay:
         self._hits = hits
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Return the recorded reply, given to `on_text` as one delta; see `ChatModel.generate`.
+        """Answer one request with the recorded reply, passed to `on_text` as one delta.
 
         Raises:
-            ProviderError: `cache_miss`: no reply to this request is kept; or the error in which the
-                request ended when it was made.
-            NothingRecorded: No reply to the first request is kept, with or without a schema.
+            ProviderError: No reply is recorded (`cache_miss`), or the request ended in this error
+                when it was recorded.
+            NothingRecorded: No reply to the first request is recorded, with or without a schema.
         """
         reply = self._store.get(self._hits.key(request), truncated_too=True)
         if reply is not None:
             return self._hits.hand_over(request, reply, on_text)
-        # A run that had to ask for JSON in the prompt is looked for with a schema first.
+        # A request recorded with the schema in the prompt is looked up with a native schema first.
         if not self._store.is_used and request.schema is None:
             raise NothingRecorded(NOTHING_RECORDED)
         message = "there is no recorded reply to this request (--cache only)"
@@ -455,17 +461,17 @@ class Replay:
 
 
 class Hits:
-    """Hands over kept replies of a model, with a row in the ledger for each.
+    """Delivers the cached replies of a model, with a ledger row for each.
 
     Args:
-        ledger: Gets the rows.
+        ledger: Ledger for the rows.
         provider: Name of the provider, for the row.
         model: Identity of the model: the same name at two endpoints is two models.
-        name: The model that was asked for, for the row.
-        price: Of the model, for the cost of a reply.
-        clock: For the row.
-        batch_price: Likewise, of a reply that was had in a batch.
-        logged: What texts a row holds; hidden reasoning is kept with a reply only where it is one.
+        name: Name of the requested model, for the row.
+        price: Price of the model, for the cost of a reply; None if unknown.
+        clock: Clock for the row.
+        batch_price: Price of the model in a batch; None if unknown.
+        logged: Texts to include in a row; hidden reasoning is cached only if it is included.
     """
 
     def __init__(
@@ -494,13 +500,13 @@ class Hits:
         self._clock = clock
 
     def key(self, request: ChatRequest) -> str:
-        """Return under what the reply to a request is kept."""
+        """Return the cache key of a request."""
         return cache_key(self._model, request)
 
     def hand_over(
         self, request: ChatRequest, reply: ChatReply, on_text: OnText | None
     ) -> ChatReply:
-        """Return a kept reply as the answer to a request."""
+        """Return a cached reply as the answer to a request, and record its row."""
         if on_text is not None and reply.text:
             on_text(reply.text)
         self._ledger.add(self._row(request, reply, started_at=self._clock.timestamp()))
@@ -508,9 +514,10 @@ class Hits:
 
 
 def cache_key(model: str, request: ChatRequest) -> str:
-    """Hash all that a reply depends on (SHA-256): model, parameters, messages, schema, repeat.
+    """Return the SHA-256 of everything that a reply depends on.
 
-    Labels are left out: the same question asked by another run has the same reply.
+    These are model, parameters, messages, schema and repeat. Labels are excluded: the same request
+    by another run has the same reply.
     """
     content = [
         model,

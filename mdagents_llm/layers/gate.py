@@ -1,4 +1,4 @@
-"""Decides how many calls are under way at an endpoint, and when the next one may start."""
+"""The gate of an endpoint: limits concurrent calls and rates, and schedules waiting calls."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import ErrorKind, ProviderError
 
 _OVERLOAD = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED})
-_WINDOW = 30  # latest replies that count; of 10, 5 can be a 429 by chance
-_STORM = _WINDOW // 2  # overload errors among them from which all calls are slowed down
-_COOL_DOWN = 1.0  # seconds, when the endpoint does not say how long
-_CHARS_PER_TOKEN = 4  # of a prompt, before the endpoint has counted
+_WINDOW = 30  # latest replies that count; in a window of 10, 5 can be a 429 by chance
+_STORM = _WINDOW // 2  # overload errors in the window from which all calls are slowed down
+_COOL_DOWN = 1.0  # seconds, if the endpoint does not name a pause
+_CHARS_PER_TOKEN = 4  # estimate for a prompt, before the endpoint reports its count
 _BURST = 1.0  # seconds of a rate limit that may be used up at once
 
 
-_TEAM_IN_A_ROW = 4  # calls of a team that are let in for each background call
+_TEAM_IN_A_ROW = 4  # team calls admitted for each background call
 
 _Turn = asyncio.Future[None]
 
 Urgency = Callable[[], tuple[float, ...]]
-"""Gives the urgency of a background call now; the smallest goes first."""
+"""Function that returns the current urgency of a background call; the smallest goes first."""
 
 
 class Rate:
-    """A limit per minute, kept by the generic cell rate algorithm (ITU-T I.371).
+    """A limit per minute, enforced by the generic cell rate algorithm (ITU-T I.371).
 
     Args:
-        per_minute: Requests or tokens.
+        per_minute: Number of requests or tokens per minute.
     """
 
     def __init__(self, per_minute: float) -> None:
@@ -40,21 +40,21 @@ class Rate:
         self._paid_until = float("-inf")
 
     def share(self, part: float, now: float) -> None:
-        """Keep within a part of the limit from now on.
+        """Use only a fraction of the limit from now on.
 
-        What was sent before still counts, and nothing that was left unused can be caught up on: the
-        parts of several processes never add up to more than the limit, however often they change.
+        Earlier requests still count, and unused capacity cannot be caught up on: the shares of
+        several processes never add up to more than the limit, however often they change.
 
         Args:
-            part: Above 0, up to 1.
-            now: Seconds.
+            part: Fraction of the limit, above 0 and up to 1.
+            now: Current time in seconds.
         """
         owed = max(0.0, self._paid_until - _BURST - now) / self._seconds_each
         self._seconds_each = 60.0 / (self._per_minute * part)
         self._paid_until = now + _BURST + owed * self._seconds_each
 
     def wait(self, now: float) -> float:
-        """Return the seconds until something may be sent."""
+        """Return the seconds until the next request may be sent."""
         return max(0.0, self._paid_until - _BURST - now)
 
     def use(self, amount: float, now: float) -> None:
@@ -63,25 +63,25 @@ class Rate:
 
 
 class Connections:
-    """The connections of one endpoint, shared by all models that are reached through it.
+    """The connections of one endpoint, shared by all its models.
 
-    The number of calls under way starts at its ceiling. Only when at least half of the last 30
-    replies were 429 or overload does the endpoint cool down for all and the number halve, at most
-    once per round trip and never under a quarter of the ceiling; each success lets it grow again
-    (additive increase, multiplicative decrease). A single 429 delays its own call only, in `Retry`.
+    The number of allowed concurrent calls starts at the limit. Only if at least half of the last 30
+    replies were 429 or overload, the endpoint cools down for all calls and the number is halved, at
+    most once per round trip and never below a quarter of the limit; each success lets it grow again
+    (additive increase, multiplicative decrease). A single 429 delays only its own call, in `Retry`.
 
     Background calls, for which nobody waits, get every fifth connection that becomes free while
-    calls of a team wait too, as long as they hold no more than a fifth, however long they take, and
-    every connection when no call of a team waits. Where all calls share one machine, even a call on
-    an idle connection slows the others down: there background calls get every fifth connection as
-    long as a call of a team is under way.
+    team calls also wait, as long as they hold no more than a fifth of the connections, however long
+    they take; if no team call waits, they get every connection. If all calls share one machine,
+    even a call on an idle connection slows down the others: then background calls get only every
+    fifth connection while a team call is in progress.
 
     Args:
-        limit: Calls under way at once at the most.
+        limit: Maximum number of concurrent calls.
         monotonic: Clock in seconds.
-        requests_per_minute: None for no limit.
-        tokens_per_minute: Input and output; None for no limit.
-        share_one_machine: Whether calls slow each other down: the slots of an embedded model.
+        requests_per_minute: Maximum requests per minute; None for no limit.
+        tokens_per_minute: Maximum input and output tokens per minute; None for no limit.
+        share_one_machine: Whether calls slow each other down, as on the slots of an embedded model.
     """
 
     def __init__(
@@ -96,13 +96,13 @@ class Connections:
         self.limit = limit
         self.in_flight = 0
         self.storms = 0
-        """How often it had to slow down."""
+        """Number of times that the limit was halved because of overload."""
         self._part = 1.0
         self._allowed = float(limit)
         self._monotonic = monotonic
         self._requests = Rate(requests_per_minute) if requests_per_minute else None
         self._tokens = Rate(tokens_per_minute) if tokens_per_minute else None
-        self._team: dict[_Turn, None] = {}  # in the order in which they came
+        self._team: dict[_Turn, None] = {}  # in order of arrival
         self._background: dict[_Turn, Urgency | None] = {}
         self._background_in_flight = 0
         self._share_one_machine = share_one_machine
@@ -114,33 +114,33 @@ class Connections:
 
     @property
     def allowed(self) -> int:
-        """Calls that may be under way now."""
+        """Number of concurrent calls currently allowed."""
         return int(self._allowed)
 
     @property
     def waiting(self) -> int:
-        """Calls that wait for a connection."""
+        """Number of calls that wait for a connection."""
         return len(self._team) + len(self._background)
 
     @property
     def waiting_of_team(self) -> int:
-        """Calls of a team among those."""
+        """Number of team calls that wait for a connection."""
         return len(self._team)
 
     def cooling(self) -> float:
-        """Return the seconds for which the endpoint still cools down for all, 0 or more."""
+        """Return the remaining seconds of the endpoint's cool-down for all calls, 0 or more."""
         return max(0.0, self._cool_until - self._monotonic())
 
     def cool_down(self, seconds: float) -> None:
-        """Let no call in for so long, as the endpoint asked another process for it."""
+        """Admit no calls for `seconds`, because the endpoint asked another process to wait."""
         self._cool_until = max(self._cool_until, self._monotonic() + seconds)
 
     def share(self, limit: int, of: int) -> None:
-        """Use only a part of what the endpoint allows, beside other processes.
+        """Use only this process's share of the endpoint's limits.
 
         Args:
-            limit: Calls under way at once at the most; 0: none, while calls under way finish.
-            of: The same for all processes together; rates per minute are shared likewise.
+            limit: Maximum number of concurrent calls; 0 admits none while running calls finish.
+            of: Maximum for all processes together; rates per minute are shared in proportion.
         """
         if limit and limit / of != self._part:
             self._part = limit / of
@@ -153,19 +153,19 @@ class Connections:
             self._admit()
 
     def pause(self) -> float:
-        """Return the seconds for which no call is let in, as it cools down or by a rate limit."""
+        """Return the seconds for which a cool-down or a rate limit blocks new calls."""
         now = self._monotonic()
         rates = [rate.wait(now) for rate in (self._requests, self._tokens) if rate is not None]
         return max([self.cooling(), *rates])
 
     async def acquire(self, *, background: bool, urgency: Urgency | None = None) -> None:
-        """Wait for a connection, which the caller gives back by `release` or `give_back`.
+        """Wait for a connection, which the caller returns with `release` or `give_back`.
 
         Args:
             background: Whether nobody waits for the call.
-            urgency: Of a background call, read whenever one is let in; None goes before all others.
-                Calls of a team, and background calls of equal urgency, are served in the order in
-                which they came.
+            urgency: Urgency of a background call, read whenever one is admitted; None goes before
+                all others. Team calls, and background calls of equal urgency, are served in order
+                of arrival.
         """
         turn: _Turn = asyncio.get_running_loop().create_future()
         if background:
@@ -178,48 +178,48 @@ class Connections:
         except BaseException:
             self._background.pop(turn, None)
             self._team.pop(turn, None)
-            if turn.done() and not turn.cancelled():  # let in and cancelled in the same moment
+            if turn.done() and not turn.cancelled():  # admitted and cancelled at the same time
                 self.give_back(background=background)
             raise
 
     def reserve(self, urgency: Urgency) -> Reservation:
-        """Hold a connection for the next background call within the context.
+        """Reserve a connection for the next background call within the context.
 
-        So a call can be composed when it is about to be sent, and not before it is queued.
+        The call can then be composed just before it is sent, not before it is queued.
 
         Args:
-            urgency: See `acquire`.
+            urgency: Urgency of the call, as for `acquire`.
         """
         return Reservation(self, urgency)
 
     def release(self, *, background: bool) -> None:
-        """Give a connection back."""
+        """Return a connection after a call."""
         self.in_flight -= 1
         self._background_in_flight -= background
         self._admit()
 
     def give_back(self, *, background: bool) -> None:
-        """Give back a connection over which nothing was sent."""
+        """Return an unused connection, without counting it toward the request rate."""
         if self._requests is not None:
             self._requests.use(-1, self._monotonic())
         self.release(background=background)
 
     def count(self, tokens: int) -> None:
-        """Count the estimated tokens of a call, for the limit per minute."""
+        """Count the estimated tokens of a call toward the limit per minute."""
         if self._tokens is not None:
             self._tokens.use(tokens, self._monotonic())
 
     def correct(self, estimated: int, used: int) -> None:
-        """Replace an estimate of tokens by the endpoint's count."""
+        """Replace an estimated number of tokens by the endpoint's count."""
         if self._tokens is not None:
             self._tokens.use(used - estimated, self._monotonic())
 
     def note(self, error: ProviderError | None, started: float) -> None:
-        """Adapt the limit to a reply, or to an error that the endpoint sent.
+        """Adapt the limit to a reply or an error of the endpoint.
 
         Args:
-            error: None for a reply.
-            started: When the call was let in, on this clock.
+            error: Error of the endpoint; None for a reply.
+            started: Time at which the call was admitted, on this clock.
         """
         now = self._monotonic()
         if error is None:
@@ -237,7 +237,7 @@ class Connections:
             self._cool_until = now + (_COOL_DOWN if asked_for is None else asked_for)
 
     def _admit(self) -> None:
-        """Let waiting calls in while there is room; if only time can make room, set a timer."""
+        """Admit waiting calls while there is room; if a pause blocks them, set a timer."""
         while self.in_flight < self.allowed:
             turn = self._next()
             if turn is None:
@@ -259,7 +259,7 @@ class Connections:
             turn.set_result(None)
 
     def _next(self) -> _Turn | None:
-        """Return the call whose turn it is; calls that have been cancelled are skipped."""
+        """Return the call that is next in turn; cancelled calls are skipped."""
         team = next((turn for turn in self._team if not turn.done()), None)
         is_team_at_work = self._share_one_machine and self.in_flight > self._background_in_flight
         if team is not None or is_team_at_work:
@@ -284,14 +284,14 @@ _reserved: ContextVar[Reservation | None] = ContextVar("_reserved", default=None
 
 
 class Reservation:
-    """A connection that is held before the call that will use it is composed.
+    """A connection that is acquired before the call that will use it is composed.
 
-    The first background call within the context takes it over, later ones wait like any other. It
-    is given back if no call is made, or one to another endpoint.
+    The first background call within the context takes it over; later ones wait as usual. It is
+    returned unused if no call is made, or if the call goes to another endpoint.
 
     Args:
-        connections: Of the endpoint.
-        urgency: See `Connections.acquire`.
+        connections: Connections of the endpoint.
+        urgency: Urgency of the call, as for `Connections.acquire`.
     """
 
     def __init__(self, connections: Connections, urgency: Urgency) -> None:
@@ -323,14 +323,14 @@ class Reservation:
 
 
 class Gate:
-    """Holds a call back until its endpoint has room for it.
+    """Layer that holds back a call until its endpoint has room for it.
 
     Args:
-        inner: The model that is called.
-        connections: Those of the endpoint.
-        monotonic: Clock in seconds, the same as that of `connections`.
-        may_send: Raises when nothing may be sent any more; called when a call has its connection,
-            since a limit may be reached while it is queued.
+        inner: Model to call.
+        connections: Connections of the endpoint.
+        monotonic: Clock in seconds, the same as for `connections`.
+        may_send: Function that raises when nothing more may be sent; called when a call gets its
+            connection, since a limit may be reached while the call is queued.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
-"""Sends a second attempt beside a slow one, and takes the first reply.
+"""Hedged requests: sends a second attempt alongside a slow one, and takes the first reply.
 
-`Hedge` lies outside the gate, so that the second attempt waits for a connection of its own and
-counts against every limit like any other. But time in the gate's queue must not trigger it: when a
-queue is long, a second attempt only makes it longer. So the gate reports when an attempt got its
+`Hedge` is outside the gate, so that the second attempt waits for its own connection and counts
+against every limit like any other. But time in the gate's queue must not trigger it: when a queue
+is long, a second attempt only makes it longer. So the gate reports when an attempt gets its
 connection (`ChatRequest.on_sent`), and the delay counts from there. (If `Hedge` were inside the
-gate, a first attempt that has failed would keep its connection while the second waits for one: with
-every connection held like that, none would ever become free.)
+gate, a failed first attempt would keep its connection while the second waits for one: with every
+connection held like that, none would ever become free.)
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from mdagents_llm.errors import ProviderError
 
 
 class Hedge:
-    """Makes a second attempt beside the first when that has sent nothing for a while.
+    """Layer that makes a second attempt when the first has sent nothing for a while.
 
-    The technique is that of hedged requests (Dean and Barroso, "The Tail at Scale", CACM 56(2),
-    2013): it overtakes the few calls that hang, at the price of their tokens twice. The usage of
+    The technique is hedged requests (Dean and Barroso, "The Tail at Scale", CACM 56(2), 2013): it
+    overtakes the few calls that hang, at the cost of paying for their tokens twice. The usage of
     the cancelled attempt is unknown; its row in the ledger is `aborted`.
 
     - The attempt with the first text or the first reply wins; the other is cancelled at that
-      moment, and nothing of it reaches the caller.
-    - When one fails, the other goes on if it was sent. A second attempt that is still to be sent is
+      moment, and none of its text reaches the caller.
+    - If one fails, the other continues if it was already sent. An unsent second attempt is
       cancelled: `Retry` decides what to do after a failure.
-    - When both fail, the error is that of the first, with the longer of the two pauses.
+    - If both fail, the error of the first is raised, with the longer of the two pauses.
 
     Args:
-        inner: The model that is called, with its gate. Background calls are made once.
-        seconds: Time on a connection without text or reply after which the second attempt is made.
-        sleep: Awaited for the delay, in seconds.
+        inner: Model with its gate. Background calls are not hedged.
+        seconds: Silent seconds on a connection after which the second attempt is made.
+        sleep: Function awaited for the delay, in seconds.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Hedge:
         self._sleep = sleep
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request by the faster of two attempts; both have ended at its end."""
+        """Answer one request by the faster of two attempts; both have ended when this returns."""
         if request.labels.background:
             return await self._inner.generate(request, on_text)
         race = _Race(self._inner, request, on_text)
@@ -81,7 +81,7 @@ class _Attempt:
 
 
 class _Race:
-    """Two attempts at one request, of which at most one reaches the caller."""
+    """Two attempts at one request; the text and reply of at most one reach the caller."""
 
     def __init__(self, model: ChatModel, request: ChatRequest, on_text: OnText | None) -> None:
         self.first = _Attempt()
@@ -100,8 +100,8 @@ class _Race:
         except ProviderError as error:
             attempt.error = error
         finally:
-            # Here, and not where both are awaited: the connection that this attempt gave back may
-            # be the one that the other is about to get.
+            # Cancel here, not where both are awaited: the other attempt may be about to get the
+            # connection that this one gave back.
             other = self._other(attempt)
             if not other.started.is_set():
                 other.cancel()

@@ -1,4 +1,4 @@
-"""Makes a failed call again, a finite number of times, and ends a run that can only fail."""
+"""Retries failed calls a finite number of times, and ends a run that can only fail."""
 
 from __future__ import annotations
 
@@ -14,70 +14,70 @@ from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
 FATAL = frozenset(
     {ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA, ErrorKind.REDIRECTED}
 )
-"""Errors that every further attempt at the same model would have too."""
+"""Errors that every further attempt at the same model would repeat."""
 
 _REFUSED = (ErrorKind.SETTING_REFUSED, ErrorKind.STREAM_REFUSED)
 _FATAL_IN_A_ROW = 3
 _FORBIDDEN = 403
-_MOST_SETTINGS = 5  # that can be refused, one after the other
-_SHORTEST_PAUSE = 1.0  # seconds; less is asked for by a proxy that knows of no pause
-_LONGEST_PAUSE = 366 * 86_400.0  # seconds that a date is made of
-_MOST_DOUBLINGS = 20  # of a pause, which reaches its cap long before
+_MOST_SETTINGS = 5  # settings that can be refused, one after the other
+_SHORTEST_PAUSE = 1.0  # seconds; proxies that know no real pause ask for less
+_LONGEST_PAUSE = 366 * 86_400.0  # maximum seconds that are converted to a date
+_MOST_DOUBLINGS = 20  # doublings of a backoff, which reaches its cap long before
 
 OnWait = Callable[["Wait"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A pause before the next attempt, for a display."""
+    """A pause before the next attempt, for display."""
 
     seconds: float
     attempt: int
-    """The attempt that failed, counted from 1."""
+    """Number of the failed attempt, counted from 1."""
     error: ProviderError
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently a call is made again."""
+    """Number, backoff and total time of the retries of a call."""
 
     max_retries: int = 5
-    """Further attempts after failures. Two cases do not count and are bounded by `timeout` alone: a
-    rate limit that names a pause of a second or more, and an endpoint that has replied before and
-    cannot be reached now. Nor does a setting that the model does not take, of which there are
-    few."""
+    """Maximum number of retries. Two cases do not count and are bounded by `timeout` alone: a rate
+    limit that names a pause of a second or more, and an endpoint that has replied before but is
+    unreachable now. A refused setting does not count either; there are only a few."""
     timeout: float = 600.0
-    """Seconds of a call, its queue left out, after which no further attempt is made."""
+    """Seconds of a call, excluding its time in the queue, after which there are no more retries."""
     base: float = 0.25
-    """Seconds; the n-th backoff of a call is drawn from 0 to base · 2^(n-1) (full jitter)."""
+    """Base of the backoff in seconds: the n-th backoff of a call is drawn from 0 to base · 2^(n-1)
+    (full jitter)."""
     cap: float = 60.0
-    """Seconds; the longest backoff."""
+    """Maximum backoff in seconds."""
     probe: float = 5.0
-    """Seconds; the longest backoff while an endpoint cannot be reached, so that calls go on soon
-    after it is back."""
+    """Maximum backoff in seconds while an endpoint is unreachable, so that calls resume soon after
+    it is back."""
 
 
 class Retry:
-    """Waits and calls again when that may help, and raises when an endpoint is out of reach.
+    """Layer that retries failed calls with backoff, and raises when an endpoint is out of reach.
 
     A model that has never replied is given up at its first fatal error (a wrong key, an unknown
-    name, a used-up quota), one that has after three in a row: an endpoint can have a bad moment,
-    during which the call is made again. Background calls end no run.
+    name, an exhausted quota); one that has replied, after three in a row: an endpoint can fail for
+    a moment, during which the call is retried. Background calls end no run.
 
-    The pause is the longer one of two: that which the endpoint asked for (plus up to a tenth, so
-    that calls that were turned away together do not come back together), and exponential backoff
-    with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
-    An endpoint that asks for more than the time of a call is given up like a used-up quota.
+    The pause is the longer of two: the one that the endpoint asked for (plus up to a tenth, so that
+    calls rejected together do not come back together), and exponential backoff with full jitter
+    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). An endpoint that
+    asks for a pause longer than the timeout of a call is given up, as with an exhausted quota.
 
     Args:
-        inner: The model that is called.
-        policy: How often and how long.
-        name: The model, for a message.
-        rng: Source of the jitter.
+        inner: Model to call.
+        policy: Retry policy.
+        name: Name of the model, for messages.
+        rng: Random number generator for the jitter.
         monotonic: Clock in seconds.
-        on_wait: Called with each pause before it starts.
-        sleep: Awaited for each pause, in seconds.
-        notes: Kind of error -> what a user should know when it ends the run.
+        on_wait: Function called with each pause before it starts.
+        sleep: Function awaited for each pause, in seconds.
+        notes: Kind of error -> hint for the user when it ends the run.
     """
 
     def __init__(
@@ -104,9 +104,10 @@ class Retry:
         self._fatal_in_a_row = 0
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request, trying again what may pass; raises the last attempt's error.
+        """Answer one request, retrying transient errors; raise the error of the last attempt.
 
         Raises:
+            ProviderError: The call failed and was not, or no longer, retried.
             EndpointDown: No attempt could be sent, or the model can only fail.
         """
         try:
@@ -119,7 +120,7 @@ class Retry:
     async def _until_it_replies(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         started, number = self._monotonic(), 1
         queued = paused = 0.0
-        failures = 0  # that count
+        failures = 0  # only those that count toward `max_retries`
         while True:
             waited = request.waited + paused + queued
             try:
@@ -132,7 +133,7 @@ class Retry:
                     raise
                 if error.kind in _REFUSED and number <= _MOST_SETTINGS:
                     number += 1
-                    continue  # at once: the provider leaves the setting out from now on
+                    continue  # without a pause: the provider omits the setting from now on
                 is_outage = self._is_an_outage(error)
                 failures += not (is_outage or _is_asked_to_wait(error))
                 pause = self._pause(error, number if is_outage else failures, is_outage=is_outage)
@@ -178,8 +179,8 @@ class Retry:
         if not isinstance(error, ProviderError):
             return False
         if error.kind in FATAL and self._has_replied:
-            # A 403 can be about the request (a filter in front of the endpoint). If it is about the
-            # model, the third in a row ends the run, and if it was transient no call is lost.
+            # A 403 can concern the request (a filter in front of the endpoint). If it concerns the
+            # model, the third in a row ends the run; if it was transient, no call is lost.
             return error.status != _FORBIDDEN
         return error.retryable
 

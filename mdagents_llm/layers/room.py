@@ -1,4 +1,4 @@
-"""Gives a model room to think: a larger limit when it needs one, a smaller one when it must."""
+"""Adapts the token limit for hidden reasoning: larger if needed, smaller if refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
 from mdagents_llm.files.printing import print_line
 from mdagents_llm.model_configs import HEADROOM, ModelInfo
 
-_LARGER = 4  # times
-_SMALLEST = 1024  # tokens; with less, a model that thinks says nothing
+_LARGER = 4  # factor
+_SMALLEST = 1024  # tokens; with less, a reasoning model writes no text
 _CHARACTERS_PER_TOKEN = 3  # a cautious estimate for English
 _KINDS = frozenset({ErrorKind.BAD_REQUEST, ErrorKind.CONTEXT_LENGTH, ErrorKind.QUOTA})
 _OF_THE_LIMIT = re.compile(
@@ -21,27 +21,28 @@ _OF_THE_LIMIT = re.compile(
     r"|\b(?:output|completion) tokens"  # vLLM since 0.12
     r"|request too large"  # Groq, whose tokens per minute include the limit
 )
-"""How endpoints say that the limit of a reply, and not the prompt, is what they refuse."""
+"""Wordings by which endpoints refuse the token limit of a reply rather than the prompt."""
 
 
 def is_out_of_room(reply: ChatReply) -> bool:
-    """Return whether a reply ended at its limit before any text."""
+    """Return whether a reply reached its token limit before any text."""
     return reply.stop_reason is StopReason.LENGTH and not reply.text.strip()
 
 
 class Room:
-    """Asks once more with a larger limit when hidden reasoning has used up that of a reply.
+    """Layer that repeats a call with a larger limit when hidden reasoning used up the first one.
 
-    The larger limit is kept for the calls that follow. A limit that the endpoint refuses is lowered
-    until it is taken, and stays so. Each is said once. A limit that the user gave is kept to.
+    The larger limit is kept for later calls. A limit that the endpoint refuses is lowered until it
+    is accepted, and stays lowered. Each change is reported once. A limit set by the user is never
+    raised.
 
     Args:
-        inner: The model that is called.
-        info: Its properties: the usual room, and its context.
-        name: The model, for a message.
-        remembers: Whether later calls begin with what was learned. In batches they do not: a
-            request that is sent again after a restart must be the same.
-        say: Shows the user a line.
+        inner: Model to call.
+        info: Properties of the model: its usual headroom and its context.
+        name: Name of the model, for messages.
+        remembers: Whether later calls start with the adapted limit. In batches they do not: a
+            request that is sent again after a restart must be identical.
+        say: Function that shows the user a line.
     """
 
     def __init__(
@@ -60,17 +61,17 @@ class Room:
         self._say = say
         self._said: set[str] = set()
         self._headroom = info.reasoning_headroom
-        self._most: int | None = None  # that the endpoint has taken after it refused more
+        self._most: int | None = None  # tokens that the endpoint accepted after it refused more
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request, asking twice where hidden reasoning used up the limit.
+        """Answer one request, calling twice if hidden reasoning used up the limit.
 
-        The usage is that of both replies.
+        The usage is the sum over both replies.
         """
         headroom, reply = await self._ask(request, self._headroom, on_text)
         if not self._needs_more(request, reply, headroom):
             return reply
-        is_given = self._info.thinking.tokens is not None  # by the user, and kept to
+        is_given = self._info.thinking.tokens is not None  # set by the user, so never raised
         larger = headroom if is_given or self._is_fixed else self._larger(request, headroom)
         if larger > headroom:
             if on_text is not None:
@@ -101,11 +102,11 @@ class Room:
     async def _ask(
         self, request: ChatRequest, headroom: int, on_text: OnText | None, *, above: int = -1
     ) -> tuple[int, ChatReply]:
-        """Return (tokens for hidden reasoning that the endpoint took, its reply).
+        """Return (tokens for hidden reasoning that the endpoint accepted, its reply).
 
         Raises:
-            ProviderError: Among others, it takes no more than `above`.
-            EndpointDown: See `Retry`.
+            ProviderError: The call failed, or the endpoint accepts no more than `above` tokens.
+            EndpointDown: No attempt could be sent, or the model can only fail.
         """
         if self._most is not None:
             headroom = min(headroom, max(self._most, above))
@@ -133,14 +134,14 @@ class Room:
 
     @property
     def _is_fixed(self) -> bool:
-        """Whether the user has said how long a whole reply may be."""
+        """Whether the user has set the token limit of a whole reply."""
         return self._info.thinking.max_tokens is not None
 
     def _needs_more(self, request: ChatRequest, reply: ChatReply, headroom: int) -> bool:
-        """Return whether hidden reasoning has taken the room of the text, or a part of it.
+        """Return whether hidden reasoning has used up tokens that were meant for the text.
 
-        Where it is not counted apart it shows by a text that is shorter than its limit, and more
-        output than that.
+        If the endpoint does not count reasoning separately, it is inferred from a text below its
+        limit with output tokens above that limit.
         """
         if reply.stop_reason is not StopReason.LENGTH:
             return False
@@ -151,7 +152,7 @@ class Room:
         return is_out_of_room(reply) or usage.reasoning_tokens > headroom or is_hidden
 
     def _larger(self, request: ChatRequest, headroom: int) -> int:
-        """Return more room, as far as the context is known to have it."""
+        """Return a larger headroom, bounded by the context if that is known."""
         most = _LARGER * max(self._info.reasoning_headroom, HEADROOM)
         larger = min(max(_LARGER * headroom, HEADROOM), most)
         if self._most is not None:
@@ -174,7 +175,7 @@ def _smaller(headroom: int) -> int:
 
 
 def _is_about_the_limit(error: BaseException) -> bool:
-    """Return whether an endpoint refused the limit of a reply, or has no credit for so much."""
+    """Return whether an endpoint refused the token limit of a reply, or lacks credit for it."""
     cause = error.__cause__ if isinstance(error, EndpointDown) else error
     return (
         isinstance(cause, ProviderError)

@@ -1,4 +1,4 @@
-"""Parses a reply's text into the pydantic model that was asked for."""
+"""Parses a reply's text into the requested pydantic model."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from mdagents_llm.layers.room import is_out_of_room
 from mdagents_llm.reasoning_tags import without_reasoning
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a reply that ran away must not double the prompt
+_SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a runaway reply must not double the prompt
 
 
 class Structured:
-    """Asks with a schema, validates, repairs locally, and asks once more if that is not enough.
+    """Layer for structured output: it validates a reply, repairs it locally, and re-asks once.
 
     A truncated or refused reply is never repaired: half a reply can validate by accident.
 
     Args:
-        inner: The model that is called.
-        native: Whether to try the endpoint's own schema support first. Once an endpoint refuses it,
-            the schema goes into the prompt from then on.
-        is_local: Whether the model runs on this machine, so that it takes the time it needs.
-        is_small: See `ModelInfo.is_small`.
-        name: The model as `provider/name`, for those who tell of it.
+        inner: Model to call.
+        native: Whether to try the endpoint's own schema support first. Once the endpoint refuses
+            it, the schema goes into the prompt from then on.
+        is_local: Whether the model runs on this machine, so that it gets the time it needs.
+        is_small: Whether the model is too small to write unaided (`ModelInfo.is_small`).
+        name: Model as `provider/name`, for display.
     """
 
     def __init__(
@@ -48,10 +48,12 @@ class Structured:
         self.is_small = is_small
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request; with a schema the reply has `parsed` and usage of both asks.
+        """Answer one request; with a schema the reply has `parsed` set.
+
+        The usage includes the re-ask, if there was one.
 
         Raises:
-            StructuredOutputError: Neither the reply nor its re-ask validates.
+            StructuredOutputError: Neither the reply nor the re-ask validates.
         """
         if request.schema is None:
             return await self._inner.generate(request, on_text)
@@ -88,7 +90,7 @@ class Structured:
                     self._native = False
                 elif error.kind is not ErrorKind.CACHE_MISS:
                     raise
-                # A miss: the recorded run may have asked in the prompt.
+                # Cache miss: the recorded run may have had the schema in the prompt.
         return await self._inner.generate(_with_schema_in_prompt(request, schema), on_text)
 
 
@@ -119,7 +121,7 @@ def _re_ask(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest
 
 
 def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, str]:
-    """Return the validated reply, or None and what is wrong with it."""
+    """Return (validated reply, "") or (None, problem)."""
     if reply.stop_reason is StopReason.REFUSAL:
         return None, "the model refused to reply"
     if is_out_of_room(reply):
@@ -136,18 +138,18 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     except ValidationError as error:
         problem = _one_line(error)
     try:
-        # By way of JSON text, where pydantic is as strict as it was with the reply itself.
+        # Through JSON text, so that pydantic is as strict as with the reply itself.
         return schema.model_validate_json(json.dumps(_repaired(reply.text, schema))), ""
-    except (ValueError, RecursionError):  # it does not validate, or is nested too deeply to repair
+    except (ValueError, RecursionError):  # not valid, or nested too deeply to repair
         return None, problem
 
 
 def _repaired(text: str, schema: type[BaseModel]) -> object:
     """Repair JSON in code fences or prose, trailing commas, single quotes; None if ambiguous.
 
-    Of an object that is never closed, which some endpoints do not tell, all fields must be there.
+    An unclosed object, which some endpoints do not report as truncated, must have all its fields.
     """
-    # Imported here: it costs start-up time and most runs never need it.
+    # Imported here: it is slow to import and most runs never need it.
     import json_repair
 
     text = without_reasoning(text)
@@ -164,7 +166,7 @@ def _repaired(text: str, schema: type[BaseModel]) -> object:
 
 
 def _has_another(text: str, value: object) -> bool:
-    """Return whether a text has an object other than `value`: choosing one would be a guess."""
+    """Return whether a text has an object other than `value`, so that choosing would be a guess."""
     while (start := text.find("{")) >= 0:
         try:
             found, end = json.JSONDecoder().raw_decode(text, start)
@@ -177,7 +179,7 @@ def _has_another(text: str, value: object) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Return whether an object is never closed."""
+    """Return whether a text has an unclosed object."""
     outside_strings = _STRING.sub("", text)
     return outside_strings.count("{") > outside_strings.count("}")
 

@@ -1,1 +1,1 @@
-"""A GGUF model served by llama.cpp in a child process, and the weights of the embedded one."""
+"""A GGUF model served by llama.cpp in a child process, and the weights of the embedded model."""

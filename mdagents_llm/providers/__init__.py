@@ -1,1 +1,1 @@
-"""The providers: the only place where a vendor's SDK is imported."""
+"""The providers: the only package that imports the vendors' SDKs."""

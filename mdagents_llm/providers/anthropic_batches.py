@@ -1,4 +1,4 @@
-"""Anthropic's message batches: requests in one body, replies as lines within a day.
+"""Anthropic's message batches: requests in one body, results as JSON lines within a day.
 
 https://platform.claude.com/docs/en/build-with-claude/batch-processing
 """
@@ -21,28 +21,28 @@ from mdagents_llm.wire import BatchState, Line
 
 _PATH = "/v1/messages/batches"
 _ENDED = "ended"
-_SOME = 100  # batches that are looked through for one of ours
-_SKEW = 60.0  # seconds by which the clocks may differ
+_SOME = 100  # latest batches that are searched for one of ours
+_SKEW = 60.0  # maximum clock skew in seconds
 
 
 class AnthropicBatches:
-    """The batches of one model; see `BatchApi`.
+    """The `BatchApi` of one Anthropic model.
 
     Args:
-        client: Of the endpoint, with SDK retries off.
-        chat: The model, which knows how it is asked.
+        client: SDK client of the endpoint, with SDK retries off.
+        chat: Model that converts requests and replies.
     """
 
     keeps_names = False
     most_bytes = 200_000_000
-    """The API takes 256 MB."""
+    """Maximum bytes of a batch; the API takes 256 MB."""
 
     def __init__(self, client: AsyncAnthropic, chat: AnthropicChat) -> None:
         self._client = client
         self._chat = chat
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """Submit requests by their keys; the API keeps no names, so that the tag is not sent."""
+        """Submit requests by key, and return the batch's ID; the API has no names for `tag`."""
         lines = [
             {"custom_id": key, "params": self._chat.body(request)}
             for key, request in requests.items()
@@ -50,7 +50,7 @@ class AnthropicBatches:
         return str((await self._post(_PATH, {"requests": lines}))["id"])
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """Return batches of about that time with as many requests; lines say whose they are."""
+        """Return batches of about that time with as many requests; their keys show the owner."""
         found = await self._get(f"{_PATH}?limit={_SOME}")
         with self._chat.errors():
             alike = (
@@ -58,21 +58,21 @@ class AnthropicBatches:
                 for batch in found["data"]
                 if sum(batch["request_counts"].values()) == requests
             )
-            # The first one after the submission; but the clocks may differ.
+            # The first batch after the submission is the likeliest; but the clocks may differ.
             near = [(made < since, made, name) for made, name in alike if made >= since - _SKEW]
             return tuple(name for _, _, name in sorted(near))
 
     async def state(self, batch: str) -> BatchState:
-        """Return how far a batch is."""
+        """Return the progress of a batch."""
         found = await self._get(f"{_PATH}/{batch}")
         with self._chat.errors():
             status, counts = found["processing_status"], found["request_counts"]
-            # The API counts only when all have been dealt with.
+            # The API updates its counts only when all requests are done.
             answered = None if status != _ENDED else sum(counts.values()) - counts["processing"]
             return BatchState(status == _ENDED, status, answered)
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """Return what became of the requests of a batch that has ended, by their keys."""
+        """Return the results of a batch that has ended, by the keys of its requests."""
         with self._chat.errors():
             path = f"{_PATH}/{batch}/results"
             content = await self._client.get(path, cast_to=httpx2.Response)
@@ -80,16 +80,16 @@ class AnthropicBatches:
             return {line["custom_id"]: line for line in read}
 
     def is_answered(self, line: Line) -> bool:
-        """Return whether a line holds a reply."""
+        """Return whether a result contains a reply."""
         result = line.get("result")
         return isinstance(result, dict) and result.get("type") == "succeeded"
 
     async def cancel(self, batch: str) -> None:
-        """Let nothing further of a batch be answered."""
+        """Cancel the remaining requests of a batch."""
         await self._post(f"{_PATH}/{batch}/cancel", {})
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """Return the reply that a line holds."""
+        """Return the reply that a result contains."""
         content: Any = line
         body = self._chat.body(request, whole=True)
         try:

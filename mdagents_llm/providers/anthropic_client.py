@@ -14,10 +14,10 @@ from mdagents_llm.wire import BatchApi, Endpoint
 
 
 class AnthropicClient:
-    """The connection to Anthropic's API, or one that speaks like it; see `Client`.
+    """A `Client` for Anthropic's API or a compatible one.
 
     Args:
-        endpoint: Its address and key.
+        endpoint: Base URL, key and settings of the endpoint.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -29,11 +29,11 @@ class AnthropicClient:
         self._typed = is_typed(endpoint.settings)
 
     def model(self, name: str, info: ModelInfo) -> ChatModel:
-        """Return a model."""
+        """Return a model of the endpoint."""
         return AnthropicChat(self._client, name, info, typed=self._typed)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
-        """Return the batches of a model."""
+        """Return the batch API of a model."""
         return AnthropicBatches(self._client, AnthropicChat(self._client, name, info))
 
     async def aclose(self) -> None:

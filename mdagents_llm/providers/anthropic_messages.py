@@ -1,8 +1,8 @@
-"""Claude over the `anthropic` SDK: the Messages API.
+"""Claude through the `anthropic` SDK: the Messages API.
 
-A schema is the input of a tool that the model is held to, or, for models that cannot be held to
-one, that of its output. Where a prompt begins like others (`ChatMessage.shared`), a mark tells the
-API to keep that beginning in its prompt cache.
+A schema is sent as the input of a tool that the model is forced to call, or as the output format
+for models that cannot be forced. Where a prompt shares a prefix with others
+(`ChatMessage.shared`), a breakpoint makes the API keep that prefix in its prompt cache.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from mdagents_llm.providers.http_errors import (
 from mdagents_llm.providers.refused import STREAM, Refused
 
 _PATH = "/v1/messages"
-_MOST_MARKS = 4  # of one request, by the API's reference
-_KEEP = {"type": "ephemeral"}  # for 5 minutes, anew with each use
+_MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
+_KEEP = {"type": "ephemeral"}  # kept for 5 minutes, renewed with each use
 _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
 _STOP = frozenset({"end_turn", "stop_sequence", "tool_use", "stop", "tool_calls"})
-"""Reasons of the API, and those of OpenAI, which gateways pass on."""
+"""Stop reasons of the API, and OpenAI's finish reasons, which gateways pass on."""
 _EAGERLY = "eager_input_streaming"
 _WITH_BUDGET = re.compile(r"claude-3|-4-[0-5](?!\d)|-4(?:-\d{8})?$")
 _LEAST_BUDGET = 1024  # tokens
@@ -66,23 +66,23 @@ STATUS = {
     "invalid_request_error": 400,
     "billing_error": 402,
 }
-"""The API's name for an error -> HTTP status, which streams and lines of batches do not tell."""
+"""Error type of the API -> HTTP status, which streams and batch results lack."""
 
 
 def is_typed(settings: Mapping[str, str]) -> bool:
-    """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
+    """Return whether calls go through the typed methods of the SDK (`typed_calls.wanted`)."""
     methods = (AsyncMessages.create, AsyncAnthropic.request, AsyncAnthropic.post)
     return typed_calls.wanted(settings, "anthropic", *methods)
 
 
 class AnthropicChat:
-    """One model of Anthropic's.
+    """One Anthropic model.
 
     Args:
-        client: Of the endpoint, with SDK retries off.
-        model: The endpoint's name for it.
+        client: SDK client of the endpoint, with SDK retries off.
+        model: The endpoint's name for the model.
         info: Properties of the model.
-        typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
+        typed: Whether calls go through the typed methods of the SDK.
     """
 
     def __init__(
@@ -113,16 +113,16 @@ class AnthropicChat:
 
     @contextmanager
     def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
-        """Turn what the SDK raises within the context into `ProviderError`.
+        """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
 
         Args:
-            body: What was sent; None: no request for a reply.
+            body: Request body that was sent; None for calls that request no reply.
         """
         try:
             yield
         except anthropic.APIStatusError as error:
             wait = retry_after_seconds(error.response.headers)
-            if error.response.is_success:  # in a stream, by the SDK's typed way
+            if error.response.is_success:  # an error in a stream, from the SDK's typed methods
                 raise self.failure(None, error.body, body) from None
             said = parsed(error.response)
             raise self.failure(error.status_code, said, body, retry_after=wait) from None
@@ -136,11 +136,12 @@ class AnthropicChat:
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
-        """Return a request as the API takes it.
+        """Return the request body for the API.
 
         Args:
-            request: What is asked.
-            whole: With what the model has refused, too: an earlier batch may have sent it.
+            request: Request to convert.
+            whole: Whether to include settings that the model has refused, since an earlier batch
+                may have sent them.
         """
         info = self._info
         system, turns = _marked(request.messages)
@@ -157,7 +158,7 @@ class AnthropicChat:
         wanted = _thinking(self._model, info)
         asked = {name: value for name, value in wanted.items() if name not in refused}
         thinks = asked.get("thinking", {}).get("type") in ("adaptive", "enabled")
-        if thinks:  # only with a temperature of 1, the default
+        if thinks:  # thinking requires a temperature of 1, the default
             body.pop("temperature", None)
         if "thinking" in asked:
             body |= _with_budget(asked["thinking"], info.limit(request), request.max_tokens)
@@ -167,8 +168,8 @@ class AnthropicChat:
         if request.schema is None:
             return body
         schema = without_string_lengths(request.schema)
-        if not info.forced_tool or thinks:  # one that thinks cannot be held to a tool
-            # The API knows a part of JSON schema here; the rest becomes words, checked later.
+        if not info.forced_tool or thinks:  # a model that thinks cannot be forced to call a tool
+            # The API supports a subset of JSON Schema here; the rest becomes prose, checked later.
             shape = {"type": "json_schema", "schema": anthropic.transform_schema(schema)}
             return body | {"output_config": {**output, "format": shape}}
         name = request.schema.__name__
@@ -181,11 +182,11 @@ class AnthropicChat:
         """Return a message of the API as a reply.
 
         Args:
-            raw: The parsed body.
-            request: What was asked.
+            raw: Parsed response body.
+            request: Request that was sent.
 
         Raises:
-            ValueError: It is not a message; so do the other errors of `OTHER_SHAPES`.
+            ValueError: `raw` is not a message (or another of `OTHER_SHAPES`).
         """
         raise_error_in(raw, "content")
         text = "".join(map(_said, raw["content"]))
@@ -216,7 +217,7 @@ class AnthropicChat:
             async with stream:
                 if "event-stream" not in stream.response.headers.get("content-type", ""):
                     content = await stream.response.aread()
-                    if content.lstrip().startswith(b"{"):  # the whole reply after all
+                    if content.lstrip().startswith(b"{"):  # a whole reply instead of a stream
                         reply = self.reply(json.loads(content), request)
                         if reply.text:
                             on_text(reply.text)
@@ -273,11 +274,11 @@ class AnthropicChat:
         return response.content
 
     def refusal(self) -> ChatReply:
-        """Return what a filter's error is: a reply without text."""
+        """Return the reply for an error of a content filter: a refusal without text."""
         return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
 
     def _eagerly(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Let the input of a tool come as it is written, and not field by field."""
+        """Return the body with tool input streamed as it is written, not field by field."""
         tools = body.get("tools")
         if not isinstance(tools, list) or _EAGERLY in self._refused:
             return body
@@ -291,16 +292,16 @@ class AnthropicChat:
         *,
         retry_after: float | None = None,
     ) -> Exception:
-        """Return what an error of the endpoint means: a `ProviderError`, or a `WithheldError`.
+        """Return the exception for an error of the endpoint: `ProviderError` or `WithheldError`.
 
         Args:
             status: HTTP status; None, or below 400, for an error inside a reply.
-            error: Its body.
-            body: What was sent; None: no request for a reply.
-            retry_after: Seconds that the endpoint asked to wait.
+            error: Body of the error.
+            body: Request body that was sent; None for calls that request no reply.
+            retry_after: Seconds that the endpoint asked to wait; None if it did not.
 
         Raises:
-            ProviderError: `setting_refused`, see `Refused`.
+            ProviderError: The endpoint refused a setting (`setting_refused`, `stream_refused`).
         """
         said = read_error(error)
         if status is None or status < httpx2.codes.BAD_REQUEST:
@@ -325,12 +326,12 @@ class AnthropicChat:
 
 
 def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str, object]:
-    """Return `thinking` and `max_tokens`; the API takes only a budget below the limit.
+    """Return `thinking` and `max_tokens`; the API accepts only a budget below the limit.
 
     Args:
-        thinking: As wanted.
-        limit: Of the whole reply.
-        of_text: Tokens of the visible text.
+        thinking: Requested value of `thinking`.
+        limit: Token limit of the whole reply.
+        of_text: Token limit of the visible text.
     """
     if "budget_tokens" not in thinking:
         return {"thinking": thinking, "max_tokens": limit}
@@ -340,9 +341,9 @@ def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str
 
 
 def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
-    """Return `thinking` and `effort` as a model takes them, if the user says how much to think.
+    """Return `thinking` and `effort` for a model; empty without reasoning settings by the user.
 
-    Up to 4.5 models are told a budget, from 4.6 on an effort:
+    Models up to 4.5 take a budget, those from 4.6 on an effort:
     https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking.
     """
     effort, budget = info.thinking.effort, info.thinking.budget
@@ -358,7 +359,7 @@ def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
 
 
 class _Events(AsyncStream[object]):
-    """The data of a stream's events, as text: also of those without a name."""
+    """Stream that yields the data of its events as text, including events without a name."""
 
     async def data(self) -> AsyncIterator[str]:
         async for event in self._iter_events():
@@ -367,7 +368,7 @@ class _Events(AsyncStream[object]):
 
 
 def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, object]]]:
-    """Return (system prompt, turns), with a mark at the end of each beginning that is shared."""
+    """Return (system prompt, turns), with a cache breakpoint at the end of each shared prefix."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
     turns = [message for message in messages if message.role != "system"]
     marks = [(at, end) for at, message in enumerate(turns) for end in message.shared]
@@ -382,7 +383,7 @@ def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, obje
 
 
 def _blocks(message: ChatMessage, ends: list[int]) -> Iterator[dict[str, object]]:
-    """Cut a message where marks belong; the texts of its blocks together are its content."""
+    """Split a message at its cache breakpoints; the blocks' texts concatenate to its content."""
     marks = sorted(end for end in ends if 0 < end <= len(message.content))
     cuts = sorted({0, *marks, len(message.content)})
     for start, end in pairwise(cuts):
@@ -393,7 +394,7 @@ def _blocks(message: ChatMessage, ends: list[int]) -> Iterator[dict[str, object]
 
 
 def _said(block: Mapping[str, Any]) -> str:
-    """Return what a block says: its text, or the input of the tool as JSON."""
+    """Return the text of a content block, or the input of its tool as JSON."""
     match block["type"]:
         case "text":
             return str(block["text"])
@@ -403,9 +404,9 @@ def _said(block: Mapping[str, Any]) -> str:
 
 
 def _usage(usage: Any, request: ChatRequest, text: str) -> tuple[TokenUsage, bool]:
-    """Return the tokens of a reply, and whether they are estimated.
+    """Return the token usage of a reply, and whether it is estimated.
 
-    Anthropic counts input without what its cache had or took.
+    Anthropic counts input tokens without those read from or written to its cache.
     """
     if not usage or not (usage.get("input_tokens") or usage.get("output_tokens")):
         return estimated_usage(request, text), True

@@ -1,19 +1,19 @@
-"""Checks of what a reply states, before it is booked."""
+"""Checks of the model name and the token usage that a reply reports."""
 
 from __future__ import annotations
 
 from mdagents_llm.chat import ChatRequest, TokenUsage
 
 MOST_TOKENS = 100_000_000
-"""Tokens of one reply; a count above is not believed."""
+"""Maximum plausible tokens of one reply; a higher count is rejected."""
 _LONGEST_NAME = 200  # characters
-_CHARS_PER_TOKEN = 4  # of English prose; https://platform.openai.com/tokenizer
+_CHARS_PER_TOKEN = 4  # for English prose; https://platform.openai.com/tokenizer
 
 
 def served_model(name: object, asked: str) -> str:
-    """Return the model that an endpoint says it served, or the one that was asked for.
+    """Return the model that an endpoint reports it served, or the requested one.
 
-    The latter where the name is no text, empty, too long, or cannot be written on a line.
+    The requested one is used if the name is not text, empty, too long, or not printable.
     """
     if isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable():
         return name
@@ -23,17 +23,17 @@ def served_model(name: object, asked: str) -> str:
 def checked_usage(
     prompt: object, output: object, cached: object = 0, reasoning: object = 0, written: object = 0
 ) -> TokenUsage:
-    """Return the tokens of a reply.
+    """Return the token usage of a reply after validating its counts.
 
     Args:
-        prompt: All of the input.
-        output: All of the output.
-        cached: Those of the input that came from a cache.
-        reasoning: Those of the output that are hidden reasoning.
-        written: Those of the input that were written to a cache.
+        prompt: Number of all input tokens.
+        output: Number of all output tokens.
+        cached: Number of input tokens read from a cache.
+        reasoning: Number of output tokens of hidden reasoning.
+        written: Number of input tokens written to a cache.
 
     Raises:
-        ValueError: A count is not a whole number, is out of range, or larger than its total.
+        ValueError: A count is not an integer, is out of range, or exceeds its total.
     """
     counts = [count for count in (prompt, output, cached, reasoning, written) if type(count) is int]
     if len(counts) < 5 or not all(0 <= count <= MOST_TOKENS for count in counts):
@@ -47,11 +47,11 @@ def checked_usage(
 
 
 def estimated_usage(request: ChatRequest, written: str) -> TokenUsage:
-    """Return about how many tokens a call used, by its text: 4 characters are a token.
+    """Return a token usage estimated from text, at 4 characters per token.
 
     Args:
-        request: What was asked.
-        written: All that the model wrote.
+        request: Request that was sent.
+        written: All text that the model wrote.
     """
     prompt = sum(len(message.content) for message in request.messages)
     return TokenUsage(-(-prompt // _CHARS_PER_TOKEN), -(-len(written) // _CHARS_PER_TOKEN))

@@ -1,4 +1,4 @@
-"""What an error body says, wherever its words and codes stand.
+"""Extracts message, codes and status from an error body of any shape.
 
 Endpoints that speak the same protocol wrap their errors differently: OpenAI
 `{"error": {"message", "type", "param", "code"}}`, xAI `{"code", "error": "text"}`, FastAPI
@@ -37,7 +37,7 @@ _WORDS = frozenset(
         "status_msg",
     ]
 )
-"""Names of fields that hold words, or an object that does; in lower case."""
+"""Names of fields that hold a message, or an object with one; in lower case."""
 _CODES = frozenset(
     [
         "code",
@@ -54,32 +54,32 @@ _CODES = frozenset(
 )
 _MODERATION = ("reasons", "flagged_input")  # OpenRouter
 _PER_DAY = "violations"  # Google
-_DEEPEST = 8  # levels
-_MOST_WORDS = 20  # pieces
-_LONGEST = 4_000  # characters of a piece
+_DEEPEST = 8  # maximum nesting depth
+_MOST_WORDS = 20  # maximum messages
+_LONGEST = 4_000  # maximum characters of a message
 _STATUSES = range(400, 600)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """An error in the endpoint's own words."""
+    """The content of an endpoint's error body."""
 
     words: str
     code: str
-    """Its machine-readable codes and types, separated by spaces."""
+    """Machine-readable codes and types, separated by spaces."""
     param: str = ""
-    """The setting that it is about, where it names one apart."""
+    """Setting that the error is about; empty if the body does not name it separately."""
     status: int | None = None
-    """The HTTP status that stands in the body, if any."""
+    """HTTP status in the body; None if it has none."""
     retry_after: float | None = None
-    """Seconds after which the body asks to come back (Google's RetryInfo)."""
+    """Seconds to wait before a retry (Google's RetryInfo); None if the body names none."""
 
 
 class ErrorInReplyError(Exception):
-    """An error came where a reply belongs.
+    """Raised when an endpoint sent an error in place of a reply.
 
     Args:
-        body: Its body.
+        body: Body of the error.
     """
 
     def __init__(self, body: object) -> None:
@@ -88,7 +88,7 @@ class ErrorInReplyError(Exception):
 
 
 def parsed(response: httpx2.Response) -> object:
-    """Return the body of an error: parsed JSON, or text; empty where it could not be read."""
+    """Return the body of an error as parsed JSON, or as text; empty if it could not be read."""
     try:
         return json.loads(response.content)
     except OTHER_SHAPES:
@@ -98,13 +98,13 @@ def parsed(response: httpx2.Response) -> object:
 
 
 def raise_error_in(reply: object, content: str) -> None:
-    """Raise `ErrorInReplyError` for an error that came where a reply belongs; see `error_in`."""
+    """Raise `ErrorInReplyError` if `reply` is an error in place of a reply, as by `error_in`."""
     if (error := error_in(reply, content)) is not None:
         raise ErrorInReplyError(error)
 
 
 def read_error(body: object) -> ErrorBody:
-    """Return what a body says: parsed JSON, or text."""
+    """Return the content of an error body, given as parsed JSON or as text."""
     found = _Found()
     found.look_at(body, 0)
     return ErrorBody(
@@ -117,11 +117,11 @@ def read_error(body: object) -> ErrorBody:
 
 
 def error_in(reply: object, content: str) -> object | None:
-    """Return the body of an error that came where a reply belongs; None if it is a reply.
+    """Return the error body if an endpoint sent an error in place of a reply; else None.
 
     Args:
-        reply: A parsed body, or a part of a stream.
-        content: The field that every reply has, such as `choices`.
+        reply: Parsed body, or a chunk of a stream.
+        content: Field that every reply has, such as `choices`.
     """
     if isinstance(reply, list):
         return reply if any(isinstance(one, dict) and one.get("error") for one in reply) else None
@@ -136,7 +136,7 @@ def error_in(reply: object, content: str) -> object | None:
 
 
 class _Found:
-    """What has been found in a body so far."""
+    """Accumulates the messages and codes found in a body."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -194,5 +194,5 @@ class _Found:
 
 
 def _place(place: list[object]) -> str:
-    """Return where FastAPI found a mistake, `body` left out."""
+    """Return the location of a FastAPI validation error, without `body`."""
     return ".".join(str(part) for part in place if part != "body") or "body"

@@ -1,4 +1,4 @@
-"""How the filters of endpoints say that they withhold a reply: by an error or a finish reason."""
+"""Detection of replies withheld by an endpoint's content filter, by error or finish reason."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ _FINISHES = frozenset(
         "risk",
     ]
 )
-"""Finish reasons of OpenAI, Anthropic, Z.ai (`sensitive`), Bedrock, Gemini and gateways."""
+"""Finish reasons of content filters: OpenAI, Anthropic, Z.ai (`sensitive`), Bedrock, Gemini and
+gateways."""
 _STATUSES = frozenset({None, 400, 403, 422, 424, 446, 451, 500})
-"""HTTP statuses of a filter's error; None: inside a reply. 446 is Portkey's, 424 Cloudflare's."""
+"""HTTP statuses of content filter errors; None for an error inside a reply. 446 is Portkey's, 424
+Cloudflare's."""
 _UNAVAILABLE = 451
 _FILTERED = re.compile(
     r"content[ _-]?filter|content management policy|contentpolicyviolation|content[ _]policy"
@@ -54,21 +56,21 @@ _ACCOUNT = re.compile(
     r"(?i)\b(account|organi[sz]ation|project|access|api key)\b[^.]{0,60}"
     r"\b(deactivated|disabled|terminated|suspended|banned|restricted|blocked|flagged)\b"
 )
-"""An account is shut out: every further call would be, whatever it asks."""
+"""Pattern of messages about a blocked account, which would block every further call."""
 _WRONG_FORM = re.compile(r"(?i)invalid responses api request")
-"""OpenRouter calls a request of the wrong form `invalid_prompt`, too."""
+"""Pattern of OpenRouter's message for a malformed request, whose code is also `invalid_prompt`."""
 
 
 class WithheldError(Exception):
-    """The endpoint's filter withheld the reply."""
+    """Raised when the endpoint's content filter withheld the reply."""
 
 
 def is_withheld(status: int | None, said: ErrorBody) -> bool:
-    """Return whether an error says that a filter withheld the reply.
+    """Return whether an error means that a content filter withheld the reply.
 
     Args:
         status: HTTP status; None for an error inside a reply.
-        said: The error.
+        said: Parsed body of the error.
     """
     if status == _UNAVAILABLE:
         return True
@@ -78,5 +80,5 @@ def is_withheld(status: int | None, said: ErrorBody) -> bool:
 
 
 def is_filters(finish: str) -> bool:
-    """Return whether a finish reason says so, such as `content_filter: SAFETY`."""
+    """Return whether a finish reason is that of a filter, such as `content_filter: SAFETY`."""
     return finish.lower().partition(":")[0].strip() in _FINISHES

@@ -1,4 +1,4 @@
-"""Gemini over the `google-genai` SDK, by the Gemini API or by Vertex AI."""
+"""Gemini through the `google-genai` SDK, with the Gemini API or Vertex AI."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _THINKING = (
     "thinking", "Thinking", "thinking_config", "thinking_level", "thinking_budget",
     "thinkingConfig", "thinkingLevel", "thinkingBudget",
 )  # fmt: skip
-"""How the API calls what says how much to think."""
+"""Names of the reasoning settings in the API's errors."""
 _LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}
 _LEAST_BUDGETS = {"pro": 128, "flash-lite": 512}
-"""Kind of a 2.5 model -> fewest tokens that it thinks with."""
-_MOST_BUDGET = 24_576  # tokens, of 2.5 Flash
+"""Kind of a 2.5 model -> minimum thinking budget in tokens."""
+_MOST_BUDGET = 24_576  # tokens, the maximum of 2.5 Flash
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _BROKEN_OFF = frozenset(
     ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"]
 )
-"""Finish reasons of a reply that went wrong, which the next one need not."""
+"""Finish reasons of a malformed reply, for which a retry may succeed."""
 _MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
 
 
@@ -53,9 +53,9 @@ class GeminiChat:
     """One Gemini model.
 
     Args:
-        models: The SDK's, shared by all models.
-        api_key: The key, which no message may show.
-        model: Google's name for it.
+        models: SDK object for model calls, shared by all models.
+        api_key: API key, which no message may show.
+        model: Google's name for the model.
         info: Properties of the model.
     """
 
@@ -89,10 +89,10 @@ class GeminiChat:
 
     @contextmanager
     def errors(self, config: types.GenerateContentConfig | None = None) -> Iterator[None]:
-        """Turn what the SDK raises within the context into `ProviderError`.
+        """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
 
         Args:
-            config: What was sent; None: no request for a reply.
+            config: Settings that were sent; None for calls that request no reply.
         """
         try:
             yield
@@ -117,10 +117,10 @@ class GeminiChat:
     def failure(
         self, error: APIError, config: types.GenerateContentConfig | None = None
     ) -> Exception:
-        """Return what an error of the endpoint means: a `ProviderError`, or a `WithheldError`.
+        """Return the exception for an error of the endpoint: `ProviderError` or `WithheldError`.
 
         Raises:
-            ProviderError: `setting_refused`, see `Refused`.
+            ProviderError: The endpoint refused a setting (`setting_refused`, `stream_refused`).
         """
         said = read_error(error.details)
         status = error.code
@@ -146,11 +146,12 @@ class GeminiChat:
     def asked(
         self, request: ChatRequest, *, whole: bool = False
     ) -> tuple[list[types.Content], types.GenerateContentConfig]:
-        """Return a request as the SDK takes it: (turns, settings).
+        """Return a request as (turns, settings) for the SDK.
 
         Args:
-            request: What is asked.
-            whole: With what the model has refused, too: an earlier batch may have sent it.
+            request: Request to convert.
+            whole: Whether to include settings that the model has refused, since an earlier batch
+                may have sent them.
         """
         contents = [
             types.Content(
@@ -172,10 +173,10 @@ class GeminiChat:
             max_output_tokens=min(self._info.limit(request), _MAX_OUTPUT),
             seed=request.seed if self._takes("seed", refused) else None,
             response_mime_type="application/json" if schema else None,
-            # Unchanged, and in its order: `response_schema` would rewrite it into Google's dialect.
+            # Sent unchanged and in order: `response_schema` would rewrite it to Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
             thinking_config=None if refused_thinking else _thinking(self._model, self._info),
-            automatic_continuation=False,  # it would send, and bill, calls that are not booked
+            automatic_continuation=False,  # it would send, and bill, calls missing from the ledger
         )
 
     def _takes(self, setting: str, refused: Refused) -> bool:
@@ -199,15 +200,15 @@ class GeminiChat:
     def reply(
         self, chunks: Iterable[types.GenerateContentResponse], request: ChatRequest
     ) -> ChatReply:
-        """Return a reply.
+        """Return a response of the SDK as a reply.
 
         Args:
-            chunks: The body, or the chunks of a stream: each may have the usage, or the reason
-                why the reply ended.
-            request: What was asked.
+            chunks: Whole response, or chunks of a stream: any chunk may have the usage or the
+                finish reason.
+            request: Request that was sent.
 
         Raises:
-            ValueError: It is not a reply.
+            ValueError: The chunks are not a complete reply.
         """
         chunks = tuple(chunks)
         text = "".join(map(_text_of, chunks))
@@ -228,12 +229,12 @@ class GeminiChat:
         )
 
     def refusal(self) -> ChatReply:
-        """Return what a filter's error is: a reply without text."""
+        """Return the reply for an error of a content filter: a refusal without text."""
         return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
 
 
 def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
-    """Return how much to think: a budget up to 2.5, a level from 3 on, None for the default.
+    """Return the thinking settings: a budget up to 2.5, a level from 3 on, None for the default.
 
     https://ai.google.dev/gemini-api/docs/thinking
     """
@@ -244,7 +245,7 @@ def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
         if budget is None:
             return usual
         least = _LEAST_BUDGETS.get(model.partition("gemini-")[2].partition("-")[2], 0)
-        is_off = budget == 0 and "pro" not in model  # Pro cannot be told not to think
+        is_off = budget == 0 and "pro" not in model  # thinking cannot be turned off for Pro
         return types.ThinkingConfig(
             thinking_budget=0 if is_off else max(least, min(budget, _MOST_BUDGET)),
             include_thoughts=None if is_off else is_shown,
@@ -257,7 +258,7 @@ def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
 
 
 def _text_of(reply: types.GenerateContentResponse, *, thoughts: bool = False) -> str:
-    """Return the visible text, or the thoughts; `reply.text` would warn about other parts."""
+    """Return the visible text or the thoughts; `reply.text` would warn about other parts."""
     content = reply.candidates[0].content if reply.candidates else None
     parts = (content.parts if content else None) or []
     return "".join(part.text for part in parts if part.text and bool(part.thought) == thoughts)
@@ -269,7 +270,7 @@ def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
         return StopReason.REFUSAL
     candidates = [chunk.candidates[0] for chunk in chunks if chunk.candidates]
     if not candidates:
-        return StopReason.STOP  # an empty reply, booked since its tokens were used
+        return StopReason.STOP  # an empty reply, recorded since its tokens were used
     names = [one.finish_reason.value for one in candidates if one.finish_reason is not None]
     if not names:
         raise ValueError("the reply ends without a finish reason")
@@ -279,7 +280,7 @@ def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
         raise ProviderError(message, kind=ErrorKind.SERVER)
     if name in _LENGTH:
         return StopReason.LENGTH
-    # With all others Google withheld the reply: safety, recitation, a blocklist, …
+    # All other reasons mean that Google withheld the reply: safety, recitation, a blocklist, …
     return StopReason.STOP if name in _STOP else StopReason.REFUSAL
 
 
@@ -288,7 +289,7 @@ def _usage(usage: types.GenerateContentResponseUsageMetadata) -> TokenUsage:
     thoughts = usage.thoughts_token_count or 0
     output = (usage.candidates_token_count or 0) + thoughts
     total = usage.total_token_count or 0
-    if total > prompt + output:  # some gateways count the thoughts only there
+    if total > prompt + output:  # some gateways count thoughts only in the total
         thoughts += total - prompt - output
         output = total - prompt
     return checked_usage(prompt, output, usage.cached_content_token_count or 0, thoughts)

@@ -22,24 +22,25 @@ from mdagents_llm.wire import BatchState, Line
 
 _KEY = "key"
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED"})
-_SOME = 100  # batches that are looked through for one of ours
+_SOME = 100  # latest batches that are searched for one of ours
 _HTTP = {3: 400, 5: 404, 7: 403, 8: 429, 13: 500, 14: 503, 16: 401}
-"""google.rpc.Code -> HTTP status; a line has the former, or the latter."""
+"""google.rpc.Code -> HTTP status; the error of a result has either."""
 _LOWEST_HTTP = 400
 
 
 class GeminiBatches:
-    """The batches of one model; see `BatchApi`.
+    """The `BatchApi` of one Gemini model.
 
     Args:
-        batches: The SDK's.
-        chat: The model, which knows how it is asked.
-        model: Google's name for it.
+        batches: SDK object for batch calls.
+        chat: Model that converts requests and replies.
+        model: Google's name for the model.
     """
 
     keeps_names = True
     most_bytes = 15_000_000
-    """The API takes 20 MB in one body; larger batches would have to go by its file storage."""
+    """Maximum bytes of a batch; the API takes 20 MB in one body, and larger batches only through
+    its file storage."""
 
     def __init__(self, batches: AsyncBatches, chat: GeminiChat, model: str) -> None:
         self._batches = batches
@@ -47,7 +48,7 @@ class GeminiBatches:
         self._model = model
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """Submit requests by their keys, under a name of our own; return the batch's id."""
+        """Submit requests by key under the name `tag`, and return the ID of the batch."""
         lines = []
         for key, request in requests.items():
             contents, config = self._chat.asked(request)
@@ -65,13 +66,13 @@ class GeminiBatches:
             return job.name
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """Return the batches that carry a tag."""
+        """Return the IDs of the batches with a tag."""
         with self._chat.errors():
             pager = await self._batches.list(config=types.ListBatchJobsConfig(page_size=_SOME))
             return tuple(job.name for job in pager.page if job.display_name == tag and job.name)
 
     async def state(self, batch: str) -> BatchState:
-        """Return how far a batch is; not how many requests are done, which the API hides."""
+        """Return the progress of a batch; the API does not report how many requests are done."""
         with self._chat.errors():
             job = await self._batches.get(name=batch)
         said = job.state.value.removeprefix("JOB_STATE_") if job.state else "UNKNOWN"
@@ -82,9 +83,9 @@ class GeminiBatches:
         return BatchState(said in _ENDED, said.lower())
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """Return what became of the requests of a batch that has ended, by their keys.
+        """Return the results of a batch that has ended, by the keys of its requests.
 
-        Replies come in the order of the requests, mostly with their keys.
+        Results come in the order of the requests, mostly with their keys.
         """
         with self._chat.errors():
             job = await self._batches.get(name=batch)
@@ -96,17 +97,17 @@ class GeminiBatches:
         }
 
     def is_answered(self, line: Line) -> bool:
-        """Return whether a line holds a reply."""
+        """Return whether a result contains a reply."""
         answered: Any = line["response"]
         return answered.response is not None
 
     async def cancel(self, batch: str) -> None:
-        """Let nothing further of a batch be answered."""
+        """Cancel the remaining requests of a batch."""
         with self._chat.errors():
             await self._batches.cancel(name=batch)
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """Return the reply that a line holds."""
+        """Return the reply that a result contains."""
         answered: Any = line["response"]
         _, config = self._chat.asked(request, whole=True)
         if answered.error is not None:

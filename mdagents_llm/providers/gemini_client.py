@@ -1,4 +1,4 @@
-"""The connection to Gemini: by the Gemini API or by Vertex AI."""
+"""The connection to Gemini, through the Gemini API or Vertex AI."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _MAX_CONNECTIONS = 1_000
 
 
 class GeminiClient:
-    """The connection to Gemini; see `Client`.
+    """A `Client` for Gemini.
 
-    With GOOGLE_GENAI_USE_VERTEXAI it goes by Vertex AI: to the project and region of
-    GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION with the credentials that Google's libraries find
-    (https://cloud.google.com/docs/authentication/application-default-credentials), or by a key
-    where no project is named.
+    With GOOGLE_GENAI_USE_VERTEXAI it uses Vertex AI: the project and region of GOOGLE_CLOUD_PROJECT
+    and GOOGLE_CLOUD_LOCATION with the credentials that Google's libraries find
+    (https://cloud.google.com/docs/authentication/application-default-credentials), or an API key if
+    no project is set.
 
     Args:
-        endpoint: Its address and key.
+        endpoint: Base URL, key and settings of the endpoint.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        # With clients passed in, the SDK does not use aiohttp, which it takes wherever it is
-        # installed and which silently sends a call again after a lost connection.
+        # With clients passed in, the SDK does not use aiohttp, which it otherwise prefers if
+        # installed, and which silently resends a call after a lost connection.
         self._http = guarded(
             httpx2.AsyncClient(limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS))
         )
@@ -60,14 +60,14 @@ class GeminiClient:
         )
 
     def model(self, name: str, info: ModelInfo) -> ChatModel:
-        """Return a model."""
+        """Return a Gemini model."""
         return GeminiChat(self._client.aio.models, self._api_key, name, info)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
-        """Return the batches of a model.
+        """Return the batch API of a model.
 
         Raises:
-            ConfigError: Vertex AI takes them only by its file storage.
+            ConfigError: The client uses Vertex AI, which takes batches only from Cloud Storage.
         """
         if self._is_vertex:
             raise ConfigError(
@@ -86,7 +86,7 @@ class GeminiClient:
 
 
 def _account(endpoint: Endpoint) -> dict[str, Any]:
-    """Return who calls, as the SDK's client takes it."""
+    """Return the credential arguments of the SDK's client."""
     settings = endpoint.settings
     if not is_on(settings.get(_USE_VERTEX, "")):
         return {"vertexai": False, "api_key": endpoint.api_key}

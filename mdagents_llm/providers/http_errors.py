@@ -1,4 +1,4 @@
-"""The meaning of an HTTP error of a model endpoint, or of a lost connection, for all providers."""
+"""Classification of HTTP errors and connection failures of model endpoints, for all providers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import httpx2
 from mdagents_llm.errors import ErrorKind, ProviderError
 
 OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
-"""What a body raises that is no JSON (a ValueError), of another shape, or nested too deeply."""
+"""Exceptions raised while reading a body that is not JSON (a ValueError), has an unexpected shape,
+or is nested too deeply."""
 
 _QUOTA = (
     "insufficient_quota",
@@ -36,9 +37,9 @@ _QUOTA = (
     "arrearage",  # Model Studio
     "accountoverdue",  # Volcengine
     "payment required",
-    "余额不足",  # Zhipu: the balance does not suffice
+    "余额不足",  # Zhipu: insufficient balance
 )
-_OF_QUOTA = (None, 400, 403, 429, 500)  # Anthropic answers 400 to an account without credit
+_OF_QUOTA = (None, 400, 403, 429, 500)  # Anthropic returns 400 to an account without credit
 _CONTEXT = (
     "context_length",
     "context length",
@@ -78,20 +79,20 @@ _REFUSED = re.compile(
     r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))|strictly positive"
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
-"""How endpoints say that they do not take a setting, as against a value of it."""
+"""Wordings by which endpoints refuse a setting as such, as opposed to its value."""
 _IS_THINKING = re.compile(r"(?i)reasoning|thinking|effort")
-"""Settings that say how much to think, of which endpoints speak by many names."""
+"""Names of reasoning settings, which differ between endpoints."""
 _THINKING = re.compile(r"(?i)reasoning|\bthink|\beffort\b|\bbudget\b")
-_OF_THINKING = {  # the first two of Anthropic, who names both apart
+_OF_THINKING = {  # the first two are Anthropic's, which are distinct settings
     "effort": re.compile(r"(?i)\beffort\b"),
     "thinking": re.compile(r"(?i)\bthink|\bbudget\b"),
-    "reasoning.summary": re.compile(r"(?i)\bsummar(y|ies)\b"),  # of OpenAI, part of `reasoning`
+    "reasoning.summary": re.compile(r"(?i)\bsummar(y|ies)\b"),  # OpenAI, part of `reasoning`
 }
 _BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
 _CLAUSE = re.compile(r"[.;\n]\s")
-_FARTHEST = 80  # characters between the name of a setting and the words that refuse it
+_FARTHEST = 80  # maximum characters between a setting's name and the words that refuse it
 _ECHO = re.compile(r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value=""")
-"""Where an endpoint begins to repeat what it was sent, prompts included."""
+"""Pattern at which an error message begins to echo the request, prompts included."""
 _NO_MODEL = (
     "model not exist",  # DeepSeek
     "not a valid model",  # OpenRouter
@@ -103,7 +104,7 @@ _NO_MODEL = (
 _NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _FILE = "SSL_CERT_FILE"
 _AUTH = (
-    "api key",  # Gemini answers 400 to a wrong key
+    "api key",  # Gemini returns 400 for a wrong key
     "api_key",
     "apikey",
     "invalid_authentication",
@@ -114,7 +115,7 @@ _RATE = ("rate_limit", "rate limit", "ratelimit", "too many requests", "resource
 _BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
-_SHORTEST_KEY = 8  # characters
+_SHORTEST_KEY = 8  # characters; shorter keys are not masked
 _LONGEST_MESSAGE = 200  # characters
 
 
@@ -130,11 +131,11 @@ def status_error(
     """Return the `ProviderError` for an HTTP status that is not 2xx.
 
     Args:
-        host: Of the endpoint, for the message.
-        status: HTTP status; None for an error that came where a reply belongs, without a status.
-        message: The endpoint's own words; keys in it are masked, and it is shortened.
-        code: The endpoint's machine-readable code and type, if any.
-        retry_after: Seconds that the endpoint asked to wait.
+        host: Host of the endpoint, for the message.
+        status: HTTP status; None for an error in place of a reply, without a status.
+        message: The endpoint's error message; keys in it are masked, and it is shortened.
+        code: The endpoint's machine-readable code and type; empty if it has none.
+        retry_after: Seconds that the endpoint asked to wait; None if it did not.
         asked_with_schema: Whether the request used native schema support, so that an error
             about a schema means that the endpoint does not support it.
     """
@@ -181,14 +182,14 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
 
 
 def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
-    """Return what the words of a 400 say, or None."""
+    """Return the kind of a 400 error by its message; None if the message is inconclusive."""
     if _has(words, _CONTEXT):
         return ErrorKind.CONTEXT_LENGTH
     if _has(words, _NO_MODEL):
         return ErrorKind.MODEL_NOT_FOUND
     if _has(words, _AUTH):
         return ErrorKind.AUTH
-    if "json_validate_failed" in words:  # Groq: this sample did not fit the schema, another may
+    if "json_validate_failed" in words:  # Groq: this sample missed the schema, another may fit
         return ErrorKind.BAD_BODY
     if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
@@ -200,27 +201,27 @@ def _has(words: str, some: tuple[str, ...]) -> bool:
 
 
 def _is_about_a_schema(words: str) -> bool:
-    """Return whether an error that is not a 400 says that there is no support for a schema."""
+    """Return whether an error other than a 400 means that schemas are not supported."""
     return _has(words, _SCHEMA) and bool(_REFUSED.search(words) or "not implemented" in words)
 
 
 def is_refused(
     setting: str, status: int | None, message: str, about: str = "", code: str = ""
 ) -> bool:
-    """Return whether an endpoint says that it does not take a setting, such as `seed`, at all.
+    """Return whether an error means that an endpoint refuses a setting, such as `seed`, at all.
 
     Args:
-        setting: As it was sent.
+        setting: Name of the setting as it was sent.
         status: HTTP status; None for an error inside a reply.
-        message: The endpoint's words.
-        about: The setting that the error is about; empty: the endpoint does not name it apart.
+        message: The endpoint's error message.
+        about: Setting that the error is about; empty if the endpoint does not name it separately.
         code: The endpoint's machine-readable codes.
     """
     if status not in (None, 400, 422):
         return False
-    is_named = about in ("", setting.rpartition(".")[2])  # of `reasoning.summary` the last part
+    is_named = about in ("", setting.rpartition(".")[2])  # for `reasoning.summary`, `summary`
     if _IS_THINKING.match(setting) and (is_named or _THINKING.search(about)):
-        # No value of it is worth a run: what the model does of itself is asked for instead.
+        # A refused value must not end the run: the model's default is used instead.
         clauses = _CLAUSE.split(own_words(message))
         named = _OF_THINKING.get(setting, _THINKING)
         return any(
@@ -243,25 +244,25 @@ def is_refused(
 
 
 def own_words(message: str) -> str:
-    """Return what an endpoint says itself, without what it repeats of the request."""
+    """Return an endpoint's own message, without the echo of the request."""
     return _ECHO.split(message, maxsplit=1)[0]
 
 
 def connection_error(host: str, place: str, error: Exception, *, timed_out: bool) -> ProviderError:
-    """Return the `ProviderError` for a connection that an SDK could not make, or lost.
+    """Return the `ProviderError` for a connection that failed or was lost.
 
     Args:
-        host: Of the endpoint, for the message.
-        place: The host, with its port where that is not the usual one.
-        error: As an SDK over httpx2 raised it; its cause is the error of httpx2.
-        timed_out: Whether the SDK calls it a timeout.
+        host: Host of the endpoint, for the message.
+        place: Host, with its port if that is not the default one.
+        error: Exception of an SDK that uses httpx2; its cause is the httpx2 error.
+        timed_out: Whether the SDK reports it as a timeout.
     """
     if isinstance(error.__cause__, ProviderError):
-        return error.__cause__  # of `sending`
+        return error.__cause__  # raised in `sending`
     if _is_unreachable(error):
         message = f"{place} cannot be reached: {why_unreachable(error)}"
         return ProviderError(message, kind=ErrorKind.UNREACHABLE)
-    # The aiohttp transport also reports a reset connection as a timeout; its cause is not one.
+    # The aiohttp transport also reports a reset connection as a timeout, with another cause.
     raised = error.__cause__
     if timed_out and (raised is None or isinstance(raised.__cause__, TimeoutError)):
         return ProviderError(f"{host} did not answer in time", kind=ErrorKind.TIMEOUT)
@@ -272,7 +273,7 @@ def _is_unreachable(error: Exception) -> bool:
     raised = error.__cause__
     if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return False
-    # The aiohttp transport raises this also for a connection that was made and then lost.
+    # The aiohttp transport also raises this for a connection that was made and then lost.
     inner = raised.__cause__
     if type(inner).__module__.startswith("aiohttp") and not hasattr(inner, "os_error"):
         return False
@@ -280,11 +281,11 @@ def _is_unreachable(error: Exception) -> bool:
 
 
 def why_unreachable(error: Exception) -> str:
-    """Return why no connection could be made, in a few words; see `connection_error`."""
+    """Return a short reason why no connection could be made."""
     raised = error.__cause__
     inner = raised.__cause__ if raised is not None else None
-    certificate = getattr(inner, "certificate_error", inner)  # of aiohttp
-    inner = getattr(inner, "os_error", inner)  # likewise, whose own message is long
+    certificate = getattr(inner, "certificate_error", inner)  # aiohttp
+    inner = getattr(inner, "os_error", inner)  # aiohttp, whose own message is long
     said = f"{_cause(error)} {inner}"
     if isinstance(certificate, ssl.SSLCertVerificationError) or _NOT_TRUSTED in said:
         why = getattr(certificate, "verify_message", "") or "not verified"
@@ -308,13 +309,13 @@ def one_line(message: str) -> str:
 
 
 def without_key(message: str, key: str) -> str:
-    """Return an endpoint's message with the key that was sent masked."""
-    # The key for a local server (`x`, `none`) is no secret, but often a word.
+    """Return an endpoint's message with the API key masked."""
+    # The key for a local server (`x`, `none`) is not secret, but often a common word.
     return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `retry-after-ms`, else `Retry-After` (seconds or date), else None."""
+    """Return the seconds of `retry-after-ms` or else `Retry-After` (seconds or date), or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -334,7 +335,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number, or None."""
+    """Return a value as a finite number; None if it is not one."""
     try:
         number = float(str(value))
     except ValueError:
@@ -343,5 +344,5 @@ def _number(value: object) -> float | None:
 
 
 def seconds_of_duration(value: object) -> float | None:
-    """Read Google's `google.protobuf.Duration` in JSON, such as `34.07s`, in seconds; else None."""
+    """Return the seconds of a `google.protobuf.Duration` in JSON, such as `34.07s`, or None."""
     return _number(str(value).removesuffix("s")) if value is not None else None

@@ -1,4 +1,4 @@
-"""The embedded model: a llama.cpp server of our own, reached like any other endpoint."""
+"""The embedded model: our own llama.cpp server, called like any other endpoint."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from mdagents_llm.json_schema import longest_reply, reply_schema
 from mdagents_llm.local_model.server import LlamaServer, ServerSettings, json_schema_grammar
 
 SLOTS = 2
-"""Calls that the server works on at once."""
+"""Number of calls that the server processes concurrently."""
 CONTEXT = 4096
-"""Tokens of one slot."""
+"""Context size of one slot in tokens."""
 
 _DEATHS_ALLOWED = 1
 _WITHOUT_LOOPS: Mapping[str, object] = MappingProxyType(
     {"repeat_penalty": 1.1, "repeat_last_n": 40}
 )
-"""Without it a small model says the same words again and again until its room is used up."""
+"""Body fields that keep a small model from repeating the same words until its limit."""
 
 
 class LocalServer:
     """The server of one GGUF file: started once, by the first call, and closed by its owner.
 
     Args:
-        find_weights: Returns the file; may download it, so it is called in a thread.
-        connect: Makes the model that calls a started server.
+        find_weights: Function that returns the path of the file; it may download the file, so it is
+            called in a thread.
+        connect: Function that creates the model that calls a started server.
     """
 
     def __init__(
@@ -47,10 +48,10 @@ class LocalServer:
         self._deaths = 0
 
     async def model(self) -> ChatModel:
-        """Return the model behind the server, which is started if it does not run yet.
+        """Return the model behind the server, starting the server if it is not running.
 
         Raises:
-            ConfigError: The weights are missing, or cannot be loaded.
+            ConfigError: The weights are missing or cannot be loaded, or the server died again.
         """
         async with self._starting:
             if self._server is not None and self._server.has_ended:
@@ -67,7 +68,7 @@ class LocalServer:
         return self._model
 
     async def aclose(self) -> None:
-        """Stop the server if it runs."""
+        """Stop the server if it is running."""
         if self._server is not None:
             await asyncio.to_thread(self._server.close)
         self._server = self._model = None
@@ -77,7 +78,7 @@ class LocalChat:
     """A model on a `LocalServer`.
 
     Args:
-        server: Shared by all roles that use the same file.
+        server: Server that is shared by all roles with the same file.
     """
 
     def __init__(self, server: LocalServer) -> None:
@@ -91,15 +92,16 @@ class LocalChat:
 
 @lru_cache(maxsize=64)
 def grammar(schema: type[BaseModel], *, is_small: bool = False) -> Mapping[str, object]:
-    """Return body fields that hold a model to `schema`; see `ModelInfo.is_small`."""
+    """Return body fields that constrain a model to `schema`; a small one is kept from looping."""
     held = {"grammar": json_schema_grammar(reply_schema(schema), is_small=is_small)}
     return {**held, **_WITHOUT_LOOPS} if is_small else held
 
 
 def _with_room(request: ChatRequest) -> ChatRequest:
-    """Double the token limit: the grammar bounds the reply, so a tight limit could only cut it.
+    """Return a request with a token limit of twice its longest reply.
 
-    A character can take more than one token, written as an escape or as bytes.
+    The grammar already bounds the reply, so a tight limit could only truncate it. A character can
+    take more than one token, written as an escape or as bytes.
     """
     if request.schema is None:
         return request

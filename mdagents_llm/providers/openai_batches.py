@@ -1,4 +1,4 @@
-"""OpenAI's batches: a file of requests goes up, a file of replies comes down within a day.
+"""OpenAI's batches: upload of a file of requests, download of a file of replies within a day.
 
 https://platform.openai.com/docs/guides/batch
 """
@@ -25,32 +25,32 @@ _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _TAG = "mdagents"
 _BAD_REQUEST = 400
 _STATUS = {"token_limit_exceeded": 429, "model_not_found": 404}
-"""Code of a batch that is refused -> the HTTP status that a call would get: too many tokens are in
-other batches already, or there is no such model."""
-_SOME = 100  # batches that are looked through for one of ours
+"""Error code of a refused batch -> HTTP status that a single call would get. The codes mean too
+many tokens in other batches, and an unknown model."""
+_SOME = 100  # latest batches that are searched for one of ours
 _NOT_FOUND = (404, 405)
 _NEVER_TRIED = frozenset({"batch_expired", "batch_cancelled"})
 
 
 class OpenAIBatches:
-    """The batches of one model; see `BatchApi`.
+    """The `BatchApi` of one model of an OpenAI-compatible endpoint.
 
     Args:
-        client: Of the endpoint, with SDK retries off.
-        chat: The model, which knows how it is asked.
+        client: SDK client of the endpoint, with SDK retries off.
+        chat: Model that converts requests and replies.
     """
 
     keeps_names = True
     most_bytes = 150_000_000
-    """The API takes 200 MB."""
+    """Maximum bytes of a batch; the API takes 200 MB."""
 
     def __init__(self, client: AsyncOpenAI, chat: OpenAIChat) -> None:
         self._client = client
         self._chat = chat
 
     async def submit(self, tag: str, requests: Mapping[str, ChatRequest]) -> str:
-        """Submit requests by their keys, under a name of our own; return the batch's id."""
-        # Both names of an API that batches know; the SDK's type is narrower than `str`.
+        """Submit requests by key under the name `tag`, and return the ID of the batch."""
+        # Batches support both APIs; the SDK's type of `url` is narrower than `str`.
         url: Any = f"/v1{self._chat.path}"
         lines = (
             {"custom_id": key, "method": "POST", "url": url, "body": self._chat.body(request)}
@@ -68,13 +68,13 @@ class OpenAIBatches:
         return batch.id
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
-        """Return the batches that carry a tag."""
+        """Return the IDs of the batches with a tag."""
         with self._chat.errors():
             page = await self._client.batches.list(limit=_SOME)
         return tuple(one.id for one in page.data if (one.metadata or {}).get(_TAG) == tag)
 
     async def state(self, batch: str) -> BatchState:
-        """Return how far a batch is."""
+        """Return the progress of a batch."""
         with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
         if found.status == "failed":
@@ -85,7 +85,7 @@ class OpenAIBatches:
         return BatchState(found.status in _ENDED, found.status, answered)
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
-        """Return what became of the requests of a batch that has ended, by their keys."""
+        """Return the results of a batch that has ended, by the keys of its requests."""
         with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
             lines: dict[str, Line] = {}
@@ -98,17 +98,17 @@ class OpenAIBatches:
         return lines
 
     def is_answered(self, line: Line) -> bool:
-        """Return whether a line holds a reply."""
+        """Return whether a result contains a reply."""
         response = line.get("response")
         return isinstance(response, dict) and response.get("status_code") == httpx2.codes.OK
 
     async def cancel(self, batch: str) -> None:
-        """Let nothing further of a batch be answered."""
+        """Cancel the remaining requests of a batch."""
         with self._chat.errors():
             await self._client.batches.cancel(batch)
 
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
-        """Return the reply that a line holds."""
+        """Return the reply that a result contains."""
         content: Any = line
         failed = content.get("error") or {}
         if failed.get("code") in _NEVER_TRIED:
@@ -122,7 +122,7 @@ class OpenAIBatches:
         return self._chat.refusal_or_raise(status, body, self._chat.body(request, whole=True))
 
     def _problem(self, problems: Sequence[BatchError]) -> ProviderError:
-        """Return why a batch was refused: the kind of error that a call would have had."""
+        """Return the error of a refused batch, of the kind that a single call would have had."""
         codes = [one.code or "" for one in problems]
         status = next((_STATUS[code] for code in codes if code in _STATUS), _BAD_REQUEST)
         said = one_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
@@ -132,7 +132,7 @@ class OpenAIBatches:
 
 @contextmanager
 def _without_batches() -> Iterator[None]:
-    """Say of a server that does not know the address what that means."""
+    """Convert the error of a server without a batch API to one that explains it."""
     try:
         yield
     except openai.APIStatusError as error:

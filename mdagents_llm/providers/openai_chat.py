@@ -1,9 +1,8 @@
-"""Chat completions over the `openai` SDK: OpenAI, Azure, the embedded model, compatible servers.
+"""Chat completions through the `openai` SDK: OpenAI, Azure, embedded model, compatible servers.
 
-The SDK sends, pools and names errors; its typed layer is left out, since building and checking
-its models costs more than the rest of a call together, unless instrumentation wraps it. The SDK
-sends by aiohttp, whose pool does not look at every connection for every request as that of
-httpcore2 does.
+The SDK handles sending, pooling and error types. Its typed layer is bypassed unless instrumentation
+wraps it, since building and validating its models costs more than the rest of a call. The SDK sends
+through aiohttp, whose pool does not scan every connection for every request, as httpcore2's does.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
 
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-"""The two names for the limit of a reply; a model that refuses one takes the other."""
+"""Names of the token limit of a reply; if a model refuses one, the other is sent."""
 _STREAM_OPTIONS = "stream_options"
 _LENGTH = frozenset(
     ["length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"]
 )
-"""Finish reasons of OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai."""
+"""Finish reasons of a truncated reply: OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai."""
 _BROKEN_OFF = frozenset(
     [
         "error",
@@ -63,19 +62,23 @@ _BROKEN_OFF = frozenset(
         "malformed_function_call",
     ]
 )
-"""Finish reasons of a reply that is not whole: of OpenRouter, Mistral, vLLM, DeepSeek, Z.ai, …"""
+"""Finish reasons of an aborted reply: OpenRouter, Mistral, vLLM, DeepSeek, Z.ai, …"""
 _REASONING = ("reasoning_content", "reasoning")
-"""Fields with hidden reasoning: of DeepSeek, vLLM and others, of OpenRouter and newer vLLM."""
+"""Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
+and newer vLLM."""
 _DONE = "[DONE]"
 _EFFORT = ("reasoning_effort", "reasoning")
 _FIELDS = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
-"""Returns the body fields that ask an endpoint for a schema."""
+"""Function that returns the body fields that request a schema from an endpoint."""
 
 
 def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
-    """Ask as OpenAI's guide does: https://platform.openai.com/docs/guides/structured-outputs."""
+    """Return the body fields that request a schema from OpenAI.
+
+    https://platform.openai.com/docs/guides/structured-outputs
+    """
     return {
         "response_format": {
             "type": "json_schema",
@@ -89,7 +92,7 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
 
 
 def is_typed(settings: Mapping[str, str]) -> bool:
-    """Return whether calls go through the typed methods of the SDK; see `typed_calls.wanted`."""
+    """Return whether calls go through the typed methods of the SDK (`typed_calls.wanted`)."""
     creates = (AsyncCompletions.create, AsyncResponses.create)
     methods = (*creates, AsyncOpenAI.request, AsyncOpenAI.post)
     return typed_calls.wanted(settings, "openai", *methods)
@@ -99,24 +102,24 @@ class OpenAIChat:
     """One model behind an OpenAI-compatible endpoint.
 
     Args:
-        client: Of the endpoint, with SDK retries off.
-        model: The endpoint's name for it.
+        client: SDK client of the endpoint, with SDK retries off.
+        model: The endpoint's name for the model.
         info: Properties of the model.
-        schema_fields: How this endpoint is asked for a schema.
-        typed: Whether calls go through the typed methods of the SDK; see `is_typed`.
+        schema_fields: Function that returns the body fields that request a schema.
+        typed: Whether calls go through the typed methods of the SDK.
     """
 
     path = "/chat/completions"
-    """Where requests go, below the base URL."""
+    """Path of requests, relative to the base URL."""
     _kind = "chat completion"
     _fields = _FIELDS
     _of_schema = frozenset(["response_format", "grammar"])
-    """Body fields of which one asks for a schema."""
+    """Body fields whose presence means that a schema was requested."""
     _elsewhere = re.compile(
         r"(?i)(only (supported|available) (in|with|through|via)|use) (the )?"
         r"(/?v1/responses|responses api)|not a chat model"
     )
-    """How an endpoint says that a model has the other API only."""
+    """Wordings by which an endpoint says that a model supports only the other API."""
     _other_api = "--api responses asks it by the Responses API"
 
     def __init__(
@@ -154,10 +157,10 @@ class OpenAIChat:
 
     @contextmanager
     def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
-        """Turn what the SDK raises within the context into `ProviderError`.
+        """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
 
         Args:
-            body: What was sent; None: no request for a reply.
+            body: Request body that was sent; None for calls that request no reply.
         """
         try:
             yield
@@ -168,7 +171,7 @@ class OpenAIChat:
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, openai.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
-        except openai.APIError as error:  # in a stream, by the SDK's typed way
+        except openai.APIError as error:  # an error in a stream, from the SDK's typed methods
             raise self._failure(None, {"error": error.body or error.message}, body) from None
         except ErrorInReplyError as error:
             raise self._failure(None, error.body, body) from None
@@ -178,11 +181,12 @@ class OpenAIChat:
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
-        """Return a request as the endpoint takes it.
+        """Return the request body for the endpoint.
 
         Args:
-            request: What is asked.
-            whole: With what the model has refused, too: an earlier batch may have sent it.
+            request: Request to convert.
+            whole: Whether to include settings that the model has refused, since an earlier batch
+                may have sent them.
         """
         info, refused = self._info, Refused() if whole else self._refused
         limit: str = info.max_tokens_field
@@ -207,14 +211,14 @@ class OpenAIChat:
         """Return a chat completion as a reply.
 
         Args:
-            raw: The parsed body.
-            request: What was asked.
+            raw: Parsed response body.
+            request: Request that was sent.
 
         Raises:
-            ValueError: It is not a chat completion; so do the other errors of `OTHER_SHAPES`.
+            ValueError: `raw` is not a chat completion (or another of `OTHER_SHAPES`).
         """
         raise_error_in(raw, "choices")
-        # No choice at all is an empty reply, booked since its tokens were used.
+        # A body without choices is an empty reply, recorded since its tokens were used.
         choices: list[Any] = raw["choices"]
         choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
         _raise_error_of(choice)
@@ -225,7 +229,7 @@ class OpenAIChat:
         return replace(reply, raw=raw)
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
-        """Return the reply of a body, which may be a stream that nobody asked for."""
+        """Return the reply of a body, which may be an unrequested stream."""
         if not content.lstrip().startswith((b"data:", b"event:")):
             return self.reply(json.loads(content), request)
         chunks = self._chunks()
@@ -251,7 +255,7 @@ class OpenAIChat:
             async with stream:
                 if "event-stream" not in stream.response.headers.get("content-type", ""):
                     content = await stream.response.aread()
-                    if content.lstrip()[:1] in (b"{", b"["):  # the whole reply after all
+                    if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
                         reply = self.reply(json.loads(content), request)
                         if reply.text:
                             on_text(reply.text)
@@ -262,11 +266,11 @@ class OpenAIChat:
 
     @property
     def _create(self) -> typed_calls.Create:
-        """The SDK's typed method, as it is now."""
+        """Typed method of the SDK, looked up at each call since it may be wrapped later."""
         return self._client.chat.completions.create
 
     def _streaming(self) -> dict[str, object]:
-        """Return the body fields that ask for a stream."""
+        """Return the body fields that request a stream."""
         if _STREAM_OPTIONS in self._refused:
             return {STREAM: True}
         return {STREAM: True, _STREAM_OPTIONS: {"include_usage": True}}
@@ -289,15 +293,15 @@ class OpenAIChat:
         return response.content
 
     def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
-        """Return the refusal that an error of the endpoint is; see `errors`.
+        """Return a refusal if an error of the endpoint comes from a content filter, else raise it.
 
         Args:
             status: HTTP status.
-            error: The body of the error.
-            body: What was sent.
+            error: Body of the error.
+            body: Request body that was sent.
 
         Raises:
-            ProviderError: It is not a refusal.
+            ProviderError: The error does not come from a content filter.
         """
         try:
             raise self._failure(status, error, body)
@@ -338,33 +342,33 @@ class OpenAIChat:
         return failure
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
-        """Return the settings of a body that a model may refuse, so that it is asked without."""
+        """Return the settings of a body that a model may refuse and that can then be omitted."""
         settings = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM)
         return [name for name in (*settings, *_LIMITS, *_EFFORT) if name in body]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
-        """Return whether an error says that the model has the other API only."""
+        """Return whether an error means that the model supports only the other API."""
         return status in (400, 404) and self._elsewhere.search(words) is not None
 
 
 class _Events(AsyncStream[object]):
-    """The data of a stream's events, as text and with the mark of its end."""
+    """Stream that yields the data of its events as text, including the end marker."""
 
     async def data(self) -> AsyncIterator[str]:
         async for event in self._iter_events():
             if event.data:
                 yield event.data
             if event.data.startswith(_DONE):
-                await drain_response_async(self.response)  # so that the connection is kept
+                await drain_response_async(self.response)  # so that the connection can be reused
                 break
 
 
 class Chunks:
-    """The chunks of a reply so far.
+    """Accumulates the chunks of a streamed reply.
 
     Args:
-        model: The model that was asked for.
-        on_text: Takes the visible text as it arrives.
+        model: Name of the requested model.
+        on_text: Callback for the visible text as it arrives; None for no callback.
     """
 
     def __init__(self, model: str, on_text: OnText | None = None) -> None:
@@ -374,22 +378,22 @@ class Chunks:
         self._tags = ThinkTags()
         self._shown = ""
         self.message: dict[str, Any] = {}
-        """As in a whole reply; empty until something was written."""
+        """Message in the form of a whole reply; empty until the first text."""
         self.finish: str | None = None
         self.usage: Any = None
         self.is_done = False
-        """Whether the mark of the end came."""
+        """Whether the end marker was received."""
 
     def add(self, data: str) -> None:
-        """Take the data of an event."""
+        """Add the data of an event."""
         if data.startswith(_DONE):
             self.is_done = True
             return
         self.take(json.loads(data))
 
     def take(self, chunk: Any) -> None:
-        """Take a chunk."""
-        if chunk is None:  # keeps the connection open
+        """Add a parsed chunk."""
+        if chunk is None:  # keep-alive
             return
         check_object(chunk)
         raise_error_in(chunk, "choices")
@@ -415,7 +419,7 @@ class Chunks:
             self._on_text(text)
 
     def end(self, text: str) -> None:
-        """Give what has not been given of the text, or all of it where it turned out another."""
+        """Deliver the rest of the text, or all of it if it differs from the delivered part."""
         self._show(self._tags.end())
         if text != well_formed(self._shown) and self._on_text is not None:
             if self._shown:
@@ -425,22 +429,26 @@ class Chunks:
 
 
 def check_object(value: object) -> None:
-    """Raise TypeError unless a part of a reply is an object."""
+    """Check that a part of a reply is an object.
+
+    Raises:
+        TypeError: The part is not an object.
+    """
     if not isinstance(value, dict):
         raise TypeError("a part of the reply is not an object")
 
 
 def _raise_error_of(choice: Mapping[str, Any]) -> None:
-    if choice.get("error"):  # OpenRouter: the model broke off
+    if choice.get("error"):  # OpenRouter: the model aborted
         raise ErrorInReplyError(choice)
 
 
 def made(
     message: Mapping[str, Any], finish: object, usage: Any, model: str, request: ChatRequest
 ) -> ChatReply:
-    """Return a reply from its parts.
+    """Return a reply built from its parts.
 
-    A tool call in place of text is the reply where a schema was asked for.
+    If a schema was requested, the arguments of a tool call in place of text are the reply.
     """
     refusal = message.get("refusal") or ""
     if not isinstance(refusal, str):
@@ -469,7 +477,7 @@ def made(
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message's content: a text, or a list of parts without the thinking."""
+    """Return the text of a message's content, a string or a list of parts, without reasoning."""
     if isinstance(content, list):
         return "".join(map(text_of, content))
     if isinstance(content, dict):
@@ -491,7 +499,7 @@ def _arguments(message: Mapping[str, Any]) -> str:
 
 
 def _thinking(info: ModelInfo) -> dict[str, object]:
-    """Return the field that says how much to think, if the user does.
+    """Return the body field with the user's reasoning settings; empty if there are none.
 
     OpenAI: https://platform.openai.com/docs/guides/reasoning; OpenRouter, which takes a number of
     tokens: https://openrouter.ai/docs/use-cases/reasoning-tokens.
@@ -505,7 +513,7 @@ def _thinking(info: ModelInfo) -> dict[str, object]:
 
 
 def usage_of(usage: Any) -> TokenUsage:
-    """Return the tokens that a chat completion states."""
+    """Return the token usage that a chat completion reports."""
     of_input = usage.get("prompt_tokens_details") or {}
     of_output = usage.get("completion_tokens_details") or {}
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
@@ -514,11 +522,11 @@ def usage_of(usage: Any) -> TokenUsage:
     if total is None and reasoning > completion:
         total = prompt + completion + reasoning
     if total is not None and total > prompt + completion:
-        # Of xAI, and of Google by its compatible endpoint, the thoughts are only in the total.
+        # xAI, and Google's compatible endpoint, count reasoning tokens only in the total.
         reasoning = reasoning or total - prompt - completion
         completion = total - prompt
     if type(reasoning) is int and type(completion) is int:
-        reasoning = min(reasoning, completion)  # where the total leaves no room for it
+        reasoning = min(reasoning, completion)  # if the total leaves no room for it
     cached = of_input.get("cached_tokens") or 0
     written = of_input.get("cache_write_tokens") or 0
     return checked_usage(prompt, completion, cached, reasoning, written)

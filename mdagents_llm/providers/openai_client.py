@@ -24,11 +24,11 @@ _AZURE_VERSION = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
 
 
 class OpenAIClient:
-    """The connection to one OpenAI-compatible endpoint; see `Client`.
+    """A `Client` for one OpenAI-compatible endpoint.
 
     Args:
-        endpoint: Its address and key.
-        keep_alive: Seconds for which an idle connection may be used again.
+        endpoint: Base URL, key and settings of the endpoint.
+        keep_alive: Seconds for which an idle connection may be reused.
     """
 
     def __init__(self, endpoint: Endpoint, *, keep_alive: float = KEEP_ALIVE) -> None:
@@ -38,11 +38,11 @@ class OpenAIClient:
     def model(
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
     ) -> ChatModel:
-        """Return a model of the endpoint, and how it is asked for a schema."""
+        """Return a model of the endpoint; `schema_fields` makes its request fields for a schema."""
         return self._chat(name, info, schema_fields)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
-        """Return the batches of a model."""
+        """Return the batch API of a model."""
         return OpenAIBatches(self._client, self._chat(name, info))
 
     async def aclose(self) -> None:
@@ -67,10 +67,10 @@ class OpenAIClient:
 
 
 class AzureClient(OpenAIClient):
-    """The connection to a resource of Azure OpenAI, whose models are named by their deployment.
+    """A client for an Azure OpenAI resource, whose models are named by their deployments.
 
-    With an API version the deployment stands in the address, as Azure's dated API has it; without
-    one the resource is spoken to by its versionless API, `/openai/v1`.
+    With an API version the deployment is part of the URL, as in Azure's dated API; without one the
+    versionless API of the resource, `/openai/v1`, is used.
     """
 
     def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
@@ -94,6 +94,6 @@ class AzureClient(OpenAIClient):
 
 
 def _without_account() -> Any:
-    # The SDK reads these from the environment and would send them to endpoints other than OpenAI.
-    # (`omit` works as a value here, although the SDK's type says str.)
+    # The SDK reads these from the environment and would send them to endpoints other than OpenAI's.
+    # (`omit` works as a value here, although the SDK's type is str.)
     return dict.fromkeys(_ACCOUNT_HEADERS, openai.omit)

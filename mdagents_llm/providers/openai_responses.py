@@ -1,10 +1,10 @@
-"""The Responses API over the `openai` SDK: OpenAI, Azure, xAI, and servers that offer it, too.
+"""The Responses API through the `openai` SDK: OpenAI, Azure, xAI, and other servers with it.
 
 https://developers.openai.com/api/reference/resources/responses
 
-A response is read as the chat completion that says the same, so that both APIs have the same rules
-for usage, refusals, errors and hidden reasoning. Nothing is stored at the endpoint, and no seed is
-sent: the API has none.
+A response is converted to the equivalent chat completion, so that both APIs share the rules for
+usage, refusals, errors and hidden reasoning. Nothing is stored at the endpoint, and no seed is
+sent, since the API has none.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from mdagents_llm.providers.openai_chat import Chunks, OpenAIChat, check_object,
 from mdagents_llm.providers.refused import STREAM, Refused
 
 _LIMIT = "max_output_tokens"
-_SUMMARY = "summary"  # of the reasoning, the only form in which OpenAI shows it
+_SUMMARY = "summary"  # field for a reasoning summary, the only form in which OpenAI shows reasoning
 _SETTING = f"reasoning.{_SUMMARY}"
-"""What errors call it."""
+"""Name of the reasoning summary setting in errors."""
 _LEAST = 16  # tokens; OpenAI refuses a smaller limit
 _LAST_EVENTS = {
     "response.completed": "completed",
@@ -39,14 +39,14 @@ _LAST_EVENTS = {
     "response.failed": "failed",
     "response.cancelled": "cancelled",
 }
-"""Event that ends a stream -> the status of its response, where that does not say."""
+"""Event that ends a stream -> status of its response, used if the response has none."""
 _REASONING_DELTAS = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
 _VISIBLE = ("content", "refusal", "arguments")
 _NO_ROUTE = (404, 405, 501)
 
 
 class OpenAIResponses(OpenAIChat):
-    """One model behind the Responses API of an endpoint; the arguments are those of OpenAIChat."""
+    """One model behind the Responses API of an endpoint, with the arguments of `OpenAIChat`."""
 
     path = "/responses"
     _kind = "response"
@@ -57,12 +57,12 @@ class OpenAIResponses(OpenAIChat):
         r"|not (supported|available|enabled|implemented).{0,40}\bresponses\b"
         r"|\bresponses( api)?\b.{0,20} (not|n't|only) (supported|available|enabled|implemented)"
         r"|(does not|doesn't) support.{0,30}\bresponses\b"
-        r"|responses api is enabled only"  # Azure, of an API version that is too old
+        r"|responses api is enabled only"  # Azure, for an API version that is too old
     )
     _other_api = "--api chat asks it by chat completions"
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
-        """Return a request as the endpoint takes it; see `OpenAIChat.body`."""
+        """Return the request body for the endpoint, with the arguments of `OpenAIChat.body`."""
         info, refused = self._info, Refused() if whole else self._refused
         settings: dict[str, object] = {_LIMIT: self._limit(request), "store": False}
         if info.takes_temperature:
@@ -86,11 +86,11 @@ class OpenAIResponses(OpenAIChat):
         """Return a response as a reply.
 
         Args:
-            raw: The parsed body.
-            request: What was asked.
+            raw: Parsed response body.
+            request: Request that was sent.
 
         Raises:
-            ValueError: It is not a response; so do the other errors of `OTHER_SHAPES`.
+            ValueError: `raw` is not a response (or another of `OTHER_SHAPES`).
         """
         raise_error_in(raw, "output")
         message, finish = _message(raw["output"] or ()), _finish(raw, "completed")
@@ -115,7 +115,7 @@ class OpenAIResponses(OpenAIChat):
         return self._at_its_limit(super()._whole(chunks, request), request)
 
     def _at_its_limit(self, reply: ChatReply, request: ChatRequest) -> ChatReply:
-        """Return a reply as cut off that used up its limit without text, whatever its status."""
+        """Return a reply, marked as truncated if it used up its limit without text."""
         is_full = reply.usage.output_tokens >= self._limit(request) and not reply.text.strip()
         if reply.stop_reason is StopReason.STOP and is_full:
             return replace(reply, stop_reason=StopReason.LENGTH)
@@ -136,17 +136,17 @@ class OpenAIResponses(OpenAIChat):
 
 
 class _Events(Chunks):
-    """The events of a stream so far."""
+    """Accumulates the events of a streamed response."""
 
     def __init__(self, model: str, on_text: OnText | None = None) -> None:
         super().__init__(model, on_text)
         self._items: list[Any] = []
-        self._comments: set[object] = set()  # places of messages that are no part of the answer
-        self._written: set[tuple[object, object]] = set()  # places of texts that came in pieces
+        self._comments: set[object] = set()  # indexes of messages that are not part of the answer
+        self._written: set[tuple[object, object]] = set()  # indexes of texts that came in deltas
 
     def take(self, chunk: Any) -> None:
-        """Take an event."""
-        if chunk is None:  # keeps the connection open
+        """Add a parsed event."""
+        if chunk is None:  # keep-alive
             return
         check_object(chunk)
         raise_error_in(chunk, "type")
@@ -187,7 +187,7 @@ class _Events(Chunks):
             self._add({"function_call": {"arguments": event["arguments"]}})
 
     def _finish(self, response: Mapping[str, Any], status: str) -> None:
-        """Take the response at the end; its text counts, where it has one."""
+        """Add the final response, whose text takes precedence if it has any."""
         self.finish = _finish(response, status)
         self.usage = _usage(response.get("usage"))
         for output in (response.get("output") or (), self._items):
@@ -198,7 +198,7 @@ class _Events(Chunks):
 
 
 def _message(output: Iterable[Any]) -> dict[str, str]:
-    """Return the items of a response as the message of a chat completion."""
+    """Return the output items of a response as the message of a chat completion."""
     parts: dict[str, list[str]] = {name: [] for name in (*_VISIBLE, "reasoning")}
     for item in output:
         check_object(item)
@@ -223,7 +223,7 @@ def _message(output: Iterable[Any]) -> dict[str, str]:
 
 
 def _is_comment(item: Mapping[str, Any]) -> bool:
-    """Return whether a message is a remark on the way to the answer, not a part of it."""
+    """Return whether a message is intermediate commentary, not part of the answer."""
     return item.get("phase") not in (None, "final_answer")
 
 
@@ -231,11 +231,11 @@ def _finish(response: Mapping[str, Any], usual: str) -> str:
     """Return the finish reason that a chat completion would have.
 
     Args:
-        response: The response.
-        usual: Its status where it does not say.
+        response: Parsed response.
+        usual: Status to use if the response has none.
 
     Raises:
-        ErrorInReplyError: It failed.
+        ErrorInReplyError: The response failed.
     """
     status = response.get("status") or usual
     if status == "failed":
@@ -247,7 +247,7 @@ def _finish(response: Mapping[str, Any], usual: str) -> str:
 
 
 def _usage(usage: Any) -> Any:
-    """Return the usage as a chat completion has it."""
+    """Return the usage with the field names of a chat completion."""
     if not usage or "input_tokens" not in usage:
         return usage
     names = {
@@ -261,7 +261,7 @@ def _usage(usage: Any) -> Any:
 
 
 def _reasoning(info: ModelInfo, refused: Refused) -> dict[str, object]:
-    """Return the field that says how much to think, and whether to sum it up, if the user does.
+    """Return the `reasoning` field with the user's effort and summary settings; empty if none.
 
     https://developers.openai.com/api/docs/guides/reasoning; the number of tokens is OpenRouter's.
     """

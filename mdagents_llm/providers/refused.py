@@ -1,4 +1,4 @@
-"""What a model has refused to take, so that it is not sent again."""
+"""Settings that a model has refused, so that they are not sent again."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mdagents_llm.files.printing import print_line
 from mdagents_llm.providers.http_errors import is_refused, one_line
 
 STREAM = "stream"
-"""The setting that asks for the text as it is written."""
+"""Name of the setting that requests streaming."""
 
 
 class Refused:
-    """The settings that one model takes no longer part in: seed, temperature and the like.
+    """The settings that one model has refused, such as seed or temperature.
 
-    A model that refuses a setting refuses every call that has it. The calls are made without it
-    from then on; each refusal has its row in the ledger, as `setting_refused`.
+    A model that refuses a setting refuses every call with it. From then on calls are made without
+    it; each refusal has its ledger row, as `setting_refused`.
     """
 
     def __init__(self) -> None:
@@ -34,19 +34,20 @@ class Refused:
         about: str = "",
         code: str = "",
     ) -> None:
-        """Note what an error refuses of the settings that were sent, and ask for another attempt.
+        """Record the setting that an error refuses, if any, and raise for another attempt.
 
         Args:
-            sent: The settings.
-            host: Of the endpoint, for the message.
+            sent: Names of the settings that were sent.
+            host: Host of the endpoint, for the message.
             status: HTTP status; None for an error inside a reply.
-            message: The endpoint's words.
-            about: See `is_refused`.
-            code: See `is_refused`.
+            message: The endpoint's error message.
+            about: Setting that the error is about; empty if the endpoint does not name it
+                separately.
+            code: The endpoint's machine-readable codes.
 
         Raises:
-            ProviderError: `setting_refused`, or `stream_refused`: the same call can be made
-                without the setting.
+            ProviderError: A setting was refused (`setting_refused` or `stream_refused`): the same
+                call can be made without it.
         """
         for setting in sent:
             if is_refused(setting, status, message, about, code):

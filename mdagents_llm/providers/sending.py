@@ -1,7 +1,8 @@
-"""How the SDKs send: no redirect of a request, a limit to the size of a reply, errors by one name.
+"""The HTTP transport of the SDKs: no redirects, a size limit for replies, uniform errors.
 
-What `httpx2` and `aiohttp` raise for an answer that is no HTTP, or breaks off, differs by version
-and by place. Whatever they raise leaves here as an error of `httpx2`, which all callers know.
+The exceptions of `httpx2` and `aiohttp` for a response that is not valid HTTP, or that breaks off,
+differ by version and by place. This module converts all of them to `httpx2` errors, which all
+callers handle.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.wire import Endpoint
 
 KEEP_ALIVE = 4.0
-"""Seconds; vLLM and other servers on uvicorn hang up after 5."""
+"""Seconds for which an idle connection is reused; vLLM and other servers on uvicorn close it after
+5."""
 MOST_BYTES = 32 * 2**20
-"""Of a reply, whole or as a stream, after decompression; a long one has some 100 kB."""
+"""Maximum bytes of a reply, whole or streamed, after decompression; a long one has some 100 kB."""
 
 _CONNECT_TIMEOUT = 10.0  # seconds
-_MAX_CONNECTIONS = 1_000  # `Gate` keeps the real limit
+_MAX_CONNECTIONS = 1_000  # `Gate` enforces the real limit
 _ENCODINGS = "gzip, deflate"
-_EITHER_FORM = 32 + zlib.MAX_WBITS  # zlib finds out itself whether it is gzip or zlib
+_EITHER_FORM = 32 + zlib.MAX_WBITS  # zlib detects gzip or zlib format itself
 _LONGEST_REASON = 80  # characters
-_PIECE = 65_536  # bytes that are decompressed at a time
+_PIECE = 65_536  # bytes to decompress at a time
 
 
 def sending(
@@ -35,12 +37,14 @@ def sending(
     by_aiohttp: Callable[..., httpx2.AsyncClient],
     keep_alive: float = KEEP_ALIVE,
 ) -> dict[str, Any]:
-    """Return how an SDK's client sends: no retries of its own, and by aiohttp where many do.
+    """Return the transport arguments of an SDK client.
+
+    The client never retries, and sends through aiohttp if it makes many calls at once.
 
     Args:
-        endpoint: Where to.
-        by_aiohttp: The SDK's `DefaultAioHttpClient`.
-        keep_alive: Seconds for which an idle connection may be used again.
+        endpoint: Endpoint that the client calls.
+        by_aiohttp: `DefaultAioHttpClient` of the SDK.
+        keep_alive: Seconds for which an idle connection may be reused.
     """
     limits = httpx2.Limits(
         max_connections=_MAX_CONNECTIONS,
@@ -48,15 +52,15 @@ def sending(
         keepalive_expiry=keep_alive,
     )
     timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
-    # What is not closed at the end is sent by httpx2, which may be left open.
+    # A client that will not be closed at the end uses httpx2, which may be left open.
     make = by_aiohttp if endpoint.many_at_once else httpx2.AsyncClient
     client = make(timeout=timeout, limits=limits, follow_redirects=False)
     return {"max_retries": 0, "timeout": timeout, "http_client": guarded(client)}
 
 
 def guarded(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
-    """Put a `_Guard` before all transports of a client, those of proxies included."""
-    # Given as arguments they would take the place of the SDK's own and of the user's proxies.
+    """Wrap all transports of a client, including those of proxies, in a `_Guard`."""
+    # Passed as arguments, they would replace the SDK's own transports and the user's proxies.
     client._transport = _Guard(client._transport)  # noqa: SLF001
     client._mounts = {  # noqa: SLF001
         pattern: transport and _Guard(transport)
@@ -66,7 +70,7 @@ def guarded(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
 
 
 class _Guard(httpx2.AsyncBaseTransport):
-    """See the module."""
+    """Transport that refuses redirects, limits the size of replies, and unifies errors."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -89,7 +93,7 @@ class _Guard(httpx2.AsyncBaseTransport):
 
 
 class _Limited(httpx2.AsyncByteStream):
-    """The body of a reply, decompressed, up to `MOST_BYTES`."""
+    """The decompressed body of a reply, limited to `MOST_BYTES`."""
 
     def __init__(self, inner: Any, host: str, encoding: str) -> None:
         self._inner = inner
@@ -106,7 +110,7 @@ class _Limited(httpx2.AsyncByteStream):
                     if received > MOST_BYTES:
                         raise self._refused(f"more than {MOST_BYTES >> 20} MiB")
                     yield piece
-                    # A bomb must not keep others waiting while it is taken apart.
+                    # Decompressing a zip bomb must not block other tasks.
                     if received > _PIECE:
                         await asyncio.sleep(0)
 
@@ -134,7 +138,7 @@ class _Limited(httpx2.AsyncByteStream):
 
 @contextmanager
 def _known_errors() -> Iterator[None]:
-    """Raise an error of `httpx2` for anything else that an HTTP library raises."""
+    """Convert any other exception of an HTTP library to an `httpx2` error."""
     try:
         yield
     except (httpx2.HTTPError, ProviderError):
@@ -146,7 +150,7 @@ def _known_errors() -> Iterator[None]:
 
 
 def _redirected(asked: httpx2.URL, location: str) -> ProviderError:
-    """Return the error for a redirect, which would take key and prompt to another address."""
+    """Return the error for a redirect, which would send key and prompt to another address."""
     try:
         target = asked.join(location)
         where = str(target.copy_with(userinfo=b"", query=None, fragment=None))

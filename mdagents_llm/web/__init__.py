@@ -1,1 +1,1 @@
-"""A server of pages for people: where it listens, whom it answers."""
+"""A web server for browsers: its address, access control, and lifetime."""

@@ -1,4 +1,4 @@
-"""Where a server of pages listens: its socket, the hosts it answers, its token, its address."""
+"""The address of a web server: its socket, allowed hosts, access token, and URL."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from mdagents_llm.errors import ConfigError
 PORT = 7576
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SERVER = "mdagents-view"
-"""What a view calls itself in the header `server`, by which another one knows it."""
+"""Value of the `server` header, by which one view recognizes another."""
 
-_TRIED = 100  # ports from PORT on, when none was asked for
-_ANSWERS_WITHIN = 0.3  # seconds, of a view on this machine
+_TRIED = 100  # ports to try, starting at PORT, if none was requested
+_ANSWERS_WITHIN = 0.3  # timeout in seconds for a view on this machine
 _ANY = ("0.0.0.0", "::")
 _ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # RFC 5737, RFC 3849
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A socket that listens, and what a browser has to know of it."""
+    """A listening socket, with the hosts and the token that its URL needs."""
 
     socket: socket.socket
     hosts: tuple[str, ...]
-    """Those that are answered; the first is that of the address."""
+    """Host names that are answered; the first is the one in the URL."""
     token: str
-    """Empty when only this machine can reach it."""
+    """Access token; empty if only this machine can reach the socket."""
 
     @property
     def port(self) -> int:
-        """The port."""
+        """Port that the socket listens on."""
         port: int = self.socket.getsockname()[1]
         return port
 
     def url(self, path: str = "") -> str:
-        """Return the address of a page, with the token where there is one."""
+        """Return the URL of a page, with the token if there is one."""
         query = f"?{urlencode({'token': self.token})}" if self.token else ""
         return f"http://{self.hosts[0]}:{self.port}{path or '/' * bool(query)}{query}"
 
@@ -51,7 +51,7 @@ def add_address_flags(parser: Any) -> None:
     """Add the flags of every program that shows runs in a browser.
 
     Args:
-        parser: A parser of `argparse`, or a group of one.
+        parser: An `argparse` parser or argument group.
     """
     parser.add_argument("--view-port", metavar="N", type=int,
         help=f"port of the view; 0: any free one [{PORT}, or the next free one]")  # fmt: skip
@@ -62,11 +62,11 @@ def add_address_flags(parser: Any) -> None:
 
 
 def listen(host: str = "", port: int | None = None) -> Place:
-    """Listen, so that whoever connects waits until the socket is served.
+    """Start listening, so that clients that connect wait until the socket is served.
 
     Args:
-        host: Name or address; empty for this machine alone. Any other gets a token.
-        port: 0 for any free one; None for the first free one from `PORT` on.
+        host: Host name or address; empty for loopback only. Any other host gets a token.
+        port: Port; 0 for any free one, None for the first free one from `PORT` on.
 
     Raises:
         ConfigError: The port is taken or not allowed, or the host is not one of this machine.
@@ -88,7 +88,7 @@ def listen(host: str = "", port: int | None = None) -> Place:
 
 
 def note_of(place: Place, port: int | None) -> str:
-    """Return why a view is not where one looks for it; empty when it is."""
+    """Return a note if a view is not at the default port; empty if it is or a port was given."""
     if port is not None or place.port == PORT:
         return ""
     host = place.socket.getsockname()[0]
@@ -96,14 +96,14 @@ def note_of(place: Place, port: int | None) -> str:
 
 
 def has_screen(variables: Mapping[str, str], platform: str) -> bool:
-    """Return whether a browser that is opened is seen by the user.
+    """Return whether the user would see a browser that is opened here.
 
     Args:
-        variables: The environment.
-        platform: As `sys.platform`.
+        variables: Environment variables.
+        platform: Name of the platform, as in `sys.platform`.
     """
     if variables.get("SSH_CONNECTION") or variables.get("SSH_TTY"):
-        return False  # the screen is another machine's
+        return False  # the user's screen is on another machine
     if platform in ("darwin", "win32"):
         return True
     return bool(variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY"))
@@ -122,7 +122,7 @@ def _place(host: str, port: int) -> Place:
 
 
 def _names_elsewhere(family: int) -> list[str]:
-    """Return what other machines may call this one: its address and its name."""
+    """Return the address and the name by which other machines may reach this one."""
     name = socket.gethostname()
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

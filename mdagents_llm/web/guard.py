@@ -1,4 +1,4 @@
-"""Who is answered: those who know the token; and what a browser may do with the answer."""
+"""Access control of a web server: the token, allowed hosts, and security headers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _HEADERS = {
 
 
 def guards(hosts: Sequence[str], token: str) -> list[Middleware]:
-    """Return what stands before an app.
+    """Return the middleware that protects an app.
 
     Args:
-        hosts: Names in the Host header that are answered: others are another site's page that
-            reaches for this one (DNS rebinding).
-        token: What `?token=…` or the cookie that this sets must be; empty for none.
+        hosts: Allowed values of the Host header; others indicate a page of another site that
+            reaches for this server (DNS rebinding).
+        token: Token that `?token=…` or the cookie set by this middleware must hold; empty for none.
     """
     return [
         Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
@@ -38,10 +38,10 @@ def guards(hosts: Sequence[str], token: str) -> list[Middleware]:
 
 
 class Guard:
-    """Asks for the token, and adds the headers that every answer has.
+    """Middleware that requires the token and adds security headers to every response.
 
-    A socket that a browser opens must besides be of a page of this server: another site's page may
-    open one to any address, and the browser shows it the answers.
+    A WebSocket that a browser opens must also come from a page of this server: a page of another
+    site may open one to any address, and the browser lets it read the messages.
     """
 
     def __init__(self, app: ASGIApp, token: str) -> None:
@@ -49,7 +49,7 @@ class Guard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Pass an authorized request to the app, and refuse others."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -70,7 +70,7 @@ class Guard:
             return Response("a socket can be opened by a page of this server only", 403)
         if not self._token:
             return self._app
-        # A browser sends a cookie to all ports: one view must not take that of another.
+        # A browser sends a cookie to all ports: one view must not take the cookie of another.
         cookie = f"token-{request.url.port}"
         in_address = request.query_params.get("token", "")
         given = in_address or request.cookies.get(cookie, "")
@@ -82,7 +82,7 @@ class Guard:
 
 
 def _is_from_own_page(request: HTTPConnection) -> bool:
-    """Tell whether no page of another site asks; programs that are no browser name no origin."""
+    """Return whether a request is not from another site's page; non-browsers send no origin."""
     origin = request.headers.get("origin")
     if origin is None:
         return True
@@ -94,10 +94,10 @@ def _is_from_own_page(request: HTTPConnection) -> bool:
 
 
 def _without_token(request: HTTPConnection, cookie: str) -> Response:
-    """Keep the token in a cookie, and send the browser to the address without it.
+    """Store the token in a cookie, and send the browser to the URL without the token.
 
-    Not by a redirect: to a page that is reached from another site's link that would be one more
-    step from there, on which a browser leaves a strict cookie out.
+    A redirect would not work: after a link from another site it counts as a cross-site request, in
+    which a browser omits a strict cookie. So a `refresh` header is used.
     """
     url = quote(str(request.url.remove_query_params("token")), safe=_IN_URL)
     answer = Response(headers={"refresh": f"0; url={url}"}, media_type="text/html")

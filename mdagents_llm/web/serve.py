@@ -1,4 +1,4 @@
-"""Serves an app to browsers, and opens one."""
+"""Serves an app to browsers, and opens a browser."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from starlette.types import ASGIApp
 from mdagents_llm.web.address import SERVER
 
 LONGEST_MESSAGE = 2**16
-"""Bytes of a message that comes over a socket; a longer one ends the connection."""
+"""Maximum size of an incoming WebSocket message in bytes; a longer one ends the connection."""
 
 
 def server_of(app: ASGIApp, to_end: int) -> uvicorn.Server:
-    """Make the server of an app; it runs until SIGINT, SIGTERM or its `should_exit`.
+    """Create the server of an app; it runs until SIGINT, SIGTERM or its `should_exit`.
 
     Args:
-        app: What answers.
-        to_end: Seconds that answers under way get at the end.
+        app: ASGI app to serve.
+        to_end: Seconds that responses in progress get to finish at shutdown.
     """
     config = uvicorn.Config(
         app,
         lifespan="off",
-        access_log=False,  # an address may have the token in it
+        access_log=False,  # a URL may contain the token
         log_config=None,
         server_header=False,
         headers=[("server", SERVER)],
         proxy_headers=False,
         ws_max_size=LONGEST_MESSAGE,
-        ws_per_message_deflate=False,  # it takes memory for each socket
+        ws_per_message_deflate=False,  # compression takes memory for each socket
         timeout_graceful_shutdown=to_end,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_fault)
@@ -39,12 +39,12 @@ def server_of(app: ASGIApp, to_end: int) -> uvicorn.Server:
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Return whether something failed: that a stream was cut when all ends is no news."""
+    """Return whether a log record is a real error, not a stream cut off at shutdown."""
     return record.exc_info is not None and isinstance(record.exc_info[1], Exception)
 
 
 def open_browser(url: str) -> None:
-    """Open a page in the user's browser, and do not wait for it."""
+    """Open a page in the user's browser without waiting for it."""
     Thread(target=_open, args=(url,), daemon=True).start()
 
 
@@ -53,5 +53,5 @@ def _open(url: str) -> None:
         browser = webbrowser.get()
     except webbrowser.Error:
         return
-    if type(browser) is not webbrowser.GenericBrowser:  # w3m and its like would take the terminal
+    if type(browser) is not webbrowser.GenericBrowser:  # w3m etc. would take over the terminal
         browser.open(url)

@@ -1,4 +1,4 @@
-"""The four agents: who is asked what, and in which form."""
+"""The four agents of the decision support system."""
 
 from demos.cdss_example.agents.cardiology import CardiologyAgent
 from demos.cdss_example.agents.laboratory import LaboratoryAgent

@@ -1,9 +1,9 @@
-"""The cardiologist: heart and circulation."""
+"""The cardiology specialist: heart and circulation."""
 
 from demos.cdss_example.agents.specialist import Specialist
 
 
 class CardiologyAgent(Specialist):
-    """Judges what is dangerous, how likely it is, and what decides."""
+    """Specialist that judges which findings are dangerous, how likely, and decisive."""
 
     name = "cardiology"

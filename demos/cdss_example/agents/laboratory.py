@@ -1,9 +1,9 @@
-"""The laboratory physician: values, their units, and what is missing."""
+"""The laboratory specialist: values, their units, and missing tests."""
 
 from demos.cdss_example.agents.specialist import Specialist
 
 
 class LaboratoryAgent(Specialist):
-    """Reads laboratory values and vital signs."""
+    """Specialist that reads laboratory values and vital signs."""
 
     name = "laboratory"

@@ -1,4 +1,4 @@
-"""The orchestrator: keeps the running summary, and says who is asked next."""
+"""The orchestrator: keeps the running summary and chooses the next agent."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Decision(BaseModel):
 
 
 class OrchestratorAgent:
-    """Decides who is asked.
+    """Agent that chooses the next node and its question.
 
     Args:
-        model: What it thinks with.
-        limits: How long its texts may be.
-        is_local: See `Limits.max_tokens`.
+        model: Chat model of the agent.
+        limits: Length limits of its texts.
+        is_local: Whether a grammar holds each text of the model to the limit of the call.
     """
 
     def __init__(self, model: ChatModelAdapter, limits: Limits, *, is_local: bool) -> None:
@@ -46,14 +46,14 @@ class OrchestratorAgent:
         self._model = sized.with_structured_output(Decision)
 
     async def decide(self, briefing: Briefing, specialists_left: int) -> Decision:
-        """Say what is next.
+        """Choose the next step.
 
         Args:
-            briefing: What is known.
-            specialists_left: How many more can be asked.
+            briefing: Current knowledge about the case.
+            specialists_left: Number of times that a specialist can still be asked.
 
         Raises:
-            BenchError: The model has given no decision.
+            BenchError: The model did not return a decision.
         """
         asked = messages(
             "orchestrator_system",

@@ -1,4 +1,4 @@
-"""What all specialists do: answer a question on the case in free text."""
+"""The base class of specialists: answers a question about the case in free text."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mdagents_llm.langchain_model import ChatModelAdapter
 
 
 class Specialist:
-    """A specialist; its kinds differ in the prompt that says who they are.
+    """Base class of the specialists, which differ only in their system prompt.
 
     Args:
-        model: What it thinks with.
-        limits: How long its text may be.
+        model: Chat model of the agent.
+        limits: Length limits of its text.
     """
 
     name: ClassVar[str]
-    """Of its node, and of its prompt."""
+    """Name of the specialist's graph node and of its prompt."""
 
     def __init__(self, model: ChatModelAdapter, limits: Limits) -> None:
         self._limits = limits
@@ -39,18 +39,18 @@ class Specialist:
         """Answer the orchestrator's question.
 
         Args:
-            briefing: What is known.
-            question: What is asked.
-            on_text: Told of the text, as it comes or at once.
-            use_streaming: Whether it comes in pieces.
+            briefing: Current knowledge about the case.
+            question: Question of the orchestrator; if empty, a general one is asked.
+            on_text: Callback that receives the text, in pieces or at once.
+            use_streaming: Whether to stream the text in pieces.
 
         Returns:
-            The opinion; one that failed if the endpoint gave no usable text. A model that can only
-            fail is not the specialist's failure, but the caller's.
+            The opinion; a failed opinion if the endpoint returned no usable text. Errors that every
+            call to the model would raise are not the specialist's failure and reach the caller.
 
         Raises:
-            EndpointDown: Every further call would fail, too.
-            ConfigError: The user has to change something.
+            EndpointDown: Every further call would fail as well.
+            ConfigError: The user has to change a setting.
         """
         asked = messages(
             f"{self.name}_system",
@@ -68,7 +68,7 @@ class Specialist:
         text = str(reply.text).strip()
         if not text:
             return Opinion(self.name, "", "the answer was empty")
-        # Cut at the limit of tokens: nobody should take the last words for the end of a thought.
+        # Mark text that was cut at the token limit, so that nobody takes it for a finished thought.
         is_cut = reply.response_metadata.get("finish_reason") == "length"
         return Opinion(self.name, f"{text} […]" if is_cut else text)
 

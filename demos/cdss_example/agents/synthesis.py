@@ -1,4 +1,4 @@
-"""The synthesis: the recommendation, in fields that its text is made of."""
+"""The synthesis: writes the recommendation as structured fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LABELS = {
     "uncertainty": "Uncertainty",
     "safety_net": "Safety net",
 }
-"""Field -> its label, in the order in which they are read."""
+"""Field -> label, in reading order."""
 _LIMIT = (
     "The number of steps ran out: the coordinator wanted to ask {} once more. "
     "Say under uncertainty that this is open."
@@ -48,12 +48,12 @@ class Recommendation(BaseModel):
 
 
 class SynthesisAgent:
-    """Writes the recommendation.
+    """Agent that writes the recommendation.
 
     Args:
-        model: What it thinks with.
-        limits: How long its texts may be.
-        is_local: See `Limits.max_tokens`.
+        model: Chat model of the agent.
+        limits: Length limits of its texts.
+        is_local: Whether a grammar holds each text of the model to the limit of the call.
     """
 
     def __init__(self, model: ChatModelAdapter, limits: Limits, *, is_local: bool) -> None:
@@ -66,11 +66,11 @@ class SynthesisAgent:
         """Write the recommendation.
 
         Args:
-            briefing: What is known.
-            asked_at_the_limit: The specialist that could not be asked any more; empty for none.
+            briefing: Current knowledge about the case.
+            asked_at_the_limit: Specialist that could no longer be asked; empty if none.
 
         Raises:
-            BenchError: The model has given none.
+            BenchError: The model did not return a recommendation.
         """
         asked = messages(
             "synthesis_system",

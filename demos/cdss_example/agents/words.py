@@ -1,4 +1,4 @@
-"""What an agent is told of the others, and how a call to its model is put."""
+"""The briefing of an agent, and the messages of a call to its model."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from demos.cdss_example.prompts import PROMPTS
 _TAG = re.compile(r"<\s*/?\s*(case|opinions)\s*>", re.IGNORECASE)
 
 UNHEARD: RunnableConfig = {"callbacks": []}
-"""For a structured call: its JSON is not what an agent says. Its node says it in plain words."""
+"""Config for structured calls: it disables callbacks, because raw JSON is not the agent's text.
+The node passes the text on in plain words."""
 
 FORM = ConfigDict(frozen=True, json_schema_extra=lambda schema: schema.pop("description", None))
-"""Of the forms of replies: the prompt says what the fields are. Sentences in the schema would be
-what a small model writes into them."""
+"""Model config of structured replies. It drops descriptions from the schema: the prompt explains
+the fields, and small models copy sentences of the schema into their reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a specialist has answered, or that it has not."""
+    """A specialist's answer, or the reason why there is no answer."""
 
     node: str
     text: str
     failure: str = ""
-    """Why there is no answer; the text is empty then."""
+    """Why the call failed; `text` is then empty."""
 
     @property
     def told(self) -> str:
-        """What the other agents read."""
+        """Text of the opinion for the other agents' prompts."""
         if self.failure:
             return f"{self.node}: no opinion, the call failed ({self.failure})"
         return f"{self.node}: {self.text}"
@@ -41,20 +42,20 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What is known of a case when an agent is asked."""
+    """Current knowledge about a case, as an agent receives it."""
 
     case: str
     opinions: Sequence[Opinion] = ()
     running_summary: str = ""
 
     def fields(self) -> dict[str, str]:
-        """Return what every prompt has."""
+        """Return the fields that every prompt shares."""
         told = "\n".join(opinion.told for opinion in self.opinions)
         return {"case": _framed(self.case), "opinions": _framed(told) or "none so far"}
 
 
 def _framed(text: str) -> str:
-    """Return data that cannot end the tags which a prompt has around it."""
+    """Escape the tags that prompts put around data, so that the data cannot close them."""
     return _TAG.sub(r"(\1)", text)
 
 
@@ -62,8 +63,8 @@ def messages(system: str, user: str, **fields: object) -> list[BaseMessage]:
     """Return the messages of a call.
 
     Args:
-        system: Name of the prompt file that says who the agent is.
-        user: Name of the one that says what it is asked.
-        fields: Of the latter.
+        system: Name of the prompt file that defines the agent's role.
+        user: Name of the prompt file that states the task.
+        fields: Values for the placeholders of the user prompt.
     """
     return [SystemMessage(PROMPTS.text(system)), HumanMessage(PROMPTS.render(user, **fields))]

@@ -1,1 +1,1 @@
-"""The cases of the demonstration, made up by us: no patient's."""
+"""The demonstration cases, all fictional: none describes a real patient."""

@@ -1,1 +1,1 @@
-"""The workflow as a graph of LangGraph."""
+"""The workflow as a LangGraph graph."""

@@ -28,13 +28,13 @@ from mdagents_llm.langchain_model import ChatModelAdapter
 
 
 def build_cdss_graph(model: ChatModel, limits: Limits) -> CompiledStateGraph[CdssState, Any]:
-    """Return the graph. It keeps nothing of a case, so that it serves many at the same time.
+    """Return the compiled graph. It holds no state of a case, so it can serve many concurrently.
 
-    EXAID is no part of it: who wants to hear what is said gives a callback with the run.
+    EXAID is not part of the graph: to observe a run, pass a callback in its config.
 
     Args:
-        model: What all agents think with.
-        limits: How long what they write may be.
+        model: Chat model of all agents.
+        limits: Length limits of the agents' texts.
     """
     is_local = bool(getattr(model, "is_local", False))
     adapter = ChatModelAdapter(model)

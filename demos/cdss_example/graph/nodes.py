@@ -1,4 +1,4 @@
-"""The nodes of the graph: each asks its agent, and tells what happens."""
+"""The nodes of the graph: each calls its agent and emits events."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Update = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OrchestratorNode:
-    """Asks the orchestrator who is next."""
+    """Node that asks the orchestrator for the next step."""
 
     agent: OrchestratorAgent
 
     async def __call__(self, state: CdssState, *, writer: StreamWriter) -> Update:
-        """Add its decision, in plain words too."""
+        """Return the decision, also as a plain-text message."""
         number, say = _begin(ORCHESTRATOR, state, writer)
         decision = await self.agent.decide(briefing(state), specialists_left(number))
         say(decision.as_text())
@@ -44,12 +44,12 @@ class OrchestratorNode:
 
 @dataclass(frozen=True, slots=True)
 class SpecialistNode:
-    """Asks a specialist what the orchestrator wants to know."""
+    """Node that asks a specialist the orchestrator's question."""
 
     agent: Specialist
 
     async def __call__(self, state: CdssState, *, writer: StreamWriter) -> Update:
-        """Add an opinion, or that there is none."""
+        """Return the opinion, which may be a failed one."""
         decision = state["decision"]
         assert decision is not None, "the orchestrator has asked"
         name = self.agent.name
@@ -63,12 +63,12 @@ class SpecialistNode:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisNode:
-    """Asks for the recommendation."""
+    """Node that asks for the recommendation."""
 
     agent: SynthesisAgent
 
     async def __call__(self, state: CdssState, *, writer: StreamWriter) -> Update:
-        """Add the recommendation, in plain words too."""
+        """Return the recommendation, also as a plain-text message."""
         number, say = _begin(SYNTHESIS, state, writer)
         recommendation = await self.agent.recommend(briefing(state), asked_at_the_limit(state))
         say(recommendation.as_text())
@@ -78,7 +78,7 @@ class SynthesisNode:
 
 
 def _begin(name: str, state: CdssState, writer: StreamWriter) -> tuple[int, Callable[[str], None]]:
-    """Tell that a node runs; return its number, and what tells what it says."""
+    """Emit the start of a node; return its run number and a callback that emits its text."""
     number = len(state["path"]) + 1
     writer(NodeBegan(number, name))
     return number, partial(_say, writer, number, name)

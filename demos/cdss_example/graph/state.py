@@ -1,4 +1,4 @@
-"""What the nodes of the graph know of a case, and what each adds."""
+"""The state that the nodes of the graph share."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from demos.cdss_example.config import MAX_NODE_RUNS
 
 
 class CdssState(TypedDict):
-    """A case under way."""
+    """State of a case in progress."""
 
     case: str
-    """The text of the case."""
+    """Text of the case."""
     use_streaming: bool
     path: Annotated[list[str], operator.add]
-    """The nodes that have run, in order."""
+    """Names of the nodes that have run, in order."""
     opinions: Annotated[list[Opinion], operator.add]
-    """What the specialists said, failures included."""
+    """Opinions of the specialists, including failures."""
     decision: Decision | None
-    """The orchestrator's latest."""
+    """Latest decision of the orchestrator; None before the first."""
     recommendation: Recommendation | None
     messages: Annotated[list[AnyMessage], operator.add]
-    """What the orchestrator and the synthesis say in plain words, for those who listen."""
+    """Plain-text replies of the orchestrator and the synthesis, for callbacks such as EXAID's."""
 
 
 def new_state(case: str, *, use_streaming: bool) -> CdssState:
@@ -44,23 +44,23 @@ def new_state(case: str, *, use_streaming: bool) -> CdssState:
 
 
 def briefing(state: CdssState) -> Briefing:
-    """Return what an agent is told."""
+    """Return the briefing that the next agent receives."""
     decision = state["decision"]
     return Briefing(state["case"], state["opinions"], decision.running_summary if decision else "")
 
 
 def specialists_left(node_runs: int) -> int:
-    """Return how often a specialist can be asked.
+    """Return the number of times that a specialist can still be asked.
 
     Args:
-        node_runs: How many nodes have run, the orchestrator that asks included.
+        node_runs: Number of node runs so far, including the orchestrator that is asking.
     """
-    # Each takes two runs, its own and the orchestrator's after it; the last run is the synthesis.
+    # A specialist takes two runs: its own and the orchestrator's next. The last is the synthesis.
     return max(0, (MAX_NODE_RUNS - 1 - node_runs) // 2)
 
 
 def asked_at_the_limit(state: CdssState) -> str:
-    """Return the specialist that was asked for and had no run left; empty for none."""
+    """Return the specialist that was requested when no node run was left; empty if none."""
     decision = state["decision"]
     if decision is None or decision.next_step == "synthesis":
         return ""

@@ -1,1 +1,1 @@
-"""What a clinical case is."""
+"""The schema of a clinical case."""

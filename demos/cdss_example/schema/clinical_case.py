@@ -1,4 +1,4 @@
-"""A clinical case as a clinician writes it down, and its text for the agents."""
+"""The schema of a clinical case, and its text for the agents."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.text import well_formed
 
 OLDEST = 130
-"""Years that nobody has lived."""
+"""Upper bound of a patient's age in years; nobody has lived that long."""
 LONGEST_CASE = 20_000
-"""Characters of a case's text: more would not leave room for what the agents say."""
+"""Maximum characters of a case's text; more would leave no room for the agents' texts."""
 
 _NOT_DONE = "not available"
 
 
 def _clean(text: object) -> object:
-    """Return a text without control characters and characters that turn the direction of text."""
+    """Replace control characters and bidirectional formatting characters by spaces."""
     if not isinstance(text, str):
         return text
     kept = (" " if _is_control(letter) else letter for letter in well_formed(text))
@@ -48,7 +48,7 @@ def _is_control(letter: str) -> bool:
 Text = Annotated[StrictStr, BeforeValidator(_clean)]
 Finite = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 Value = StrictBool | StrictInt | Finite | Text | None
-"""What was measured; None: it was not."""
+"""A measured value; None if it was not measured."""
 
 
 class Measurement(BaseModel):
@@ -82,13 +82,13 @@ class NamedMeasurement(Measurement):
 
 
 Notes = Text | Annotated[Sequence[Text], AfterValidator(tuple)]
-"""A text, or a list of texts."""
+"""A text or a list of texts."""
 Measured = (
     Mapping[Text, Measurement | Value]
     | Annotated[Sequence[NamedMeasurement | Text], AfterValidator(tuple)]
     | Text
 )
-"""Names with values, a list, or a text."""
+"""Measurements: names with values, a list, or a text."""
 
 
 class ClinicalCase(BaseModel):
@@ -178,18 +178,18 @@ _PARTS = {
     "imaging_results": "Imaging",
     "free_text": "Notes",
 }
-"""Field -> its label, in the order in which a clinician tells a case."""
+"""Field -> label, in the order in which clinicians present a case."""
 
 
 def read_case(data: object, where: str = "the case") -> ClinicalCase:
-    """Return a case made of a mapping, a plain text, or a case.
+    """Return the case that a mapping, a plain text or a `ClinicalCase` holds.
 
     Args:
-        data: The fields by name, the text of the case, or a `ClinicalCase`.
-        where: What an error calls it.
+        data: Fields by name, text of the case, or a `ClinicalCase`.
+        where: Name of the case in error messages.
 
     Raises:
-        ConfigError: It is no case; one line that says which field, and why.
+        ConfigError: The data is not a valid case; one line names the field and the reason.
     """
     if isinstance(data, ClinicalCase):
         return data
@@ -207,14 +207,14 @@ def read_case(data: object, where: str = "the case") -> ClinicalCase:
 
 
 def case_of_json(raw: bytes, where: str) -> ClinicalCase:
-    """Return the case in the text of a JSON file.
+    """Return the case in the content of a JSON file.
 
     Args:
-        raw: The text, in UTF-8.
-        where: Name of the file.
+        raw: Content of the file, in UTF-8.
+        where: Name of the file for error messages.
 
     Raises:
-        ConfigError: It is not JSON, or no case.
+        ConfigError: The content is not JSON or not a valid case.
     """
     return read_case(load_json(raw, where), where)
 

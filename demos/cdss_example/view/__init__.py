@@ -1,1 +1,1 @@
-"""The page that shows a case while it is worked on."""
+"""The web page that shows a case in progress."""

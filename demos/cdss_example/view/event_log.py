@@ -1,4 +1,4 @@
-"""What pages are told: the events of all cases, from the first, whenever a page comes."""
+"""The event log of the page: a page that connects late still receives every event."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Message = dict[str, Any]
 
 
 class EventLog:
-    """Keeps events as messages, and gives each page what it has not got.
+    """Stores events as messages and sends each page those that it has not received.
 
-    Text is kept once however small the pieces are in which it came, so that memory is that of what
-    was said. Nobody who adds waits for a page.
+    Consecutive pieces of text are merged into one message, so memory use grows with the text and
+    not with the number of pieces. Adding an event never waits for a page.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class EventLog:
         self._is_closed = False
 
     def add(self, event: Event) -> None:
-        """Take an event."""
+        """Add an event."""
         last = self._messages[-1] if self._messages else {}
         if isinstance(event, Said) and (last.get("is"), last.get("run")) == ("said", event.number):
             last["text"] += event.text
@@ -46,7 +46,7 @@ class EventLog:
         self._wake()
 
     def close(self) -> None:
-        """End the streams of all pages, once they have all there is."""
+        """End the streams of all pages once they have received every message."""
         self._is_closed = True
         self._wake()
 
@@ -55,11 +55,11 @@ class EventLog:
         self._news = asyncio.Event()
 
     async def since(self, seen: str) -> AsyncGenerator[tuple[str, list[Message]]]:
-        """Yield (id, messages) as long as there is something to come.
+        """Yield pairs of (id, messages) until the log is closed.
 
         Args:
-            seen: The id that a page had last; of another log, or empty: it gets everything, after a
-                message by which it forgets what it shows.
+            seen: Last id that the page received. If it is empty or from another log, the page
+                receives everything, after a message that makes it clear its display.
         """
         index, chars = self._place(seen)
         is_new = (index, chars) == (0, 0)
@@ -74,7 +74,7 @@ class EventLog:
                 else:
                     batch.append(message)
                 chars = 0
-            if self._messages:  # the last may still grow
+            if self._messages:  # the last message may still grow
                 index = len(self._messages) - 1
                 is_text = self._messages[-1]["is"] == "said"
                 index, chars = (

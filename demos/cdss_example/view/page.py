@@ -1,4 +1,4 @@
-"""The server of the page, in the process and the event loop of the run."""
+"""The web server of the page; it runs in the process and event loop of the program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mdagents_llm.web.guard import guards
 from mdagents_llm.web.serve import server_of
 
 _PING = 15  # seconds
-_TO_END = 1  # seconds that answers under way get
+_TO_END = 1  # seconds that open responses get at shutdown
 _POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "connect-src 'self'; style-src 'self'; script-src 'self'"
@@ -34,13 +34,13 @@ _FILES = {"/page.css": "text/css", "/page.js": "text/javascript"}
 def make_app(
     log: EventLog, *, model: str, hosts: Sequence[str] = LOOPBACK, token: str = ""
 ) -> Starlette:
-    """Make the app: the page, its style and script, and the stream of events.
+    """Create the app: the page, its style sheet and script, and the event stream.
 
     Args:
-        log: What happens.
-        model: The name of the agents' model, as the page shows it.
-        hosts: That are answered: see `guards`.
-        token: That they must give; empty for none.
+        log: Event log that the page streams.
+        model: Name of the agents' model, shown on the page.
+        hosts: Allowed values of the Host header.
+        token: Access token that requests must carry; empty requires none.
     """
     templates = Environment(
         loader=PackageLoader("demos.cdss_example.view", "templates"),
@@ -76,16 +76,16 @@ async def _sent(log: EventLog, seen: str) -> AsyncIterator[ServerSentEvent]:
 
 
 class PageServer:
-    """Serves the page within `async with`; pages that are open then are told that it ends.
+    """Serves the page within `async with`; on exit, open pages are notified.
 
     Args:
-        place: Where it listens.
-        model: See `make_app`.
+        place: Address to listen on.
+        model: Name of the agents' model, shown on the page.
     """
 
     def __init__(self, place: Place, *, model: str) -> None:
         self.log = EventLog()
-        """What pages are told."""
+        """Event log that the page streams."""
         self._place = place
         app = make_app(self.log, model=model, hosts=place.hosts, token=place.token)
         self._server = server_of(app, _TO_END)
@@ -93,7 +93,7 @@ class PageServer:
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._server.serve(sockets=[self._place.socket]))
-        await asyncio.sleep(0)  # its handlers of signals are there now
+        await asyncio.sleep(0)  # let the server install its signal handlers
         return self
 
     async def __aexit__(

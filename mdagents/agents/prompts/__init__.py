@@ -1,4 +1,4 @@
-"""The prompts of the benchmark: one text file each, those of a single method in its folder."""
+"""Prompts of the benchmark: one text file each, those of a single method in its own folder."""
 
 from __future__ import annotations
 

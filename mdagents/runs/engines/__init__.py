@@ -1,5 +1,5 @@
-"""Where the questions of a run are answered: in this process, or on a Ray cluster.
+"""Engines that answer the questions of a run: in this process, or on a Ray cluster.
 
-An engine answers; what comes of it goes to the `Desk` of the run, which alone writes to its folder.
-So a run is on disk the same, whichever engine made it, and can be continued with another.
+An engine passes its results to the `Desk` of the run, which alone writes to the run folder. A run
+has the same files on disk whichever engine made it, and another engine can resume it.
 """

@@ -1,4 +1,4 @@
-"""The kept replies as the workers of a cluster share them: each request is asked once."""
+"""Reply cache that the workers of a cluster share: each request is sent once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Found(NamedTuple):
     """The answer to a lookup."""
 
     lookup: int
-    """Its number, of the worker."""
+    """Number that the worker gave the lookup."""
     reply: ChatReply | None
-    """None: the worker asks, and releases the key."""
+    """Cached reply; None: the worker sends the request and then releases the key."""
 
 
 class Claims:
-    """Who asks which request, and who waits for its reply.
+    """Tracks which worker sends which request, and which workers wait for its reply.
 
     Args:
-        store: The kept replies.
+        store: Cached replies.
     """
 
     def __init__(self, store: ReplyStore) -> None:
@@ -33,7 +33,7 @@ class Claims:
         self._found: defaultdict[int, list[Found]] = defaultdict(list)
 
     def look_up(self, worker: int, lookup: int, key: str) -> None:
-        """Find a reply for a worker, or let it ask; while another asks, it waits."""
+        """Find a cached reply for a worker, let it send the request, or let it wait for another."""
         reply = self._store.get(key, truncated_too=False)
         if reply is None and key in self._asked_by:
             self._waiting[key].append((worker, lookup))
@@ -43,10 +43,10 @@ class Claims:
         self._found[worker].append(Found(lookup, reply))
 
     def keep(self, key: str, kept: ChatReply | ProviderError) -> None:
-        """Keep a reply, or the error in which a request ended.
+        """Cache a reply, or the error in which a request ended.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The reply cannot be written.
         """
         if isinstance(kept, ChatReply):
             self._store.put(key, kept)
@@ -54,7 +54,7 @@ class Claims:
             self._store.put_error(key, kept)
 
     def release(self, worker: int, key: str) -> None:
-        """Let others ask what a worker asks no longer, or no longer waits for."""
+        """Release a worker's claim on a key, or its wait for one, so that others can claim it."""
         waiting = self._waiting.pop(key, deque[tuple[int, int]]())
         if self._asked_by.get(key) == worker:
             del self._asked_by[key]
@@ -64,7 +64,7 @@ class Claims:
             self.look_up(waiter, lookup, key)
 
     def lost(self, worker: int) -> None:
-        """Release all that a worker asked or waited for that is no more."""
+        """Release every claim and wait of a worker that died."""
         self._found.pop(worker, None)
         for key in [*self._waiting]:
             kept = deque(one for one in self._waiting[key] if one[0] != worker)
@@ -73,5 +73,5 @@ class Claims:
             self.release(worker, key)
 
     def found(self, worker: int) -> list[Found]:
-        """Return the answers that a worker was not told yet."""
+        """Return and clear the answers that a worker has not received yet."""
         return self._found.pop(worker, [])

@@ -1,6 +1,6 @@
-"""The driver's side of a cluster: workers that come and go, and what they share.
+"""The driver's side of a cluster: workers that come and go, and the resources they share.
 
-It knows nothing of what carries its messages.
+This module does not depend on the transport of its messages.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ from mdagents_llm.errors import BenchError, ClusterError
 from mdagents_llm.layers.cache import ReplyStore
 
 _PERIOD = 0.1  # seconds between two reports of a worker
-_PERIOD_PER_WORKER = 0.004  # seconds, so that a driver of many workers has time for each
+_PERIOD_PER_WORKER = 0.004  # seconds, so that a driver with many workers has time for each
 _BETWEEN_DIVISIONS = 1.0  # seconds
-_MESSAGES_AT_ONCE = 50  # before others have their turn
-_PATIENCE = 10.0  # seconds until the user is told why nothing happens
+_MESSAGES_AT_ONCE = 50  # before yielding to other tasks
+_PATIENCE = 10.0  # seconds before the user sees why nothing happens
 _NO_ROOM = "waiting for the first worker: the cluster has no free CPU yet"
-_LONGEST_SILENCE = 300.0  # seconds, after which a worker counts as dead: it hangs, or is cut off
+_LONGEST_SILENCE = 300.0  # seconds before a silent worker counts as dead: it hangs or is cut off
 _MOST_FALSE_STARTS = 3  # workers in a row that die before their first report
 
 
 class WorkerLost(Exception):  # noqa: N818 - as Ray and others call it
-    """A worker is no more.
+    """A worker died.
 
     Args:
-        why: On one line.
-        by_itself: Whether what it was doing may be to blame; not, if its whole machine was lost.
+        why: Reason, on one line.
+        by_itself: Whether the question it was answering may be to blame; False if its whole machine
+            was lost.
     """
 
     def __init__(self, why: str, *, by_itself: bool) -> None:
@@ -55,55 +56,64 @@ class WorkerLost(Exception):  # noqa: N818 - as Ray and others call it
 
 
 class Post(Protocol):
-    """A worker as its driver reaches it."""
+    """Connection of the driver to one worker."""
 
     async def greet(self) -> bytes:
-        """See `Worker.greet`.
+        """Return the worker's packed `Greeting`.
 
         Raises:
-            WorkerLost: It is no more.
-            ClusterError: The cluster is gone, or cannot be used.
+            WorkerLost: The worker died.
+            ClusterError: The cluster is gone or cannot be used.
         """
         ...
 
     async def exchange(self, message: bytes) -> bytes:
-        """See `Worker.exchange`; raises as `greet` does."""
+        """Send packed `Orders` and return the packed `Report`.
+
+        Raises:
+            WorkerLost: The worker died.
+            ClusterError: The cluster is gone or cannot be used.
+        """
         ...
 
     async def close(self) -> None:
-        """End the worker, if it still is."""
+        """Stop the worker if it is still alive."""
 
 
 class PartTaker(Protocol):
     """A run in which workers take part."""
 
     def orders(self, worker: int) -> RunOrders | None:
-        """Return what a worker is to do next in it; None: it takes no part and need not."""
+        """Return a worker's next orders; None: it is not part of the run and is not needed."""
         ...
 
     def take(self, worker: int, message: Message) -> None:
-        """Take down what a worker tells of it.
+        """Record a message of a worker.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The message cannot be written.
         """
 
     def lost(self, worker: int, *, by_itself: bool) -> None:
-        """Give to others what a worker had; likewise."""
+        """Reclaim the leases and traces of a worker that died.
+
+        Raises:
+            StorageError: The change cannot be written.
+        """
 
     def fail(self, error: BaseException) -> None:
-        """End it with an error."""
+        """End the run with an error."""
 
 
 class Cluster:
-    """Hires workers, and talks to each as long as it lives.
+    """Starts workers and exchanges messages with each until it dies.
 
     Args:
         hire: Starts a worker. Raises WorkerLost or ClusterError.
-        size: Workers at a time; who dies is replaced.
-        replies: The kept replies; None: no cache.
-        clock: For all times.
-        say: Shows a line.
+        size: Number of workers at a time; a worker that dies is replaced.
+        replies: Cached replies; None: no cache.
+        clock: Clock for all times.
+        say: Shows a line to the user.
     """
 
     def __init__(
@@ -133,7 +143,7 @@ class Cluster:
         """Wait for the first worker.
 
         Raises:
-            ClusterError: There will be none.
+            ClusterError: No worker can be started.
         """
         loop = asyncio.get_running_loop()
         self._attending = [loop.create_task(self._attend()) for _ in range(self.size)]
@@ -160,12 +170,12 @@ class Cluster:
 
     @property
     def at_work(self) -> int:
-        """Workers that are there now."""
+        """Number of workers that are alive."""
         return len(self._states)
 
     @property
     def load(self) -> Load:
-        """How busy all of them are."""
+        """Load of all workers together."""
         states = [state for of_worker in self._states.values() for state in of_worker.values()]
         most = {
             name: s.most for of_worker in self._states.values() for name, s in of_worker.items()
@@ -178,11 +188,11 @@ class Cluster:
         )
 
     def interrupt(self) -> None:
-        """Wait for no worker any more."""
+        """Stop waiting for the first worker."""
         self._is_there.set()
 
     def add(self, run: PartTaker) -> int:
-        """Let workers take part in a run; return its number.
+        """Let workers take part in a run, and return its number.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -194,7 +204,7 @@ class Cluster:
         return number
 
     def remove(self, number: int) -> None:
-        """Tell no worker of a run any more."""
+        """Stop sending orders for a run."""
         del self._runs[number]
 
     async def _end(self) -> None:
@@ -203,7 +213,7 @@ class Cluster:
         await asyncio.gather(*self._attending, return_exceptions=True)
 
     async def _attend(self) -> None:
-        """Have a worker at all times."""
+        """Keep one worker alive, replacing it whenever it dies."""
         try:
             while True:
                 await self._have_one()

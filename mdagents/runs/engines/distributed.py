@@ -1,4 +1,4 @@
-"""A run on a cluster: lends its questions to workers, and takes down what comes of them."""
+"""A run on a cluster: lends its questions to workers and records the results."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from mdagents_llm.layers.retry import OnWait, Wait
 from mdagents_llm.ledger import CallRow, CaseBook
 from mdagents_llm.providers.local import SLOTS
 
-_TRACES_AT_ONCE = 4  # of decided questions, that EXAID takes up at a worker
-_TO_LET_GO = 5.0  # seconds after the grace, in which workers tell how they ended
-_AT_ONCE = 2.0  # seconds for the same, when nobody is to wait
-_PERIODS_AHEAD = 2  # of questions at the pace of a worker, so that it need not wait for more
+_TRACES_AT_ONCE = 4  # of decided questions, which a worker's EXAID resumes
+_TO_LET_GO = 5.0  # seconds after the grace period, for workers to report how they ended
+_AT_ONCE = 2.0  # seconds for the same reports when the user wants to stop at once
+_PERIODS_AHEAD = 2  # periods of a worker's pace to lend ahead, so that it need not wait for more
 
 
 class DistributedEngine:
-    """Answers on a cluster; see `Engine`.
+    """Answers the questions of a run on a cluster; implements `Engine`.
 
     Args:
-        task: What is to be done.
-        cluster: Of workers.
-        on_wait: Told of each pause before a call is made again.
+        task: Task to carry out.
+        cluster: Cluster of workers.
+        on_wait: Called at each pause before a call is retried.
     """
 
     def __init__(self, task: Task, cluster: Cluster, on_wait: OnWait) -> None:
@@ -56,7 +56,10 @@ class DistributedEngine:
 
     @property
     def places(self) -> int:
-        """See `Engine`: enough to use all connections while calls wait for a retry."""
+        """Number of questions in progress at a time.
+
+        The default is enough to use all connections while calls wait for a retry.
+        """
         config = self._task.config
         if config.max_samples:
             return config.max_samples
@@ -66,25 +69,25 @@ class DistributedEngine:
 
     @property
     def load(self) -> Load:
-        """See `Engine`."""
+        """Current load of the cluster."""
         return self._cluster.load
 
     def answering(
         self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()
     ) -> DistributedRun:
-        """See `Engine`."""
+        """Return an object that answers the questions of the run on the cluster."""
         return DistributedRun(self._task, self._cluster, desk, unsummarised, self._on_wait)
 
 
 class DistributedRun:
-    """Answers the items of one run on a cluster; see `Answering`.
+    """Answers the items of one run on a cluster; implements `Answering`.
 
     Args:
-        task: What is to be done.
-        cluster: Of workers.
-        desk: Takes down what comes of the questions.
-        unsummarised: (question, which answer to it) for which EXAID had not finished.
-        on_wait: Told of each pause before a call is made again.
+        task: Task to carry out.
+        cluster: Cluster of workers.
+        desk: Recorder of the results.
+        unsummarised: (question, number of the answer) pairs for which EXAID had not finished.
+        on_wait: Called at each pause before a call is retried.
     """
 
     def __init__(
@@ -100,16 +103,16 @@ class DistributedRun:
         self._desk = desk
         self._on_wait = on_wait
         self._watchers = list(desk.watchers)
-        self._watch_errors: dict[ItemKey, str] = {}  # of questions that are not decided yet
+        self._watch_errors: dict[ItemKey, str] = {}  # of undecided questions
         self._leases = Leases((), self._length)
-        self._in_all = self._places = 1  # questions under way, and those of a worker
+        self._in_all = self._places = 1  # questions in progress: in total, and at one worker
         self._on_all_begun: Callable[[], None] = lambda: None
         self._parts: set[int] = set()  # workers that take part
-        self._pace: defaultdict[int, int] = defaultdict(int)  # questions decided since its orders
-        self._attempts = dict(unsummarised)  # of decided questions that EXAID has not finished with
-        self._kept = deque(item for item, _ in unsummarised)  # those of which no worker knows
+        self._pace: defaultdict[int, int] = defaultdict(int)  # questions decided since last orders
+        self._attempts = dict(unsummarised)  # of decided questions that EXAID has not finished
+        self._kept = deque(item for item, _ in unsummarised)  # those that no worker has
         self._watching: defaultdict[int, set[ItemKey]] = defaultdict(set)
-        self._taken_up: defaultdict[int, set[ItemKey]] = defaultdict(set)  # those from traces
+        self._taken_up: defaultdict[int, set[ItemKey]] = defaultdict(set)  # resumed from traces
         self._outcome = Outcome.FINISHED
         self._over = ""
         self._interrupts = 0
@@ -120,16 +123,17 @@ class DistributedRun:
 
     @property
     def summarising(self) -> int:
-        """See `Answering`."""
+        """Number of decided questions for which EXAID has not finished."""
         return len(self._attempts)
 
     async def run(
         self, items: Sequence[Item], places: Places, on_all_begun: Callable[[], None]
     ) -> Outcome:
-        """See `Answering`.
+        """Answer items, and let EXAID finish.
 
         Raises:
             ClusterError: The workers are gone.
+            BenchError: A worker's part of the run ended with this error.
         """
         self._leases, self._undecided = Leases(items, self._length), len(items)
         if self._is_stopping:
@@ -152,20 +156,20 @@ class DistributedRun:
         return Outcome.INTERRUPTED if is_undone else Outcome.FINISHED
 
     def interrupt(self) -> None:
-        """See `Answering`."""
+        """Start no more questions; those in progress get `GRACE` seconds, at a second call 2 s."""
         self._interrupts += 1
         first = self._interrupts == 1
         self._stop(in_time=GRACE + _TO_LET_GO if first else _AT_ONCE)
 
     def fail(self, error: BaseException) -> None:
-        """End with an error; what workers tell until then is taken down."""
+        """End with an error, after recording the last messages of the workers."""
         if self._error is None:
             self._error = error
             self._interrupts += 2
             self._stop(in_time=_AT_ONCE)
 
     def orders(self, worker: int) -> RunOrders | None:
-        """See `PartTaker`."""
+        """Return a worker's next orders; None: it is not part of the run and is not needed."""
         self._check_spent()
         leases = self._lend(worker)
         traces = [] if self._is_stopping else self._traces(worker)
@@ -184,7 +188,7 @@ class DistributedRun:
         )
 
     def take(self, worker: int, message: Message) -> None:
-        """See `PartTaker`."""
+        """Record a message of a worker."""
         match message:
             case CallRow():
                 self._desk.booked(message)
@@ -207,7 +211,7 @@ class DistributedRun:
         self._settle()
 
     def lost(self, worker: int, *, by_itself: bool) -> None:
-        """See `PartTaker`."""
+        """Reclaim the questions of a worker that died; give up those on which several died."""
         self._parts.discard(worker)
         self._pace.pop(worker, None)
         self._kept.extend(self._watching.pop(worker, ()))
@@ -229,7 +233,7 @@ class DistributedRun:
         if self._is_stopping:
             return []
         room, ahead = self._places, _PERIODS_AHEAD * self._pace[worker]
-        if self._in_all < self._cluster.size:  # fewer questions than workers may be under way
+        if self._in_all < self._cluster.size:  # not every worker may have a question
             others = self._leases.lent - len(self._leases.of(worker))
             room, ahead = int(others < self._in_all), 0
         self._pace[worker] = 0
@@ -243,7 +247,7 @@ class DistributedRun:
         traces: list[tuple[ItemKey, bytes, bytes | None]] = []
         while self._kept and len(self._taken_up[worker]) < _TRACES_AT_ONCE:
             item = self._kept.popleft()
-            content, log = b"", None  # of an empty trace EXAID says that it cannot be read
+            content, log = b"", None  # for an empty trace, EXAID reports that it cannot be read
             with suppress(OSError):
                 content = self._desk.files.content(make_case_id(*item))
                 log = self._desk.files.log(make_case_id(*item))
@@ -295,7 +299,7 @@ class DistributedRun:
         self._desk.summarised(made.model_copy(update={"attempt": attempt, "watched": watched}))
 
     def _give_up(self, item: Item) -> None:
-        """Record that a question cannot be answered, as workers die over it."""
+        """Record that a question cannot be answered because workers die on it."""
         config = self._task.config
         source = self._task.load(item)
         error = ProviderError(
@@ -320,7 +324,7 @@ class DistributedRun:
         )
         self._tell(item.key, feed.Ended(None, str(error)))
         attempt = self._record(record)
-        if self._desk.policy is not None:  # there is nothing that EXAID could follow
+        if self._desk.policy is not None:  # EXAID has nothing to follow
             self._desk.summarised(
                 CaseSummaries(
                     question_id=record.question_id,
@@ -338,7 +342,7 @@ class DistributedRun:
         self._taken_up.pop(worker, None)
         for item in self._leases.of(worker):
             self._leases.returned(worker, item)
-        # What EXAID has not finished with is left to the next start if the run stops, else to
+        # Questions that EXAID has not finished wait for the next start if the run stops, else for
         # another worker.
         self._kept.extend(self._watching.pop(worker, ()))
         if ended.fault:
@@ -352,21 +356,21 @@ class DistributedRun:
         try:
             self._task.check_spent()
         except LimitExceeded as error:
-            self._over = str(error)  # what is under way may need no further call
+            self._over = str(error)  # questions in progress may need no further call
             if self._leases.left or self._kept:
                 self._end(Outcome.LIMIT)
 
     def _end(self, outcome: Outcome) -> None:
-        """Lend nothing more; questions under way finish."""
+        """Lend nothing more; questions in progress finish."""
         if self._outcome is Outcome.FINISHED:
             self._outcome = outcome
             self._stop()
 
     def _stop(self, in_time: float | None = None) -> None:
-        """Begin nothing further.
+        """Start nothing more.
 
         Args:
-            in_time: Seconds after which nobody is waited for any more; None: everybody is.
+            in_time: Seconds to wait for the workers; None waits for all of them.
         """
         self._is_stopping = True
         self._leases.drop()
@@ -375,7 +379,7 @@ class DistributedRun:
         self._settle()
 
     def _settle(self) -> None:
-        """Note when there is nothing left to wait for."""
+        """Signal the end of the run when there is nothing left to wait for."""
         is_over = self._is_stopping or self._outcome is not Outcome.FINISHED
         if not self._parts and (is_over or (self._is_all_decided and not self._kept)):
             self._done.set()
@@ -389,11 +393,11 @@ class DistributedRun:
                 self._watch_errors[item] = _in_a_line(error)
 
     def _length(self, item: Item) -> float:
-        """Return how long a question is, as far as that is known before it is answered."""
+        """Return the length of a question's text, the best estimate before it is answered."""
         try:
             return float(len(self._task.load(item).text))
         except BenchError:
-            return 0.0  # it is said when it is lent
+            return 0.0  # the error is reported when the question is lent
 
     def _make_opening(self) -> Opening:
         task, method = self._task, self._task.solver.method
@@ -416,7 +420,7 @@ class DistributedRun:
 
 
 def _tried(write: Callable[[], None]) -> str | None:
-    """Do something for an observer; return the error in which it ended, on one line."""
+    """Call `write` for an observer; return its error on one line, or None."""
     try:
         write()
     except Exception as error:  # noqa: BLE001 - an observer must not disturb the run

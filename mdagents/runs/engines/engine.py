@@ -1,4 +1,4 @@
-"""What a run and the engine that answers its questions say to each other."""
+"""The interface between a run and the engine that answers its questions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.ledger import CallRow
 
 GRACE = 10.0
-"""Seconds to finish questions under way after an interruption; or EXAID, if all are done."""
+"""Seconds after an interruption for questions in progress to finish; for EXAID if all are done."""
 
 
 class Outcome(StrEnum):
-    """How a run ended."""
+    """Outcome of a run."""
 
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
@@ -46,107 +46,107 @@ class Item:
 
     entry: IndexEntry
     epoch: int = 1
-    """Counted from 1."""
+    """Number of the epoch, from 1."""
     level: Difficulty | None = None
-    """The level to which it goes; None: a router finds it, or the method has none."""
+    """Level that answers the question; None: a router chooses it, or the method has no levels."""
 
     @property
     def key(self) -> ItemKey:
-        """(question_id, epoch)."""
+        """Key of the item: (question_id, epoch)."""
         return self.entry.id, self.epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What an engine needs to know of a run."""
+    """Everything about a run that an engine needs."""
 
     config: RunConfig
     specs: Mapping[str, ModelSpec]
     """Role -> model."""
     solver: Solver
     name: str
-    """Of the run."""
+    """Name of the run."""
     model: str
-    """Of the experts, for the head of a trace."""
+    """Model of the experts, for the header of a trace."""
     revision: str | None
-    """Of this program."""
+    """Git revision of this program; None when it is unknown."""
     load: Callable[[Item], SourceQuestion]
-    """Reads a question. Raises ConfigError when its file was changed."""
+    """Reads a question. Raises ConfigError when its file has changed."""
     check_spent: Callable[[], None]
     """Raises LimitExceeded when a limit of the run is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What an engine needs to know of a record that was written."""
+    """Facts about a written record that an engine needs."""
 
     attempt: int
-    """Number of the answer to its question, from 1."""
+    """Number of this answer to its question, from 1."""
     too_many_errors: bool = False
     """Whether more questions ended in `api_error` than the run allows."""
 
 
 class Desk(Protocol):
-    """Takes down what comes of the questions of a run."""
+    """Records the results of a run."""
 
     @property
     def files(self) -> CaseFiles:
-        """Where their traces and EXAID's logs go."""
+        """Storage for the traces and EXAID logs of the questions."""
         ...
 
     @property
     def watchers(self) -> Sequence[Callable[[ItemKey, Event], None]]:
-        """Told what happens in each question; return at once."""
+        """Callbacks for the events of each question; they return at once."""
         ...
 
     @property
     def policy(self) -> TriggerPolicy | None:
-        """Of EXAID; None: it is off, or left out of a replay that has none to follow."""
+        """Trigger policy of EXAID; None: EXAID is off, or a replay has no EXAID run to follow."""
         ...
 
     @property
     def recorded(self) -> Path | None:
-        """Folder of the run that is replayed, from which EXAID's steps are taken."""
+        """Folder of the replayed run, which holds EXAID's steps; None: this is not a replay."""
         ...
 
     def booked(self, row: CallRow) -> None:
-        """Take down a row of the ledger.
+        """Record a ledger row.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The row cannot be written.
         """
 
     def decided(self, record: SampleRecord) -> Recorded:
-        """Take down a decision; it is on the disk when this returns, its trace before it.
+        """Record a decision. On return it is on disk; its trace was written before it.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The decision cannot be written.
         """
 
     def summarised(self, made: CaseSummaries) -> None:
-        """Take down what EXAID made of a decided question; more follows if it is not complete.
+        """Record EXAID's results for a decided question; incomplete results are followed by more.
 
         Raises:
-            StorageError: It cannot be written.
+            StorageError: The results cannot be written.
         """
 
     def restarted(self, item: ItemKey) -> None:
-        """Note that an undecided question is begun anew, since its worker was lost."""
+        """Note that an undecided question starts again because its worker died."""
 
 
 class Work:
-    """Items to answer, in their order.
+    """Queue of items to answer, in order.
 
     Args:
-        items: The first ones.
-        is_complete: Whether no others will be added.
+        items: First items.
+        is_complete: Whether no further items will be added.
     """
 
     def __init__(self, items: Iterable[Item] = (), *, is_complete: bool = True) -> None:
         self._items = deque(items)
         self.is_complete = is_complete
         self.was_cut = False
-        """Whether it ended before all was known to be done."""
+        """Whether the queue was cut before all of its items were known to be taken."""
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -158,18 +158,18 @@ class Work:
         self._changed.set()
 
     def complete(self) -> None:
-        """Note that no others will be added."""
+        """Note that no further items will be added."""
         self.is_complete = True
         self._changed.set()
 
     def cut(self) -> None:
-        """Forget what is left."""
+        """Drop the remaining items."""
         self.was_cut |= not self.is_all_taken
         self._items.clear()
         self.complete()
 
     async def wait(self) -> bool:
-        """Wait until there is an item; return False when there will be none."""
+        """Wait until an item is available; return False when no item will follow."""
         while not self._items:
             if self.is_complete:
                 return False
@@ -188,10 +188,10 @@ class Work:
 
 
 class Places:
-    """How many questions may be under way, in all runs that share an endpoint.
+    """Limit on the questions in progress, across all runs that share an endpoint.
 
     Args:
-        count: Of the places.
+        count: Maximum number of questions in progress.
     """
 
     def __init__(self, count: int) -> None:
@@ -205,18 +205,18 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How busy an engine is, for a display."""
+    """Load of an engine, for a display."""
 
     under_way: int = 0
-    """Calls at all endpoints."""
+    """Calls in progress at all endpoints."""
     allowed: int = 0
-    """Calls that may be under way now."""
+    """Maximum number of calls in progress at the moment."""
     queued: int = 0
     """Calls that wait for a connection."""
     cooling: float = 0.0
     """Seconds for which an endpoint still cools down; 0 when none does."""
     in_batches: int = 0
-    """Calls that wait for a provider's batch."""
+    """Calls that wait in a provider's batch."""
 
 
 class Answering(Protocol):
@@ -224,7 +224,7 @@ class Answering(Protocol):
 
     @property
     def summarising(self) -> int:
-        """Decided questions for which EXAID has not finished."""
+        """Number of decided questions for which EXAID has not finished."""
         ...
 
     async def run(
@@ -233,39 +233,42 @@ class Answering(Protocol):
         """Answer items, and let EXAID finish.
 
         Args:
-            items: What is left to answer.
-            places: How many may be under way.
-            on_all_begun: Called when the last one has been begun.
+            items: Items that are left to answer.
+            places: Limit on the questions in progress.
+            on_all_begun: Called when the last item has started.
 
         Raises:
-            EndpointDown: A model cannot reply; what was decided before has been recorded.
-            StorageError: Something could not be written.
+            EndpointDown: A model cannot reply; earlier decisions have been recorded.
+            StorageError: A result cannot be written.
         """
         ...
 
     def interrupt(self) -> None:
-        """Start no further question; those under way get `GRACE` seconds, at a second call none."""
+        """Start no more questions; those in progress get `GRACE` seconds.
+
+        A second call stops them at once.
+        """
 
 
 class Engine(Protocol):
-    """Has what the questions of a run need, from models to machines."""
+    """Holds the resources that the questions of a run need, from models to machines."""
 
     @property
     def places(self) -> int:
-        """How many questions are under way at a time, unless runs share places."""
+        """Number of questions in progress at a time, unless runs share places."""
         ...
 
     @property
     def load(self) -> Load:
-        """How busy it is."""
+        """Current load of the engine."""
         ...
 
     def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Answering:
-        """Return what answers the questions.
+        """Return an object that answers the questions of the run.
 
         Args:
-            desk: Takes down what comes of them.
-            unsummarised: (question, which answer to it) of an earlier process for which EXAID had
-                not finished.
+            desk: Recorder of the results.
+            unsummarised: (question, number of the answer) pairs of an earlier process for which
+                EXAID had not finished.
         """
         ...

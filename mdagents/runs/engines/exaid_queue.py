@@ -1,7 +1,7 @@
-"""The decided questions for which EXAID has not finished.
+"""Queue of the decided questions for which EXAID has not finished.
 
-No worker and no record waits for it. What EXAID does not finish, for lack of memory or because the
-process ends, is resumed from the trace and the log that were kept: no summary is made twice.
+No worker and no record waits for EXAID. A question that it does not finish, for lack of memory or
+because the process ends, is resumed from its saved trace and log: no summary is made twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_IN_MEMORY = 64
 """Maximum number of decided questions whose EXAID is in memory. Further ones are suspended, and
 resumed from their files when there is room."""
 
-_FROM_TRACES_AT_ONCE = 4  # cases that are resumed beside many that wait in memory
+_FROM_TRACES_AT_ONCE = 4  # resumed cases at a time while many others are in memory
 _NO_TIME = "no time was left for it (--exaid-wait)"
 
 
@@ -29,7 +29,7 @@ class _Answer(NamedTuple):
 
     item: ItemKey
     attempt: int
-    """Which of the answers to this question, from 1."""
+    """Number of this answer to its question, from 1."""
 
     @property
     def case_id(self) -> str:
@@ -37,13 +37,14 @@ class _Answer(NamedTuple):
 
 
 class ExaidQueue:
-    """Lets EXAID finish with decided questions, beside those that are under way.
+    """Lets EXAID finish with decided questions while others are in progress.
 
     Args:
-        observers: Reopens kept cases.
-        keep: Writes the result of an answer.
-        kept: (question, which answer to it) of an earlier process for which EXAID had not finished.
-        postpone: Takes over what does not fit into memory; None: it is kept here until there is
+        observers: Factory that reopens saved cases.
+        keep: Writes EXAID's results for an answer.
+        kept: (question, number of the answer) pairs of an earlier process for which EXAID had not
+            finished.
+        postpone: Takes over cases that do not fit into memory; None: they wait here until there is
             room.
     """
 
@@ -63,13 +64,13 @@ class ExaidQueue:
         self._is_cut = False
         self._error: BaseException | None = None
         self.is_over_budget = False
-        """Whether a limit of the run has left something to a start with a higher one."""
+        """Whether a limit of the run left work for a later start with a higher limit."""
 
     def __len__(self) -> int:
         return len(self._under_way) + len(self._kept)
 
     def start(self) -> None:
-        """Resume cases that were suspended, or left by an earlier process, while there is room.
+        """Resume suspended cases and those of an earlier process, while there is room.
 
         Needs a running event loop.
         """
@@ -83,12 +84,12 @@ class ExaidQueue:
         return is_idle or self._from_traces < _FROM_TRACES_AT_ONCE
 
     def take_up(self, item: ItemKey, attempt: int) -> None:
-        """Begin with a case from its kept trace, as soon as there is room."""
+        """Resume a case from its saved trace as soon as there is room."""
         self._kept.append(_Answer(item, attempt))
         self.start()
 
     def add(self, item: ItemKey, attempt: int, observers: CaseObservers) -> None:
-        """Take over the EXAID of a case whose record is written."""
+        """Take over EXAID's work on a case whose record is written."""
         answer = _Answer(item, attempt)
         if len(self._under_way) < MOST_IN_MEMORY or not observers.can_be_suspended:
             self._begin(self._finish(answer, observers))
@@ -96,10 +97,10 @@ class ExaidQueue:
             self._begin(self._postpone(answer, observers))
 
     async def finished(self) -> None:
-        """Wait until EXAID has finished with all of them.
+        """Wait until EXAID has finished with all cases.
 
         Raises:
-            StorageError: Something could not be written.
+            StorageError: A result cannot be written.
         """
         while self._under_way:
             await asyncio.wait(set(self._under_way))
@@ -107,10 +108,10 @@ class ExaidQueue:
             raise self._error
 
     async def cut(self) -> None:
-        """Stop now, and write what is there, of suspended cases from their files.
+        """Stop now, and write the results so far; those of suspended cases come from their files.
 
         Raises:
-            StorageError: Something could not be written.
+            StorageError: A result cannot be written.
         """
         self._is_cut = True
         await self._cancel_all()
@@ -120,7 +121,7 @@ class ExaidQueue:
         await self.finished()
 
     async def stop(self) -> None:
-        """Stop now, and leave what is not done to the next start."""
+        """Stop now, and leave unfinished cases to the next start."""
         self._kept.clear()
         await self._cancel_all()
 
@@ -165,12 +166,12 @@ class ExaidQueue:
             self.start()
 
     async def _end_early(self, answer: _Answer, observers: CaseObservers) -> None:
-        """Write what was made of a case: for good if no time is left, else to be resumed."""
+        """Write the results of a case so far: as final if no time is left, else to be resumed."""
         await observers.abandon()
         if not observers.is_restored:
             if not self._is_cut:
-                return  # its files hold what was made
-            await observers.summarise_rest()  # no more than that
+                return  # its files hold the results
+            await observers.summarise_rest()  # only restores the earlier results
         if self._is_cut:
             observers.note(_NO_TIME)
         self._write(answer, observers, is_complete=self._is_cut)

@@ -1,4 +1,4 @@
-"""Who answers which question: items on loan to workers, until they are decided or lost."""
+"""Leases: items lent to workers until they are decided or the worker dies."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.engine import Item
 
 MOST_DEATHS = 3
-"""Workers that die over a question before it is given up."""
+"""Number of workers that die on a question before it is given up."""
 QUIET = 10.0
-"""Seconds without a death before a suspect is lent again: where all die, none is to blame."""
+"""Seconds without a death before a suspect is lent again: if all die, no item is to blame."""
 LONGEST_WAIT = 60.0
-"""Seconds after which it is lent all the same."""
+"""Seconds after which a suspect is lent regardless of `QUIET`."""
 
 
 class Leases:
-    """The items of a run: not begun, on loan, or done.
+    """Items of a run: not started, on loan, or done.
 
-    When a worker dies, what it had is lent out again. It is not known over which question it died:
-    each that it had is suspected. One that is suspected twice waits until no more workers die, and
-    is lent to one that has no other such; if that dies, too, it was this one.
+    When a worker dies, its items are lent again. Nobody knows which question killed it, so each of
+    its items becomes a suspect. An item that is suspected twice waits until no more workers die,
+    and is then lent to a worker without another such suspect; if that worker dies, this item is to
+    blame.
 
     Args:
-        items: What is to be answered, in this order.
-        length: How long an item will take, in any unit; of the last ones the longest go first.
+        items: Items to answer, in this order.
+        length: Returns how long an item will take, in any unit; the longest of the last items go
+            first.
     """
 
     def __init__(self, items: Iterable[Item], length: Callable[[Item], float]) -> None:
@@ -33,35 +35,35 @@ class Leases:
         self._length = length
         self._is_sorted = False
         self._back: deque[Item] = deque()  # lost once, or returned: they go first
-        self._suspects: deque[tuple[float, Item]] = deque()  # (since when, which)
-        self._died_at = float("-inf")  # the last worker
+        self._suspects: deque[tuple[float, Item]] = deque()  # (suspected since, item)
+        self._died_at = float("-inf")  # time of the last death
         self._deaths: Counter[ItemKey] = Counter()
         self._lent: dict[int, dict[ItemKey, Item]] = {}
 
     @property
     def left(self) -> int:
-        """Items that nobody has."""
+        """Number of items that no worker has."""
         return len(self._todo) + len(self._back) + len(self._suspects)
 
     @property
     def lent(self) -> int:
-        """Items that a worker has."""
+        """Number of items on loan."""
         return sum(map(len, self._lent.values()))
 
     def of(self, worker: int) -> list[ItemKey]:
-        """Return the items that a worker has."""
+        """Return the keys of the items that a worker has."""
         return [*self._lent.get(worker, ())]
 
     def lend(self, worker: int, room: int, ahead: int, workers: int, now: float) -> list[Item]:
         """Lend items to a worker.
 
         Args:
-            worker: Which one.
-            room: How many it answers at once.
-            ahead: How many more it gets, so that it need not wait for the next ones; none of the
-                last items, lest another worker be without.
-            workers: How many there are.
-            now: Seconds, as for `lost`.
+            worker: Number of the worker.
+            room: Number of items that it answers at once.
+            ahead: Number of extra items, so that the worker need not wait for the next ones; the
+                last items are not lent ahead, so that no other worker runs out.
+            workers: Number of workers.
+            now: Current time in seconds, on the same clock as for `lost`.
         """
         lent = self._lent.setdefault(worker, {})
         last = 2 * room * workers
@@ -88,21 +90,21 @@ class Leases:
         return self._lent.get(worker, {}).pop(key, None) is not None
 
     def returned(self, worker: int, key: ItemKey) -> None:
-        """Take back an item that a worker did not begin."""
+        """Reclaim an item that a worker did not start."""
         item = self._lent.get(worker, {}).pop(key, None)
         if item is not None:
             self._back.append(item)
 
     def lost(self, worker: int, now: float, *, by_itself: bool) -> list[Item]:
-        """Take back what a worker had that is no more.
+        """Reclaim the items of a worker that died.
 
         Args:
-            worker: Which one.
-            now: Seconds.
-            by_itself: Whether a question may be to blame; not, if the whole machine was lost.
+            worker: Number of the worker.
+            now: Current time in seconds.
+            by_itself: Whether a question may be to blame; False if the whole machine was lost.
 
         Returns:
-            Those that are given up, as `MOST_DEATHS` workers have died over them.
+            Items that are given up because `MOST_DEATHS` workers have died on them.
         """
         lent = self._lent.pop(worker, {})
         blamed = [key for key in lent if self._is_suspect(key)] or list(lent)
@@ -120,7 +122,7 @@ class Leases:
         return given_up
 
     def drop(self) -> None:
-        """Lend nothing any more."""
+        """Stop lending: drop all items that are not on loan."""
         self._todo.clear()
         self._back.clear()
         self._suspects.clear()

@@ -1,4 +1,4 @@
-"""The engine `local`: the questions of a run are answered in this process."""
+"""The engine `local`, which answers the questions of a run in this process."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import LOCAL
 
 _IN_BATCHES = 500
-"""Questions at a time where requests go in batches, unless the user says otherwise."""
+"""Questions in progress where requests go in batches, unless the user sets another number."""
 
 
 class LocalEngine:
     """Answers with the models of this process.
 
     Args:
-        task: What is to be done.
-        runtime: What the models share; its ledger is the run's alone.
-        registry: Of the models.
+        task: Task to carry out.
+        runtime: Resources that the models share; its ledger belongs to this run alone.
+        registry: Registry of the models.
         postpone: Takes over decided questions whose EXAID does not fit into memory; None: they are
-            summarised from their traces later.
+            summarized from their traces later.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class LocalEngine:
 
     @property
     def places(self) -> int:
-        """How many questions are under way at a time.
+        """Number of questions in progress at a time.
 
-        By default enough to use all connections while calls wait for a retry. An embedded model
-        gets one for each slot, so that the prompt cache of a slot is used.
+        The default is enough to use all connections while calls wait for a retry. An embedded model
+        gets one question for each slot, so that the prompt cache of a slot is used.
         """
         if self._task.config.max_samples:
             return self._task.config.max_samples
@@ -66,7 +66,7 @@ class LocalEngine:
 
     @property
     def load(self) -> Load:
-        """See `Engine`."""
+        """Current load of the endpoints and batches."""
         endpoints = self._registry.connections.values()
         return Load(
             under_way=sum(c.in_flight for c in endpoints),
@@ -77,13 +77,13 @@ class LocalEngine:
         )
 
     async def leave_batches(self, *, cancel: bool) -> str:
-        """Leave the batches that are under way to the provider, or have them cancelled.
+        """Leave the batches in progress to the provider, or cancel them.
 
         Args:
-            cancel: Whether nothing further of them is to be answered.
+            cancel: Whether to cancel the batches at the provider.
 
         Returns:
-            What becomes of them, on one line; empty without any.
+            The fate of the batches, on one line; empty without any batch.
         """
         models, told = self._registry.batched, []
         if not cancel:
@@ -100,7 +100,7 @@ class LocalEngine:
         return "; ".join(told)
 
     def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Runner:
-        """See `Engine`."""
+        """Return a runner that answers the questions of the run."""
         task, runtime = self._task, self._runtime
         observers = RunObservers(
             files=desk.files,
@@ -127,13 +127,14 @@ async def local_engine(
     postpone: Callable[[ItemKey, int], None] | None = None,
     on_open: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[LocalEngine]:
-    """Open what the questions of a run need, and close it at the end.
+    """Open the resources that the questions of a run need, and close them at the end.
 
     Args:
-        task: What is to be done.
-        runtime: See `LocalEngine`, likewise `postpone`.
-        endpoints: Those of other runs, too; None: its own.
-        postpone: See there.
+        task: Task to carry out.
+        runtime: Resources that the models share; its ledger belongs to this run alone.
+        endpoints: Endpoints shared with other runs; None: the run opens its own.
+        postpone: Takes over decided questions whose EXAID does not fit into memory; None: they are
+            summarized from their traces later.
         on_open: Called when the endpoints are known, before anything is sent to one.
 
     Raises:

@@ -1,8 +1,7 @@
-"""What the driver of a run and a worker of a cluster say to each other, as bytes.
+"""Messages between the driver of a run and a worker of a cluster, packed as bytes.
 
-The driver sends `Orders`, the worker answers with a `Report` of all that has happened since the
-last one; each waits for the other, so that an order is known to be obeyed when the next report is
-there.
+The driver sends `Orders`; the worker answers with a `Report` of everything since the last one.
+Each waits for the other, so the arrival of the next report proves that the orders were obeyed.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from mdagents_llm.ledger import CallRow
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a worker says first, so that both are known to be of one kind."""
+    """First message of a worker, by which the driver checks that both run the same code."""
 
     code: str
-    """SHA-256 of its source code."""
+    """SHA-256 of the worker's source code."""
     version: str
     host: str
     folder: str
-    """Where that is, on its machine."""
+    """Folder of the source code on the worker's machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A run that a worker is to take part in."""
+    """Description of a run for a worker that is to take part in it."""
 
     config: RunConfig
     specs: Mapping[str, ModelSpec]
@@ -55,50 +54,50 @@ class Opening:
     places: int
     """Questions that the worker answers at once."""
     endpoint: str
-    """Whose places they are, which other runs share."""
+    """Endpoint whose places the run uses, shared with other runs."""
     exemplars: Exemplars | None = None
-    """Of `few_shot`."""
+    """Worked examples of the method `few_shot`; None for other methods."""
     own_source: bytes | None = None
-    """Of a method of the user's own that is a file."""
+    """Source file of a user-defined method; None if the method is not a single file."""
     source_sha256: str = ""
-    """Of a method of the user's own."""
+    """SHA-256 of the source code of a user-defined method; empty for built-in methods."""
 
 
 @dataclass(slots=True)
 class RunOrders:
-    """What a worker is to do in one run."""
+    """Orders for a worker in one run."""
 
     opening: Opening | None = None
-    """There when the worker does not take part yet."""
+    """Description of the run; None if the worker already takes part in it."""
     leases: Sequence[tuple[Item, SourceQuestion]] = ()
-    """Questions to answer."""
+    """Questions to answer, each with its content."""
     traces: Sequence[tuple[ItemKey, bytes, bytes | None]] = ()
     """(question, its trace, EXAID's log so far) of decided questions for EXAID to finish with."""
     is_complete: bool = False
     """Whether no further question will come."""
     over: str = ""
-    """The limit of the run that is reached; empty for none."""
+    """Message of the run limit that was reached; empty for none."""
     ends_as: Outcome | None = None
-    """How the run ends before all of its questions are answered; None: it does not."""
+    """Outcome of a run that ends before all questions are answered; None: it continues."""
     interrupts: int = 0
     """How often the run was interrupted."""
 
 
 @dataclass(slots=True)
 class Orders:
-    """What a worker is to do."""
+    """Orders for a worker in all of its runs."""
 
     period: float
     """Seconds between two reports, where nothing is urgent."""
     runs: dict[int, RunOrders] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
-    """Endpoint -> what it may use of it."""
+    """Endpoint -> the worker's share of it."""
     found: Sequence[Found] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Something has happened in a question."""
+    """An event in a question."""
 
     item: ItemKey
     event: Event
@@ -106,47 +105,47 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A question is decided."""
+    """A decision about a question."""
 
     record: SampleRecord
     trace: bytes | None
-    """Its trace file; None when that could not be made."""
+    """Content of the trace file; None when it could not be made."""
     log: bytes | None = None
     """EXAID's log so far; None without EXAID."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """EXAID has finished with a decided question, or was suspended: see `is_complete`."""
+    """EXAID's results for a decided question; incomplete if EXAID was suspended."""
 
     made: CaseSummaries
     log: bytes | None
-    """EXAID's log."""
+    """EXAID's log; None when it could not be made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """EXAID will not finish with a decided question here."""
+    """Notice that EXAID will not finish with a decided question at this worker."""
 
     item: ItemKey
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A question that was not begun."""
+    """A question that the worker returns without having started it."""
 
     item: ItemKey
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run is over at this worker."""
+    """Notice that a run has ended at this worker."""
 
     outcome: Outcome = Outcome.FINISHED
     error: BenchError | None = None
-    """What ended it early."""
+    """Error that ended the run early; None without one."""
     fault: str = ""
-    """Traceback of an error of the program that ended it."""
+    """Traceback of an unexpected exception that ended the run; empty without one."""
 
 
 Message = CallRow | Told | Decided | Summaries | Postponed | Returned | Wait | Ended
@@ -154,35 +153,35 @@ Message = CallRow | Told | Decided | Summaries | Postponed | Returned | Wait | E
 
 @dataclass(slots=True)
 class Report:
-    """What has happened at a worker."""
+    """Everything that has happened at a worker since its last report."""
 
     messages: Sequence[tuple[int, Message]] = ()
-    """(number of the run, what), in the order in which it happened."""
+    """(number of the run, message) pairs, in chronological order."""
     kept: Sequence[tuple[str, ChatReply | ProviderError]] = ()
-    """(key, reply or the error in which the request ended), to be kept."""
+    """(key, reply or the error in which the request ended) pairs, for the cache."""
     released: Sequence[str] = ()
-    """Keys that are asked no longer."""
+    """Cache keys that the worker no longer claims."""
     lookups: Sequence[tuple[int, str]] = ()
-    """(number of the lookup, key)."""
+    """(number of the lookup, cache key) pairs."""
     endpoints: Mapping[str, EndpointState] = field(default_factory=dict)
-    """Those that are shared with other workers."""
+    """States of the endpoints that other workers share."""
     own_endpoints: Mapping[str, EndpointState] = field(default_factory=dict)
-    """Those of this worker alone: its local models."""
+    """States of the endpoints of this worker alone: its local models."""
 
 
 def packed(message: object) -> bytes:
-    """Return a message as bytes."""
+    """Return a message as pickled bytes."""
     return pickle.dumps(message, protocol=5)
 
 
 def unpacked(message: bytes) -> Any:
-    """Return a message from bytes that this program's own workers have sent, or its driver."""
+    """Return a message from bytes that this program's own workers or driver have sent."""
     return pickle.loads(message)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a worker is made with."""
+    """Arguments with which a worker is started."""
 
     environment: Environment
-    """With keys: it travels as the argument of an actor, and is in no log and no file."""
+    """Environment with API keys: it travels as an actor's argument, never in a log or a file."""

@@ -1,6 +1,6 @@
-"""The observers of a case: the trace file, EXAID and its log, who watches the run.
+"""The observers of a case: the trace file, EXAID and its log, and the watchers of the run.
 
-No observer may change or delay an answer: an error of one is a line beside the record.
+No observer may change or delay an answer: its errors are only noted with the record.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ConfigError, LimitExceeded
 from mdagents_llm.finishing import finished
 
-# What is needed only with EXAID, or after a case, is imported there, so as not to delay the first
-# request of a run.
+# Modules that only EXAID needs, or only the end of a case, are imported where they are used, so as
+# not to delay the first request of a run.
 if TYPE_CHECKING:
     from exaid_core.exaid import EXAID, RoomFor
     from exaid_core.health import Failure
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from exaid_core.schema.agent_summary import AgentSummary
     from exaid_core.trace.traces import Trace
 
-_MOST_AT_ONCE = 2_000  # events of a trace that are written in about 10 ms
+_MOST_AT_ONCE = 2_000  # events of a trace, which take about 10 ms to write
 
 _OF_A_DECISION = {
     "decision_id",
@@ -57,30 +57,30 @@ class ExaidModels:
     summarizer: ChatModel
     buffer_agent: ChatModel
     room: RoomFor
-    """Waits until there is a connection for EXAID."""
+    """Waits for a connection that EXAID may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunObservers:
-    """What the observers of all cases of a run have in common."""
+    """Settings and resources that the observers of all cases of a run share."""
 
     files: CaseFiles
-    """Where traces and logs are kept."""
+    """Storage for traces and logs."""
     run_name: str
     model: str
-    """Of the experts, for the head of a trace."""
+    """Model of the experts, for the header of a trace."""
     revision: str | None
-    """Of this program."""
+    """Git revision of this program; None when it is unknown."""
     clock: Clock
     watchers: Sequence[Callable[[ItemKey, Event], None]]
-    """Told what happens in each case; return at once."""
+    """Callbacks for the events of each case; they return at once."""
     policy: TriggerPolicy | None
-    """None: EXAID is off."""
+    """Trigger policy of EXAID; None: EXAID is off."""
     models: ExaidModels | None
     check_run: Callable[[], None] = lambda: None
     """Raises LimitExceeded when a limit of the run is reached."""
     recorded: Path | None = None
-    """Folder of the run whose recorded replies are replayed, with EXAID's steps taken from it."""
+    """Folder of the run whose replies and EXAID steps are replayed; None: this is not a replay."""
 
     def open(self, item: ItemKey) -> CaseObservers:
         """Start to observe a case."""
@@ -97,12 +97,12 @@ class RunObservers:
 
 
 class CaseObservers:
-    """The observers of one case.
+    """Observers of one case.
 
     Args:
-        run: What they have in common with those of other cases.
-        item: The question of the case.
-        is_kept: Whether the case is decided and its trace is on the disk.
+        run: Settings and resources that the observers of all cases share.
+        item: Question of the case.
+        is_kept: Whether the case is decided and its trace is on disk.
     """
 
     def __init__(self, run: RunObservers, item: ItemKey, *, is_kept: bool = False) -> None:
@@ -124,25 +124,25 @@ class CaseObservers:
         self.tell: Observer = partial(
             _tell, [partial(watch, item) for watch in run.watchers], partial(_note, self._errors)
         )
-        """Tells the watchers what happens in the case; notes their errors."""
+        """Notifies the watchers of an event in the case, and notes their errors."""
         self.bus.subscribe(partial(_tell_words, self.tell))
         self.exaid = self._make_exaid()
         if self.exaid is not None:
-            # A replay follows the kept replies as streamed, so that the summaries are equal.
+            # A replay follows the cached replies as streamed, so that the summaries are equal.
             listener = self.exaid.on_event if run.recorded is None else _ignore
             self.bus.subscribe(listener, wants_text=run.policy is not TriggerPolicy.TURN_END)
 
     @property
     def error(self) -> str | None:
-        """The errors so far, on one line."""
+        """Errors so far, on one line; None without any."""
         return "; ".join(dict.fromkeys(self._errors)) or None
 
     def note(self, error: Exception | str) -> None:
-        """Note an error."""
+        """Record an error of an observer."""
         _note(self._errors, error)
 
     async def keep_trace(self) -> None:
-        """Write the trace file of a decided case, and EXAID's log so far, for another to resume."""
+        """Write the trace file of a decided case and EXAID's log so far, from which to resume."""
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
         if len(self._events) <= _MOST_AT_ONCE:
@@ -161,16 +161,16 @@ class CaseObservers:
 
     @property
     def can_be_suspended(self) -> bool:
-        """Whether the trace is on the disk, from which EXAID can be resumed."""
+        """Whether the trace is on disk, so that EXAID can be resumed from it."""
         return self._has_trace
 
     @property
     def is_restored(self) -> bool:
-        """Whether what an earlier EXAID has made of the case is known here."""
+        """Whether the earlier results of EXAID for this case are loaded."""
         return self._is_restored
 
     def is_kept_from_finishing(self) -> bool:
-        """Return whether EXAID has text left that a limit of the run keeps it from."""
+        """Return whether a limit of the run keeps EXAID from text that it has left."""
         if self.exaid is None or not self.exaid.tail_loss():
             return False
         try:
@@ -202,7 +202,7 @@ class CaseObservers:
                 self._rewrite_log(exaid)
                 made = progress.summaries if progress else ()
                 self._told[0] = sum(event.schema_ok for event in made)
-                self._is_restored = True  # `take_trace` begins by taking that over
+                self._is_restored = True  # `take_trace` first restores the earlier results
                 await exaid.take_trace(trace.events, progress)
             elif self._recording is not None:
                 await exaid.replay(self._recording)
@@ -212,15 +212,15 @@ class CaseObservers:
             self.note(error)
 
     def outcome(self, *, is_complete: bool = True) -> tuple[ExaidRecord, Watched, int]:
-        """Write EXAID's log; return its record, how well it followed, and the number of alerts.
+        """Write EXAID's log; return its record, its coverage and the number of alerts.
 
         Args:
-            is_complete: Whether EXAID has finished; if not, what it failed at may still succeed.
+            is_complete: Whether EXAID has finished; if not, its failed calls may still succeed.
         """
         exaid = self.exaid
         if exaid is None:
             return ExaidRecord(), Watched(error=self.error), 0
-        if self._is_restored:  # else the log that was kept holds more
+        if self._is_restored:  # else the saved log holds more
             self._try(self._write_log)
         failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
         if is_complete and failed and exaid.tail_loss():
@@ -263,7 +263,7 @@ class CaseObservers:
         return recording
 
     def _read_progress(self) -> tuple[Trace, Progress | None]:
-        """Return the trace of a decided case, and how far EXAID has come with it."""
+        """Return the trace of a decided case and EXAID's progress; None without progress."""
         from exaid_core.recording import read_progress
         from exaid_core.trace.files import RecordError
 
@@ -272,7 +272,7 @@ class CaseObservers:
         try:
             name = case_files(Path(), self._case_id)[1]
             return trace, None if log is None else read_progress(trace, name, log)
-        except RecordError:  # of an earlier answer, or damaged: EXAID begins anew
+        except RecordError:  # of an earlier answer, or damaged: EXAID starts over
             return trace, None
 
     def _make_exaid(self) -> EXAID | None:
@@ -285,7 +285,7 @@ class CaseObservers:
         return EXAID(
             buffer_llm=Limited(run.models.buffer_agent, run.check_run),
             summarizer_llm=Limited(run.models.summarizer, run.check_run),
-            # The run has time limits of its own, for the calls of all roles.
+            # The run has its own time limits for the calls of all roles.
             config=ExaidConfig(policy=run.policy, call_timeout=None),
             case_id=self._case_id,
             now_ms=self._now_ms,
@@ -320,8 +320,8 @@ class CaseObservers:
             _write_log(self._run, self._created_at, self.exaid.log)
 
 
-# Functions and not methods: observers that their own bus refers to would only be freed by the
-# garbage collector, with all the text of their case.
+# These are functions, not methods: an observer that its own bus refers to would be freed only by
+# the garbage collector, together with all the text of its case.
 
 
 def _note(errors: list[str], error: Exception | str) -> None:
@@ -329,7 +329,7 @@ def _note(errors: list[str], error: Exception | str) -> None:
 
 
 def _try(errors: list[str], write: Callable[[], None]) -> bool:
-    """Write something, or note why that failed; return whether it is written."""
+    """Call `write`, or note why it failed; return whether it succeeded."""
     try:
         write()
     except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
@@ -354,7 +354,7 @@ def _on_summary(write: Callable[[], object], summary: AgentSummary) -> None:
 
 
 def _note_breakage(errors: list[str], failure: Failure) -> None:
-    if failure.source == "subscriber":  # what models fail at is in the log of EXAID
+    if failure.source == "subscriber":  # failures of models are in EXAID's log
         _note(errors, failure.message)
 
 

@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster. The only module that imports Ray, which is an extra."""
+"""Workers on a Ray cluster. Only this module imports Ray, which is an extra."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _SECONDS_TO_CONNECT = 5.0
 _SECONDS_TO_CLOSE = 2.0
 _SECONDS_TO_ANSWER = 10.0
 _SECONDS_TO_SHUT_DOWN = 15.0
-_BETWEEN_LOOKS = 5.0  # seconds, after the cluster while a worker is waited for
-_AT_ONCE = 4  # calls of a worker: an exchange, and those that end it
+_BETWEEN_LOOKS = 5.0  # seconds between checks of the cluster while waiting for a worker
+_AT_ONCE = 4  # concurrent calls of a worker: an exchange, and those that end it
 _AUTO = "auto"
 _OF_A_MACHINE = re.compile(r"\bnode\b[^.]*\b(died|dead|removed|terminated)", re.IGNORECASE)
 _TOKEN = Path.home() / ".ray" / "auth_token"
 _TOKEN_NAMES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing to anybody
-    # Else Ray ends this process itself, without a word to the user, when it loses the cluster.
+    # Otherwise Ray ends this process without a message to the user when it loses the cluster.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "3600",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # what Ray warns of otherwise
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # silences a warning of Ray
 }
 
 
@@ -52,19 +52,19 @@ _SETTINGS = {
 async def ray_workers(
     address: str, count: int | None, environment: Environment
 ) -> AsyncIterator[tuple[Callable[[], Awaitable[Post]], int]]:
-    """Connect with a Ray cluster, or start one of this machine.
+    """Connect to a Ray cluster, or start one on this machine.
 
     Args:
-        address: `HOST:PORT` of its head, `auto` for the one that this machine is part of; empty to
-            start one, which ends with the context.
-        count: Of the workers; None: one for each CPU of the cluster, or 2 of this machine.
-        environment: Keys and endpoints.
+        address: `HOST:PORT` of the head node, or `auto` for the cluster that this machine is part
+            of; empty starts a cluster that ends with the context.
+        count: Number of workers; None: one for each CPU of the cluster, or 2 on this machine.
+        environment: API keys and endpoints.
 
     Yields:
-        (what starts a worker, number of workers)
+        (function that starts a worker, number of workers).
 
     Raises:
-        ConfigError: Ray is not installed, or there is no such cluster.
+        ConfigError: Ray is not installed, or the cluster does not exist.
     """
     ray = load_ray(address)
     was_connected = ray.is_initialized()
@@ -99,9 +99,9 @@ async def _shut_down(ray: ModuleType) -> None:
 
 
 async def _in_a_daemon(work: Callable[[], T]) -> T:
-    """Return what `work` returns, called in a thread that keeps the program from nothing.
+    """Return the result of `work`, called in a thread that does not keep the program from exiting.
 
-    Without its cluster, Ray answers some calls never.
+    Without its cluster, Ray never returns from some calls.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -123,10 +123,10 @@ async def _in_a_daemon(work: Callable[[], T]) -> T:
 
 
 async def _asked(work: Callable[[], T]) -> T:
-    """Return what a call returns for which Ray needs its cluster.
+    """Return the result of a call for which Ray needs its cluster.
 
     Raises:
-        ClusterError: Nobody answered.
+        ClusterError: The cluster did not answer in time.
     """
     try:
         async with asyncio.timeout(_SECONDS_TO_ANSWER):
@@ -145,14 +145,14 @@ def load_ray(address: str) -> ModuleType:
     """Return the module Ray, with its settings for this program.
 
     Args:
-        address: Of the cluster; empty for one of this machine.
+        address: Address of the cluster; empty for a cluster on this machine.
 
     Raises:
-        ConfigError: It is not installed.
+        ConfigError: Ray is not installed.
     """
     settings = dict(_SETTINGS)
     if address and (_TOKEN.is_file() or any(name in os.environ for name in _TOKEN_NAMES)):
-        settings["RAY_AUTH_MODE"] = "token"  # Ray takes it by itself only for `auto`
+        settings["RAY_AUTH_MODE"] = "token"  # Ray sets it on its own only for `auto`
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     with needs_extra("ray", "--engine ray"):
@@ -172,7 +172,7 @@ async def _connect(ray: ModuleType, address: str, count: int | None) -> None:
             "num_cpus": count or _LOCAL_WORKERS,
             "include_dashboard": False,
             "object_store_memory": _OBJECT_STORE,
-            "_node_ip_address": "127.0.0.1",  # nobody else is to reach it
+            "_node_ip_address": "127.0.0.1",  # not reachable from other machines
         }
     try:
         await finished(asyncio.to_thread(ray.init, **where, **quiet))
@@ -223,14 +223,14 @@ def _in_words(error: Exception, address: str) -> str:
 
 
 class _RayPost:
-    """A worker that is an actor; see `Post`."""
+    """A worker that is a Ray actor; implements `Post`."""
 
     def __init__(self, ray: ModuleType, actor: Any) -> None:
         self._ray = ray
         self._actor = actor
 
     async def greet(self) -> bytes:
-        """See `Post`; waits for a free CPU as long as there is a cluster."""
+        """Return the worker's packed `Greeting`; wait for a free CPU while the cluster exists."""
         greeting = asyncio.ensure_future(self._get(self._actor.greet.remote()))
         try:
             while not greeting.done():
@@ -242,11 +242,11 @@ class _RayPost:
             greeting.cancel()
 
     async def exchange(self, message: bytes) -> bytes:
-        """See `Post`."""
+        """Send packed `Orders` and return the packed `Report`."""
         return await self._get(self._actor.exchange.remote(message))
 
     async def close(self) -> None:
-        """See `Post`."""
+        """Stop the worker if it is still alive."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(_SECONDS_TO_CLOSE):
                 await self._actor.close.remote()
@@ -267,7 +267,7 @@ class _RayPost:
 
 
 def as_lost(error: Exception) -> WorkerLost | ClusterError:
-    """Return what it means that Ray says of an actor that it is dead."""
+    """Classify Ray's report of a dead actor: a lost worker, or an unusable cluster."""
     text = printable(" ".join(str(error).split()))
     if missing := re.search(r"ModuleNotFoundError: No module named '?([\w.]+)", text):
         return ClusterError(

@@ -1,4 +1,4 @@
-"""Answers the questions of a run in this process: a bounded pool, one case at a time each."""
+"""Answers the questions of a run in this process: a bounded pool of one-case workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mdagents_llm.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question after its decision, while EXAID may still be at work on it."""
+    """A decided question on which EXAID may still be at work."""
 
     item: Item
     case: Case
@@ -33,19 +33,19 @@ class Answered:
 
 
 class Runner:
-    """Runs the items of a configuration.
+    """Answers the items of a run.
 
     A worker takes its next question as soon as the record of the last one is written; EXAID
     finishes with that one in parallel.
 
     Args:
-        task: What is to be done.
+        task: Task to carry out.
         models: Role -> model.
-        ledger: Where the models book their calls.
-        clock: For the wall time of a question.
-        observers: Opens the observers of a case.
-        exaid: Takes over the EXAID of decided cases.
-        decided: Called with each record as its question is decided.
+        ledger: Ledger in which the models record their calls.
+        clock: Clock for the wall time of a question.
+        observers: Factory of the observers of a case.
+        exaid: Queue that takes over EXAID's work on decided cases.
+        decided: Called with each record when its question is decided.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Runner:
 
     @property
     def summarising(self) -> int:
-        """Decided questions for which EXAID has not finished."""
+        """Number of decided questions for which EXAID has not finished."""
         return len(self._exaid)
 
     async def run(
@@ -82,13 +82,13 @@ class Runner:
         places: Places,
         on_all_begun: Callable[[], None] = lambda: None,
     ) -> Outcome:
-        """See `Answering`."""
+        """Answer items, and let EXAID finish."""
         return await self.work_through(Work(items), places, on_all_begun)
 
     async def work_through(
         self, work: Work, places: Places, on_all_begun: Callable[[], None] = lambda: None
     ) -> Outcome:
-        """Answer items of which not all may be known yet; see `run`."""
+        """Answer the items of a queue that may still grow, and let EXAID finish."""
         self._exaid.start()
         try:
             left = await self._until_stopped(self._answer_all(work, places, on_all_begun))
@@ -107,24 +107,24 @@ class Runner:
             await self._exaid.stop()
 
     def end(self, outcome: Outcome) -> None:
-        """Let questions under way finish, and end with this outcome; begin nothing further."""
+        """Start nothing more, let questions in progress finish, and end with this outcome."""
         self._outcome = outcome
 
     def take_up(self, item: ItemKey, attempt: int) -> None:
-        """Let EXAID finish with a question that was decided elsewhere, from its trace."""
+        """Let EXAID finish, from its trace, with a question that was decided elsewhere."""
         self._exaid.take_up(item, attempt)
 
     async def _until_stopped(
         self, work: Coroutine[Any, Any, bool | None], in_time: float | None = None
     ) -> bool:
-        """Do something unless the run is stopped.
+        """Do some work unless the run is stopped.
 
         Args:
-            work: What to do; may return that something is left of it.
-            in_time: Seconds that it may take; None for any.
+            work: Work to do; may return True if some of it is left.
+            in_time: Seconds that the work may take; None for no limit.
 
         Returns:
-            Whether something is left.
+            Whether some of the work is left.
         """
         working = asyncio.ensure_future(work)
         try:
@@ -145,7 +145,7 @@ class Runner:
     async def _wait(
         working: asyncio.Future[Any], event: asyncio.Event, at_most: float | None = None
     ) -> None:
-        """Wait until the work is done, the event has happened or the time (seconds) is over."""
+        """Wait until the work is done, the event is set or `at_most` seconds are over."""
         happened = asyncio.ensure_future(event.wait())
         either: set[asyncio.Future[Any]] = {working, happened}
         try:
@@ -154,7 +154,10 @@ class Runner:
             happened.cancel()
 
     def interrupt(self) -> None:
-        """Start no further question; those under way get `GRACE` seconds, at a second call none."""
+        """Start no more questions; those in progress get `GRACE` seconds.
+
+        A second call stops them at once.
+        """
         if self._stopping.is_set():
             self._aborting.set()
         else:
@@ -185,7 +188,7 @@ class Runner:
                 if work.is_all_taken:
                     on_all_begun()
                 await self._keep(await self._answer(item))
-            # A question may end without ever yielding to others: from the cache, for example.
+            # A question may end without ever yielding to other tasks, for example from the cache.
             await asyncio.sleep(0)
 
     def _is_to_end(self) -> bool:
@@ -193,7 +196,7 @@ class Runner:
         return is_ending or self._is_over_budget()
 
     async def _keep(self, answered: Answered) -> None:
-        """Write the decision, even while the run is being stopped, and hand EXAID over."""
+        """Write the decision, even while the run is stopping, and hand the case over to EXAID."""
         try:
             await answered.observers.keep_trace()
         finally:
@@ -209,7 +212,7 @@ class Runner:
             self._outcome = Outcome.TOO_MANY_ERRORS
 
     async def _close(self, case_id: str, observers: CaseObservers) -> None:
-        """Stop EXAID and close the book for a case that has no record."""
+        """Stop EXAID and close the ledger of a case that has no record."""
         try:
             await observers.abandon()
         finally:
@@ -245,7 +248,7 @@ class Runner:
             raise
 
     async def _answer(self, item: Item) -> Answered:
-        """Answer one item. An error of a model call becomes the status of its record."""
+        """Answer one item; an error of a model call becomes the status of its record."""
         config = self._config
         source = self._task.load(item)
         case_id = make_case_id(source.id, item.epoch)
@@ -270,7 +273,7 @@ class Runner:
             await self._close(case.id, observers)
             raise
         if isinstance(solved.error, LimitExceeded):
-            self._is_over_budget()  # notes it, if the limit was the run's
+            self._is_over_budget()  # records the outcome if the limit was the run's
         return Answered(item, case, observers, solved)
 
     def _check_case(self, case_id: str) -> None:

@@ -1,7 +1,7 @@
 """Divides the limits of endpoints among the workers of a cluster.
 
-What all workers may do together never exceeds what was asked for: a worker gets more only when
-another has told that it holds less.
+All workers together never exceed the requested limit: a worker gets a larger share only when
+another has reported that it holds less.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class EndpointState:
-    """An endpoint as a worker sees it."""
+    """State of an endpoint as a worker sees it."""
 
     most: int
-    """Calls under way at once that all workers together may make."""
+    """Maximum number of calls in progress, over all workers together."""
     in_flight: int = 0
     waiting: int = 0
     """Calls that wait for a connection."""
     cooling: float = 0.0
-    """Seconds for which it still cools down."""
+    """Seconds until the endpoint has cooled down."""
     storms: int = 0
-    """How often this worker had to slow down."""
+    """Number of times this worker had to slow down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a worker may use of an endpoint."""
+    """A worker's share of an endpoint."""
 
     limit: int
-    """Calls under way at once; rates per minute are shared in the same proportion."""
+    """Maximum number of calls in progress; rates per minute are shared in the same proportion."""
     of: int
     cooling: float = 0.0
-    """Seconds for which it lets no call in, as another worker was told to wait."""
+    """Seconds for which the endpoint accepts no call, because another worker had to wait."""
 
 
 @dataclass(slots=True)
 class _Held:
     share: int = 0
-    """The last that it was told."""
+    """Last share that the worker was given."""
     state: EndpointState = field(default_factory=lambda: EndpointState(most=0))
 
     @property
     def at_most(self) -> int:
-        """Calls that it may have under way now."""
+        """Maximum number of calls that the worker may have in progress now."""
         return max(self.share, self.state.in_flight)
 
     @property
@@ -53,26 +53,26 @@ class _Held:
 
 
 class Shares:
-    """The shares of one endpoint."""
+    """Shares of one endpoint."""
 
     def __init__(self) -> None:
         self._held: dict[int, _Held] = {}
         self._targets: dict[int, int] = {}
         self._most = 0
-        self._cool_until: tuple[float, int | None] = (float("-inf"), None)  # and who was told
+        self._cool_until: tuple[float, int | None] = (float("-inf"), None)  # (time, its worker)
 
     def __contains__(self, worker: int) -> bool:
         return worker in self._held
 
     def leave(self, worker: int) -> None:
-        """Count a worker out that has ended: it has no call under way."""
+        """Remove a worker that has ended: it has no call in progress."""
         self._held.pop(worker, None)
         self._targets.pop(worker, None)
 
     def told(self, worker: int, state: EndpointState, now: float) -> None:
-        """Note how a worker sees the endpoint, after it has obeyed all that it was told.
+        """Record a worker's state of the endpoint, reported after it has obeyed its orders.
 
-        One that is heard for the first time has no share yet.
+        A worker that reports for the first time has no share yet.
         """
         held = self._held.setdefault(worker, _Held())
         if state.storms > held.state.storms:
@@ -80,11 +80,11 @@ class Shares:
         held.state, self._most = state, state.most
 
     def divide(self) -> None:
-        """Decide anew who gets how much: what each needs, and of the rest as much as the others."""
+        """Divide the limit again: each worker gets what it needs, and an equal part of the rest."""
         self._targets = divided(self._most, {w: held.need for w, held in self._held.items()})
 
     def of(self, worker: int, now: float) -> Share:
-        """Return what a worker may use from now on; it is told before it is heard again."""
+        """Return a worker's share from now on; the worker receives it before its next report."""
         if worker not in self._targets:
             self.divide()
         free = self._most - sum(h.at_most for w, h in self._held.items() if w != worker)
@@ -97,14 +97,15 @@ class Shares:
 def divided(most: int, needs: Mapping[int, int]) -> dict[int, int]:
     """Divide a number by max-min fairness: nobody gets more than another who needs more.
 
-    What nobody needs is divided equally, so that a call need not wait for the next division.
+    The part that nobody needs is divided equally, so that a call need not wait for the next
+    division.
 
     Args:
-        most: What there is.
-        needs: Who -> how much.
+        most: Number to divide.
+        needs: Name -> need.
 
     Returns:
-        Who -> how much; the sum is `most` unless there is nobody.
+        Name -> share; the sum is `most` unless `needs` is empty.
     """
     shares: dict[int, int] = {}
     left = most

@@ -1,6 +1,6 @@
-"""A worker of a cluster: takes part in runs, with models and connections of its own.
+"""A worker of a cluster: takes part in runs, with its own models and connections.
 
-It knows nothing of what carries its messages.
+This module does not depend on the transport of its messages.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _PERIODS_WITHOUT_NEWS = 2
 
 
 def home() -> str:
-    """Return the folder that this program is in."""
+    """Return the folder of this program."""
     return str(Path(mdagents.__file__).parents[1])
 
 
@@ -92,31 +92,31 @@ def code_digest() -> str:
 
 
 class Worker:
-    """Takes part in the runs that its driver tells it of.
+    """Takes part in the runs for which its driver sends orders.
 
     Args:
-        start: See there, as bytes.
+        start: A pickled `Start` message.
     """
 
     def __init__(self, start: bytes) -> None:
         made: Start = unpacked(start)
-        # Weights of a local model are where this machine has them.
+        # Each machine has its own folder for the weights of local models.
         own = {name: value for name, value in os.environ.items() if name == "MDAGENTS_CACHE_DIR"}
         cache_dir = parse_environment(own).cache_dir
         self._environment = replace(made.environment, cache_dir=cache_dir)
         self._outbox = Outbox()
         self._replies = RemoteReplies(self._outbox)
         self._endpoints: Endpoints | None = None
-        self._shared: dict[str, int] = {}  # endpoint -> calls that all workers may make at once
+        self._shared: dict[str, int] = {}  # endpoint -> maximum calls in progress of all workers
         self._places: dict[str, Places] = {}
         self._runs: dict[int, _PartOfRun] = {}
 
     async def greet(self) -> bytes:
-        """Return who this is."""
+        """Return the worker's packed `Greeting`."""
         return packed(Greeting(code_digest(), mdagents.__version__, platform.node(), home()))
 
     async def exchange(self, message: bytes) -> bytes:
-        """Obey orders, and report when something has happened, or after a while."""
+        """Obey packed orders, and return a packed report when something has happened or is due."""
         orders: Orders = unpacked(message)
         self._replies.found(orders.found)
         for number, of_run in orders.runs.items():
@@ -129,7 +129,7 @@ class Worker:
         return packed(self._report())
 
     async def close(self) -> None:
-        """End all runs, and close all connections."""
+        """End all runs and close all connections."""
         for part in self._runs.values():
             await part.stop()
         if self._endpoints is not None:
@@ -146,7 +146,7 @@ class Worker:
         return part
 
     def _wait_for_shares(self) -> None:
-        """Let no call out at an endpoint that others use, too, before there is a share of it."""
+        """Hold back all calls to a shared endpoint until this worker has a share of it."""
         for name, connections in self._connections():
             if name not in self._shared and not _is_own(name):
                 self._shared[name] = connections.limit
@@ -181,12 +181,12 @@ class Worker:
 
 
 def _is_own(endpoint: str) -> bool:
-    """Return whether an endpoint is a server of this worker: a local model."""
+    """Return whether an endpoint is a server of this worker, that is, a local model."""
     return endpoint.startswith(f"{LOCAL}/")
 
 
 class Outbox:
-    """What the driver is to be told next."""
+    """Collects the news for the next report to the driver."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[int, Message]] = []
@@ -197,33 +197,33 @@ class Outbox:
         self._urgent = asyncio.Event()
 
     def tell(self, run: int, message: Message) -> None:
-        """Tell what has happened in a run."""
+        """Add a message about a run."""
         self._messages.append((run, message))
         self._news.set()
         if isinstance(message, Ended):
             self._urgent.set()
 
     def keep(self, key: str, kept: ChatReply | ProviderError) -> None:
-        """Hand over a reply, or an error, to be kept."""
+        """Add a reply, or an error, for the driver to cache."""
         self._kept.append((key, kept))
         self._news.set()
 
     def release(self, key: str) -> None:
-        """Let others ask."""
+        """Release the claim on a key, so that others can send the request."""
         self._released.append(key)
         self._news.set()
 
     def look_up(self, lookup: int, key: str) -> None:
-        """Ask for a kept reply."""
+        """Look up a cached reply at the driver."""
         self._lookups.append((lookup, key))
         self._news.set()
         self._urgent.set()
 
     async def until_due(self, period: float) -> None:
-        """Wait until it is time to report.
+        """Wait until a report is due.
 
         Args:
-            period: Seconds between two reports, where nothing is urgent.
+            period: Seconds between two reports when nothing is urgent.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PERIODS_WITHOUT_NEWS * period):
@@ -231,11 +231,11 @@ class Outbox:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((1 - _OF_A_PERIOD_IF_URGENT) * period):
                 await self._urgent.wait()
-        # What is urgent mostly comes with more of it.
+        # Urgent news mostly comes in groups.
         await asyncio.sleep(_OF_A_PERIOD_IF_URGENT * period)
 
     def emptied(self) -> Report:
-        """Return what has gathered, and begin anew."""
+        """Return the collected news, and start an empty report."""
         self._news.clear()
         self._urgent.clear()
         report = Report(self._messages, self._kept, self._released, self._lookups)
@@ -244,10 +244,10 @@ class Outbox:
 
 
 class RemoteReplies:
-    """The kept replies, which the driver of the cluster has; see `Replies`.
+    """The reply cache, which is at the driver of the cluster; implements `Replies`.
 
     Args:
-        outbox: To the driver.
+        outbox: Outbox for messages to the driver.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -257,7 +257,7 @@ class RemoteReplies:
         self._looked_up: dict[int, asyncio.Future[ChatReply | None]] = {}
 
     async def claim(self, key: str) -> ChatReply | None:
-        """See `Replies`."""
+        """Return a cached reply; None: the caller sends the request and then releases the key."""
         while (asking := self._asking.get(key)) is not None:
             await asyncio.shield(asking)
         loop = asyncio.get_running_loop()
@@ -277,36 +277,36 @@ class RemoteReplies:
         return reply
 
     def put(self, key: str, reply: ChatReply) -> None:
-        """See `Replies`; it is written when the driver has it."""
+        """Cache a reply; it is written when the driver receives it."""
         self._outbox.keep(key, reply)
 
     def put_error(self, key: str, error: ProviderError) -> None:
-        """See `Replies`; likewise."""
+        """Cache the error in which a request ended; it is written when the driver receives it."""
         self._outbox.keep(key, error)
 
     def release(self, key: str) -> None:
-        """See `Replies`."""
+        """Release the claim on a key."""
         self._asking.pop(key).set_result(None)
         self._outbox.release(key)
 
     def found(self, answers: Iterable[Found]) -> None:
-        """Hand over what the driver has found."""
+        """Pass on the driver's answers to lookups."""
         for number, reply in answers:
-            waiting = self._looked_up.get(number)  # none, if it was cancelled
+            waiting = self._looked_up.get(number)  # None if the lookup was cancelled
             if waiting is not None and not waiting.done():
                 waiting.set_result(reply)
 
 
 class _PartOfRun:
-    """What a worker does in one run; also the desk of its engine.
+    """A worker's part in one run; also the `Desk` of its engine.
 
     Args:
-        opening: Of the run.
-        environment: Keys and endpoints.
-        endpoints: Those of all runs.
-        replies: Those of all runs; not used without a cache.
-        places: How many questions are under way, in all runs that share an endpoint.
-        tell: Tells the driver.
+        opening: Description of the run.
+        environment: API keys and endpoints.
+        endpoints: Endpoints of all runs of the worker.
+        replies: Reply cache of all runs of the worker; not used when the cache is off.
+        places: Limit on the questions in progress, across all runs that share an endpoint.
+        tell: Sends a message to the driver.
     """
 
     recorded: Path | None = None  # replays need no cluster
@@ -333,17 +333,17 @@ class _PartOfRun:
         self._interrupts = 0
         self._runner: Runner | None = None
         self._task: asyncio.Task[None] | None = None
-        self._given: list[ItemKey] = []  # decided questions, from before there was a runner
+        self._given: list[ItemKey] = []  # decided questions that arrived before the runner existed
         self.files = _Parcels()
         self.policy = opening.policy
         self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (self._happened,)
 
     def begin(self, on_open: Callable[[], None]) -> None:
-        """Begin; `on_open` is called as soon as its endpoints are known."""
+        """Start; `on_open` is called as soon as the endpoints are known."""
         self._task = asyncio.get_running_loop().create_task(self._take_part(on_open))
 
     def obey(self, orders: RunOrders) -> None:
-        """Do what the driver says; tell what cannot be done, as the run has ended here."""
+        """Obey the driver's orders; return those that come after the run has ended here."""
         has_ended = self._task is None or self._task.done()
         for item, source in orders.leases:
             if has_ended:
@@ -371,17 +371,17 @@ class _PartOfRun:
         self._interrupts = orders.interrupts
 
     async def stop(self) -> None:
-        """End it now."""
+        """Stop the part of the run now."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def booked(self, row: CallRow) -> None:
-        """See `Desk`."""
+        """Send a ledger row to the driver."""
         self._tell(row)
 
     def decided(self, record: SampleRecord) -> Recorded:
-        """See `Desk`; the driver knows which answer to the question this is."""
+        """Send a record to the driver, which knows the number of the answer."""
         key = record.question_id, record.epoch
         self._sources.pop(key, None)
         files, case_id = self.files, record.case_id
@@ -389,11 +389,11 @@ class _PartOfRun:
         return Recorded(attempt=1)
 
     def summarised(self, made: CaseSummaries) -> None:
-        """See `Desk`."""
+        """Send EXAID's results to the driver."""
         self._tell(Summaries(made, self.files.logs.pop(made.case_id, None)))
 
     def restarted(self, item: ItemKey) -> None:
-        """See `Desk`; the driver alone knows of it."""
+        """Do nothing: only the driver restarts questions."""
 
     async def _take_part(self, on_open: Callable[[], None]) -> None:
         try:
@@ -452,46 +452,47 @@ class _PartOfRun:
 
 
 class _Parcels:
-    """The files of cases, as bytes on their way; see `CaseFiles`."""
+    """Files of cases as bytes in transit; implements `CaseFiles`."""
 
     def __init__(self) -> None:
         self.traces: dict[str, bytes] = {}
-        """To the driver; likewise the next."""
+        """Case id -> content of its trace, for the driver."""
         self.logs: dict[str, bytes] = {}
+        """Case id -> content of EXAID's log, for the driver."""
         self._given: dict[str, tuple[bytes, bytes | None]] = {}
 
     def give(self, case_id: str, trace: bytes, log: bytes | None) -> None:
-        """Keep what the driver has of a case that was decided elsewhere."""
+        """Store the driver's files of a case that was decided elsewhere."""
         self._given[case_id] = trace, log
 
     def keep_trace(self, case_id: str, content: bytes) -> None:
-        """See `CaseFiles`."""
+        """Store a trace for the driver."""
         self.traces[case_id] = content
 
     def keep_log(self, case_id: str, content: bytes) -> None:
-        """See `CaseFiles`."""
+        """Store EXAID's log for the driver."""
         self.logs[case_id] = content
 
     def log(self, case_id: str) -> bytes | None:
-        """See `CaseFiles`."""
+        """Return and drop EXAID's log of a case from the driver; None without one."""
         return self._given.pop(case_id)[1]
 
     def content(self, case_id: str) -> bytes:
-        """See `CaseFiles`."""
+        """Return the trace file of a case from the driver."""
         return self._given[case_id][0]
 
     def trace(self, case_id: str) -> Trace:
-        """See `CaseFiles`."""
+        """Return the trace of a case from the driver."""
         from exaid_core.trace.traces import read_trace
 
         return read_trace(Path(f"{case_id}.trace.jsonl.gz"), self.content(case_id))
 
 
 def _solver(opening: Opening) -> Solver:
-    """Return what answers the questions of a run.
+    """Return the solver of a run.
 
     Raises:
-        ConfigError: A method of the user's own cannot be used here.
+        ConfigError: A user-defined method cannot be used here.
     """
     config = opening.config
     if opening.exemplars is not None:

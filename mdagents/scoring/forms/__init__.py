@@ -1,1 +1,1 @@
-"""What other programs call the fields of a result, one module for each program."""
+"""Result formats of other programs, one module per program."""

@@ -1,4 +1,4 @@
-"""A form: how records of one program are recognised, and read as elements of our JSON array."""
+"""Forms: recognize a program's records and convert them to elements of our JSON array."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 Record = Mapping[str, Any]
 
 MISSING: tuple[object, ...] = (None, "", [], {})
-"""Values that mean that a field is empty."""
+"""Values that count as an empty field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a program writes its results."""
+    """The result format of a program."""
 
     name: str
-    """The name of the form in a report."""
+    """Name of the form in reports."""
     fields: frozenset[str]
-    """A record that has all of them is of this form."""
+    """Fields that identify the form: a record with all of them has this form."""
     gold: str
-    """The field with the right option, for messages."""
+    """Name of the field with the right option, for messages."""
     elements: Callable[[Record], Sequence[Record]]
-    """Elements as in docs/files.md, of which any field but `label` may be missing: one for each
-    reply to the question."""
+    """Converter to elements as in docs/files.md, one for each reply to the question; any field but
+    `label` may be missing."""
     reading: str = ""
-    """A field that distinguishes several readings of the same replies: only those of the first one
-    in a file count."""
+    """Field that distinguishes several readings of the same replies; only the first reading in a
+    file counts."""
 
 
 def first_of(record: Record, *names: str) -> Any:
-    """Return the first value that is present; None without one."""
+    """Return the first nonempty value among the named fields; None without one."""
     return next((record[name] for name in names if record.get(name) not in MISSING), None)

@@ -1,4 +1,4 @@
-"""Samples of a log of Inspect, in its forms `.json` and `.eval`.
+"""Samples of an Inspect log, in `.json` or `.eval` format.
 
 Source: `EvalSample` in https://inspect.aisi.org.uk/reference/inspect_ai.log.html,
 and logs written by inspect_ai 0.3.285.
@@ -37,7 +37,7 @@ def _elements(record: Record) -> Sequence[Record]:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a message, of its parts, or of several; hidden reasoning is left out."""
+    """Return the text of one or more messages or message parts, without hidden reasoning."""
     if isinstance(content, list):
         return "\n".join(filter(None, map(_text, content)))
     if isinstance(content, dict) and content.get("type") != "reasoning":
@@ -54,7 +54,7 @@ def _reply(output: Mapping[str, Any]) -> str:
 
 
 def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
-    """Sum the tokens of all models; input includes what the prompt cache served or kept."""
+    """Sum the tokens of all models; input includes prompt-cache reads and writes."""
     used = [usage for usage in by_model.values() if isinstance(usage, dict)]
     if not used:
         return {}
@@ -64,7 +64,7 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:
-    """Return our status in a log that this program exported; else what stopped the sample."""
+    """Return the stored status in a log exported by this program; else why the sample stopped."""
     if "option" in object_of(record, "scores") or metadata.get("status") == Status.SKIPPED:
         stated = metadata.get("status")
         return stated if isinstance(stated, str) else None

@@ -23,7 +23,7 @@ _NUMBERED = (
     tuple(f"option_{letter.lower()}" for letter in LETTERS),
     tuple(LETTERS),
 )
-"""Names of the fields of a document that hold an option each, in their order."""
+"""Names of document fields that hold one option each, in order."""
 
 
 def _elements(record: Record) -> Sequence[Record]:
@@ -53,7 +53,7 @@ def _elements(record: Record) -> Sequence[Record]:
 
 
 def _requests(arguments: Any) -> list[list[str]]:
-    """Return the texts of each request: the prompt, and any choice whose likelihood was asked."""
+    """Return the texts of each request: the prompt, and the choice to be scored, if any."""
     if isinstance(arguments, dict):
         arguments = list(arguments.values())
     if not isinstance(arguments, list):
@@ -67,7 +67,7 @@ def _requests(arguments: Any) -> list[list[str]]:
 
 
 def _options(document: Mapping[str, Any]) -> list[str]:
-    """Return the options that a document of a data set holds; empty when none is found."""
+    """Return the options in a document of a data set; empty when none are found."""
     listed = first_of(document, "choices", "options")
     if isinstance(listed, dict):
         listed = listed["text"] if isinstance(listed.get("text"), list) else list(listed.values())
@@ -81,7 +81,7 @@ def _options(document: Mapping[str, Any]) -> list[str]:
 
 
 def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
-    """Return the log-likelihood of each choice; None when replies are texts."""
+    """Return the log-likelihood of each choice; None when the replies are texts."""
     if len(replies) < 2:
         return None
     found = []
@@ -97,7 +97,7 @@ def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
 
 
 def _most_likely(likelihoods: Sequence[float]) -> str:
-    """Return the first most likely choice's letter; empty when a likelihood is not a number."""
+    """Return the letter of the first most likely choice; empty when a likelihood is NaN."""
     if any(math.isnan(value) for value in likelihoods) or len(likelihoods) > len(LETTERS):
         return ""
     return LETTERS[likelihoods.index(max(likelihoods))]
@@ -106,8 +106,8 @@ def _most_likely(likelihoods: Sequence[float]) -> str:
 def _label(record: Record, choices: Sequence[str], options: Sequence[str], chosen: str) -> Any:
     """Return the letter of the right option.
 
-    The harness writes the choice itself, or its index, and both as text: where both are possible
-    (choices that are numbers), whether it counted the answer as right decides.
+    The harness writes either the choice or its index, both as text. Where both readings are
+    possible (numeric choices), the harness's own score of the answer decides.
     """
     target = str(record.get("target")).strip()
     if bracketed := re.fullmatch(r"\(([A-J])\)\.?", target):

@@ -1,4 +1,4 @@
-"""Results of MDAgents and of the programs derived from it, ours among them.
+"""Results of MDAgents and of programs derived from it, including this one.
 
 Source: `main.py` and `utils.py` of mitmedialab/MDAgents and of kailliang/MDAgent, all versions.
 """

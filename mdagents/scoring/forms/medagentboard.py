@@ -1,7 +1,7 @@
-"""Results of MedAgentBoard: a file `{qid}-result.json` for each question, or lines.
+"""Results of MedAgentBoard: a file `{qid}-result.json` for each question, or JSON Lines.
 
-Source: `medagentboard/medqa/*.py` of yhzhu99/MedAgentBoard; lines are those of the first
-`single_llm.py`.
+Source: `medagentboard/medqa/*.py` of yhzhu99/MedAgentBoard; the first version of `single_llm.py`
+wrote JSON Lines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _elements(record: Record) -> Sequence[Record]:
 
 
 def _reply(raw: Any, stated: Any) -> Any:
-    """Return the model's own text of a single reply, else the letter that the program read.
+    """Return the model's text if there is a single reply, else the letter parsed by MedAgentBoard.
 
     That letter is the first option whose letter occurs anywhere in the text.
     """

@@ -1,4 +1,4 @@
-"""Predictions of MedAgentsBench: the record of the data set, with the answer and its price added.
+"""Predictions of MedAgentsBench: data set records extended by the answer and its cost.
 
 Source: published predictions of gersteinlab/medagents-benchmark.
 """

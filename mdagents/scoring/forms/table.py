@@ -1,4 +1,4 @@
-"""All forms that are read, in the order in which they are tried."""
+"""All supported forms, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMS = (OURS, MEDAGENTSBENCH, MEDAGENTBOARD, LM_EVAL, INSPECT, MDAGENTS)
 
 
 def form_of(record: Record) -> Form | None:
-    """Return the form of a record; None when it is not known."""
+    """Return the form of a record; None when it is unknown."""
     names = record.keys()
     for form in FORMS:
         if form.fields <= names:

@@ -1,1 +1,1 @@
-"""Methods without a team of roles, to which teams are compared: one file each."""
+"""Baselines to which the teams are compared: methods without a team of roles, one per file."""

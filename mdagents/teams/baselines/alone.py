@@ -1,4 +1,4 @@
-"""The physician who answers alone, and equal agents who differ in nothing but their luck."""
+"""A physician who answers alone, and equal agents that differ only in their seeds."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from mdagents.settings import TeamRole
 
 
 def physician(case: Case, agent_id: str = "physician") -> Agent:
-    """Return an agent with the model and temperature of decisions, not told of any panel."""
+    """Return an agent with the model and temperature of decisions, and prompts without a panel."""
     agent = case.decider(agent_id, "Physician", TeamRole.DECISION)
     agent.system = "system_alone"
     return agent
 
 
 _SEEDS_APART = 10_000
-"""Distance between the seeds of two equal agents: more than a run has epochs, each of which takes
-the next seed. Otherwise an endpoint that honours seeds would give one reply twice."""
+"""Distance between the seeds of two equal agents.
+
+It exceeds the number of epochs of a run, each of which takes the next seed. Otherwise an endpoint
+that honors seeds would give one reply twice."""
 
 
 def apart(agent: Agent, place: int, count: int) -> Agent:
-    """Let one of several equal agents get replies of its own.
+    """Give one of several equal agents its own seed, so that it gets its own replies.
 
     Args:
-        agent: As it was made for its case; an epoch of a run is a case of its own.
-        place: Among the equals, from 0.
-        count: How many they are.
+        agent: Agent as made for its case; each epoch of a run is a separate case.
+        place: Index of the agent among its equals, from 0.
+        count: Number of equal agents.
     """
     agent.seed += place * _SEEDS_APART
     agent.repeat = agent.repeat * count + place

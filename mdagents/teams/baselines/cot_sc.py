@@ -19,7 +19,7 @@ SAMPLES = 5
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Sample all chains at once and take the answer that most of them end in.
+    """Sample all chains at once and take the most frequent answer.
 
     A tie goes to the answer with the higher mean stated confidence, then to the one sampled first.
     A sample that fails is left out and named in the record.
@@ -37,11 +37,11 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
 
 
 def sample(case: Case, place: int) -> Agent:
-    """Return one of the equal agents, which differ only in which reply to the request they get.
+    """Return one of the equal agents, which differ only in the reply that they get to a request.
 
     Args:
-        case: The question; an epoch of a run is a case of its own.
-        place: From 0.
+        case: Case in progress; each epoch of a run is a separate case.
+        place: Index of the sample, from 0.
     """
     agent = physician(case, f"sample-{place + 1}")
     agent.temperature = case.settings.expert_temperature

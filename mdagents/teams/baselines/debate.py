@@ -1,7 +1,7 @@
 """Multi-agent debate: N equal agents answer in R rounds, then vote (≤ N × R calls, depth ≤ R).
 
-Source: Du et al. 2023, https://arxiv.org/abs/2305.14325. There an agent reads its own answer as
-the last turn of its chat; here all answers stand in one list, which is the same for all agents.
+Source: Du et al. 2023, https://arxiv.org/abs/2305.14325. In the paper an agent reads its own answer
+as the last turn of its chat; here all answers stand in one list, which is the same for all agents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mdagents.teams.decision import Decision
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Let all answer alone, then in view of all answers, until they agree or R rounds are over.
+    """Let all agents answer alone, then in view of all answers, until they agree or R rounds end.
 
     Raises:
         ProviderError, StructuredOutputError: Nobody answered in the first round.

@@ -19,8 +19,8 @@ async def solve(
 ) -> Decision:
     """Show the exemplars, then the question, and ask for the letter.
 
-    Exemplars come first because they are the same for all questions of a run: prompt caches hold
-    them.
+    Exemplars come first because they are the same for all questions of a run, so that prompt caches
+    hit.
 
     Raises:
         ProviderError, StructuredOutputError: The model did not reply.

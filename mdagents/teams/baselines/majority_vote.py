@@ -11,7 +11,7 @@ from mdagents.teams.decision import Decision, Stated
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Recruit N experts, let each judge alone, take the answer that most of them give.
+    """Recruit N experts, let each judge alone, and take the most frequent answer.
 
     A tie goes to the answer with the higher mean stated confidence, then to the one named first.
 

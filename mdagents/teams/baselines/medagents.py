@@ -1,8 +1,8 @@
-"""MedAgents: experts analyse, a report sums up, and is revised until all experts agree with it.
+"""MedAgents: experts analyze; a report sums up and is revised until all experts agree with it.
 
 Calls: 1 + E + 1 + E + 1 when all agree at once, 1 + E + 1 + R(E + 1) + 1 when they never do; depth
-5 to 4 + 2R. Source: Tang et al. 2024, https://arxiv.org/abs/2311.10537. There question
-and options have experts of their own; here each expert analyses both.
+5 to 4 + 2R. Source: Tang et al. 2024, https://arxiv.org/abs/2311.10537. In the paper, question
+and options have separate experts; here each expert analyzes both.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from mdagents.teams.decision import Decision, Stated
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Gather experts, sum up what they found, consult them on the report, and decide from it.
+    """Gather experts, sum up their analyses, consult them on the report, and decide from it.
 
     The report is revised from the objections in up to R rounds. An expert whose analysis failed
-    takes no further part; a vote that failed is no agreement, and without any vote the report goes
-    to the decision as it is.
+    takes no further part; a failed vote does not count as agreement, and without any vote the
+    report goes to the decision as it is.
 
     Raises:
         ProviderError, StructuredOutputError: No expert replied, or report or decision failed.

@@ -1,9 +1,10 @@
 """Medprompt: similar questions that the model has solved, shuffled options, and a vote.
 
-5 calls at once, after at most 4 steps that solve train questions which no question needed before.
+It makes 5 calls at once, after at most 4 steps that solve train questions which no earlier question
+needed.
 
 Source: Nori et al. 2023, https://arxiv.org/abs/2311.16452: dynamic few-shot selection, chains of
-thought of the model's own, choice-shuffling ensemble.
+thought written by the model itself, choice-shuffling ensemble.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision, Stated
 from mdagents_llm.files.printing import print_line
 
-# numpy, which they need, would delay the first request of runs of any method.
+# These modules need numpy, which would delay the first request of runs of any method.
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
     from mdagents_llm.embeddings import Embedder
 
 TRIED = 20
-"""The nearest train questions that may become examples: those that the model got right."""
+"""Number of nearest train questions to try as examples; only those solved correctly are shown."""
 
 
 async def solve(
     case: Case, question: Question, settings: TeamSettings, *, library: Library
 ) -> Decision:
-    """Show solved neighbours, then the question with its options in an order of each sample's own.
+    """Show solved neighbors, then the question with its options in a separate order per sample.
 
     Opinions and votes are in the letters of the case. A tie goes to the answer with the higher mean
     stated confidence, then to the one sampled first. A sample that fails is left out and named.
@@ -76,21 +77,21 @@ class Solved:
     reasoning: str
 
     def block(self) -> str:
-        """Return it as it is shown."""
+        """Return the text of the example for a prompt."""
         return f"{self.question.block()}\nReasoning: {self.reasoning}\nAnswer: {self.question.gold}"
 
 
 class Library:
-    """Train questions that the model has solved, each at most once in a run, when it is needed.
+    """Train questions that the model has solved, each on demand and at most once in a run.
 
-    The paper solves the whole train split in advance. Here a question goes through its neighbours
-    from the nearest on until 5 were solved rightly: the examples are the same, for a fraction of
-    the calls. These are booked under the case `prepare`, with the seed of the run whoever needs
-    them, so that the cache of replies answers them in all later runs.
+    The paper solves the whole train split in advance. Here a question tries its neighbors, nearest
+    first, until 5 are solved correctly: the examples are the same, for a fraction of the calls.
+    These calls are recorded under the case `prepare`, with the seed of the run whichever question
+    needs them, so that the reply cache answers them in all later runs.
 
     Args:
-        neighbours: Of the train split.
-        seed: Of the run.
+        neighbours: Neighbors in the train split.
+        seed: Seed of the run.
     """
 
     def __init__(self, neighbours: Neighbours, seed: int) -> None:
@@ -100,7 +101,7 @@ class Library:
         self._trying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def prepare(self) -> None:
-        """Embed the train split if that was never done: 45 min for 10,000 long questions.
+        """Embed the train split unless that is done already: 45 min for 10,000 long questions.
 
         Raises:
             ConfigError: The cache folder cannot be written, or the train split was changed.
@@ -108,9 +109,10 @@ class Library:
         await self._neighbours.prepare()
 
     async def beside(self, case: Case) -> list[Solved]:
-        """Return `SHOTS` solved neighbours of a case's question, the nearest first.
+        """Return `SHOTS` solved neighbors of a case's question, the nearest first.
 
-        Fewer when of the `TRIED` nearest fewer were solved rightly, which the case notes.
+        If fewer of the `TRIED` nearest were solved correctly, the list is shorter and the case
+        notes it.
 
         Raises:
             LimitExceeded: The case may make no further call.
@@ -126,9 +128,9 @@ class Library:
         return solved
 
     async def _solved(self, question: Question, case: Case) -> Solved | None:
-        """Return a train question with its solution; None if it was solved wrongly, or not at all.
+        """Return a train question with its solution; None if it was solved wrongly or not at all.
 
-        Cases that need it at the same time wait for the first. When that one is cancelled, may make
+        Cases that need it at the same time wait for the first. If the first is cancelled, may make
         no call or meets an error, the next makes the call itself.
         """
         async with self._trying[question.id]:
@@ -156,12 +158,12 @@ def open_library(
     """Open the train split of a data set.
 
     Args:
-        dataset: The questions of the run.
-        order: Of the options of train questions.
-        seed: Of the run.
-        embedder: Of this machine; None where it has none.
-        cache_dir: Of the user, for the vectors of the train split.
-        say: Told in a line of a wait before it begins.
+        dataset: Data set of the run.
+        order: Order of the options of train questions.
+        seed: Seed of the run.
+        embedder: Embedder of this machine; None without one.
+        cache_dir: The user's cache folder, for the vectors of the train split.
+        say: Shows a line to the user before a long wait begins.
 
     Raises:
         ConfigError: There is no train split or no embedder, or the split cannot be read.
@@ -175,9 +177,9 @@ def open_library(
 
 
 def _orders(question: Question, seed: int) -> list[dict[str, str]]:
-    """Return for each sample: letter that it sees -> letter of the case.
+    """Return for each sample a mapping from the letter that it sees to the letter of the case.
 
-    All differ as far as there are enough orders. Options that speak of places stay where they are.
+    All orders differ as far as there are enough. Options that refer to positions stay in place.
     """
     letters = list(question.options)
     orders = {"".join(letters): letters} if question.order_kept else {}

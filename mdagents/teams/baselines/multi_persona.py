@@ -1,8 +1,8 @@
 """Multi-persona: one model plays P personas and decides (1 + P calls if they agree, else 3 + P).
 
 Source: solo performance prompting, Wang et al. 2024, https://arxiv.org/abs/2307.05300; two personas
-as in MedAgentsBench. There one reply holds all of it; here the drafts are calls of their own, so
-that no persona has read another's when it writes, and only the discussion is one reply.
+as in MedAgentsBench. In the paper, one reply holds everything; here each draft is a separate call,
+so that no persona has read another's draft when it writes, and only the discussion is one reply.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ PERSONAS = 2
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Identify personas, let each draft an answer; where drafts differ, discuss and decide.
+    """Identify personas and let each draft an answer; where drafts differ, discuss and decide.
 
     Raises:
-        ProviderError, StructuredOutputError: No persona drafted an answer, or none was decided on.
+        ProviderError, StructuredOutputError: No persona drafted an answer, or the decision failed.
     """
     letters = question.letters
     profiles = await recruit_experts(

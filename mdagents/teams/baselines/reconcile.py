@@ -1,7 +1,7 @@
 """ReConcile: a round table of different models, and a vote by confidence (≤ R × models, depth ≤ R).
 
-Source: Chen et al. 2024, https://arxiv.org/abs/2309.13007. Of its prompts, the human explanations
-that had corrected each model are left out: the data sets here have none.
+Source: Chen et al. 2024, https://arxiv.org/abs/2309.13007. The paper's prompts also show human
+explanations that corrected each model; they are left out, because the data sets here have none.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
 
 
 def weight_of(confidence: float) -> float:
-    """Return the weight of a vote with that stated confidence (0 to 1).
+    """Return the weight of a vote with a stated confidence from 0 to 1.
 
-    It counters that models state too much confidence. Source: the paper, its section on the vote.
+    The weights counter the overconfidence of models. Source: the paper's section on the vote.
     """
     if confidence >= 1:
         return 1.0

@@ -1,4 +1,4 @@
-"""Answers in rounds: all answer alone, then in view of all answers, until they agree."""
+"""Answers in rounds: all agents answer alone, then in view of all answers, until they agree."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ async def answers_in_rounds(
 ) -> list[Stated]:
     """Let all agents answer in up to R rounds, all at once in each.
 
-    It ends when all agree: nobody would have anything to answer. An agent whose turn fails keeps
-    its last answer; one that fails in the first round takes no further part.
+    The rounds end when all agree, because nobody would have anything to answer. An agent whose turn
+    fails keeps its last answer; one that fails in the first round takes no further part.
 
     Args:
-        case: The question while it runs.
-        question: What to answer.
-        settings: R is its `answer_rounds`.
-        agents: Who answers.
+        case: Case in progress.
+        question: Question to answer.
+        settings: Numbers of the teams; R is `answer_rounds`.
+        agents: Agents that answer.
         again: Name of the prompt from the second round on.
         with_confidence: Whether agents see how confident the others are.
 
@@ -70,7 +70,7 @@ async def answers_in_rounds(
 
 
 def _answers(last: Sequence[Stated], with_confidence: bool) -> str:
-    """Return what each said last, those of one answer together."""
+    """Return the last answer of each agent, grouped by answer."""
     lines = []
     for each in sorted(last, key=lambda each: each.answer):
         sure = f", confidence {each.confidence:g}" if with_confidence else ""

@@ -1,4 +1,4 @@
-"""Self-refine: one physician answers, criticises the answer, revises it (≤ 1 + 2R calls in a row).
+"""Self-refine: one physician answers, criticizes and revises (at most 1 + 2R sequential calls).
 
 Source: Madaan et al. 2023, https://arxiv.org/abs/2303.17651; rounds as in MedAgentsBench.
 """
@@ -18,9 +18,9 @@ ROUNDS = 3
 
 
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
-    """Answer; criticise and revise until the critique finds nothing, or R rounds are over.
+    """Answer; criticize and revise until the critique finds nothing, or R rounds are over.
 
-    A critique or revision that fails is left out and named in the record; the answer before it
+    A critique or revision that fails is left out and named in the record; the previous answer
     stands.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The vote over opinions, made without a model."""
+"""Votes over opinions, counted without a model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mdagents.teams.decision import Decision, Stated
 def by_majority(stated: Sequence[Stated]) -> Decision:
     """Return the decision for the answer with the most votes.
 
-    Each agent votes for what it said last. A tie goes to the answer with the higher mean stated
-    confidence, then to the one that comes first. The argument is that of the first agent who holds
-    the answer.
+    Each agent's last opinion counts as its vote. A tie goes to the answer with the higher mean
+    stated confidence, then to the one named first. The argument is that of the first agent who
+    holds the answer.
 
     Args:
-        stated: At least one, in the order in which they were stated.
+        stated: Opinions in the order in which they were stated; at least one.
     """
     return _by(
         stated,
@@ -26,10 +26,10 @@ def by_majority(stated: Sequence[Stated]) -> Decision:
 
 
 def by_weight(stated: Sequence[Stated], weight: Callable[[float], float]) -> Decision:
-    """Return the decision for the answer of most weight; a tie goes to the one that comes first.
+    """Return the decision for the answer with the most weight; a tie goes to the one named first.
 
     Args:
-        stated: As for `by_majority`.
+        stated: Opinions in the order in which they were stated; at least one.
         weight: Stated confidence (0 to 1) of an agent -> weight of its vote.
     """
 
@@ -52,7 +52,7 @@ def _by(
     ballots: dict[str, list[Stated]] = {}
     for each in held:
         ballots.setdefault(each.answer, []).append(each)
-    # max takes the first of equals, and letters stand in the order in which they were first named.
+    # max takes the first of equals, and letters are in the order in which they were first named.
     letter, ballot = max(ballots.items(), key=lambda entry: merit(entry[1]))
     return Decision(
         letter=letter,
