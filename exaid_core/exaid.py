@@ -303,7 +303,7 @@ class EXAID:
     async def stop(self, *, after_decision: bool = False) -> None:
         """Stop: no further call is begun, and a call in progress is cancelled.
 
-        The log and the text of the case are enough for another object to go on: see `take_trace`.
+        The log and the text of the case are enough for another object to resume: see `take_trace`.
 
         Args:
             after_decision: Whether a decision in progress is completed first, with its summary.

@@ -23,7 +23,7 @@ RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
 """Makes a context that is entered when a call to the model of a role can be sent."""
 
 _ANOTHER_LOOP = (
-    "this EXAID is at work on another event loop: make one EXAID for each asyncio.run, "
+    "this EXAID runs on another event loop: make one EXAID for each asyncio.run, "
     "and for threads a SyncExaid"
 )
 

@@ -85,7 +85,7 @@ class ModelInfo:
     """Tokens added to a reply's limit because hidden reasoning counts against it; 0 for a model
     that does not think unless it is asked to."""
     reasoning_field: Literal["reasoning_effort", "reasoning"] = "reasoning_effort"
-    """The field of a chat completion that says how much to think: the vendors', or OpenRouter's."""
+    """The field of a chat completion that says reasoning effort: the vendors', or OpenRouter's."""
     thinking: Thinking = field(default_factory=Thinking)
     """How much the user asks it to think."""
     api: Literal["chat", "responses"] = "chat"

@@ -119,7 +119,7 @@ def depth_of(method: str, levels: Iterable[str], team: TeamSettings) -> int:
     Args:
         method: As `--method` names it; one of the user's own counts as 1, since nobody knows.
         levels: To which questions go, of `mdagents`.
-        team: The numbers of the teams.
+        team: The sizes of the teams.
     """
     if own_method.is_own(method):
         return 1

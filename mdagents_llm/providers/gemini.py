@@ -233,7 +233,7 @@ class GeminiChat:
 
 
 def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:
-    """Return how much to think: a budget up to 2.5, a level from 3 on, None for the default.
+    """Return reasoning effort: a budget up to 2.5, a level from 3 on, None for the default.
 
     https://ai.google.dev/gemini-api/docs/thinking
     """
