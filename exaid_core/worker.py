@@ -23,7 +23,7 @@ RoomFor = Callable[[LLMRole, Urgency], AbstractAsyncContextManager[None]]
 """Function that makes a context; entering it waits until a model call of the role can be sent."""
 
 _ANOTHER_LOOP = (
-    "this EXAID is at work on another event loop: make one EXAID for each asyncio.run, "
+    "this EXAID runs on another event loop: make one EXAID for each asyncio.run, "
     "and for threads a SyncExaid"
 )
 

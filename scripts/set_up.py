@@ -42,7 +42,11 @@ _SELECTIONS = {
 }
 """Extras and groups of `pyproject.toml` by selection; each includes those before it."""
 
-_WHAT_FOR = {"run": "runs and reports", "demos": "the demos, too", "dev": "tests and checks, too"}
+_WHAT_FOR = {
+    "run": "runs and reports",
+    "demos": "the demos as well",
+    "dev": "tests and checks as well",
+}
 
 _ADVICE = {
     r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
@@ -78,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\ninterrupted; say make again and it goes on from here", file=sys.stderr)
+        print("\ninterrupted; run make again to continue from here", file=sys.stderr)
         return 130
     return 0
 

@@ -45,7 +45,7 @@ def test_the_first_run_shows_the_router_each_team_summaries_and_a_page() -> None
         lines = [line.strip() for line in block.rstrip().split("\n")]
         assert len(lines) >= 6
         assert not all(line.endswith(": None reported.") for line in lines), block
-    assert "too few questions for: percentages" in out
+    assert "too few questions to show: percentages" in out
     assert len(re.findall("these questions were written for this project", out)) == 1
     paths = re.findall(r"^written: (\S+)$", out, re.MULTILINE)
     assert [Path(path).suffix for path in paths] == [".csv", ".json", ".html"]
@@ -66,7 +66,7 @@ def test_a_first_run_that_is_stopped_says_how_to_go_on(stop: signal.Signals) -> 
         out, _ = process.communicate()
     assert process.returncode == 128 + stop
     assert "Traceback" not in out
-    assert re.search(r"to go on: .*\.venv/bin/python main.py --model local --preset small", out)
+    assert re.search(r"to resume: .*\.venv/bin/python main.py --model local --preset small", out)
     assert not Path("evaluation").exists()
 
 

@@ -72,7 +72,7 @@ class Console:
             case NodeEnded(_, node, failure):
                 self._end_line()
                 if failure:
-                    self._block(f"{node} failed, and the case goes on without it: {failure}")
+                    self._block(f"{node} failed; the case continues without it: {failure}")
                 self._end_turn()
             case Summarised(summary):
                 self._boxes.append(summary)

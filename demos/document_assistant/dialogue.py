@@ -79,7 +79,7 @@ def _parser() -> Parser:
         "cannot be written.",
     )
     add = parser.add_argument
-    add("--session", metavar="ID", help="go on with this session, or name a new one")
+    add("--session", metavar="ID", help="resume this session, or name a new one")
     add("--user", metavar="ID", default="", help="whose sessions they are")
     add(
         "--folder",

@@ -313,7 +313,7 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("--file", metavar="FILE", type=Path, default=VIGNETTES, help="JSONL of cases [%(default)s]")
     add("--assistant", action="store_true", help="ask the model too, a conversation for each case")
-    add("--at-once", metavar="N", type=_count, default=4, help="cases under way [%(default)s]")
+    add("--at-once", metavar="N", type=_count, default=4, help="concurrent cases [%(default)s]")
     add("--output", metavar="FILE", type=Path, help="write each case's levels as JSONL")
     return parser
 

@@ -186,7 +186,7 @@ def _parser() -> Parser:
     parser.add_argument("--rate", metavar="N", type=int, default=30,
         help="requests a minute that a client, and a user, may make [%(default)s]")  # fmt: skip
     parser.add_argument("--turns", metavar="N", type=int, default=200,
-        help="answers under way at once [%(default)s]")  # fmt: skip
+        help="concurrent answers [%(default)s]")  # fmt: skip
     return parser
 
 

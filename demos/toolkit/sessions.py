@@ -354,7 +354,7 @@ class SessionStore:
                 yield
         except LockTakenError:
             raise SessionBusyError(
-                f"session {session_id} is at work elsewhere; wait for its answer, then try again"
+                f"session {session_id} is in use elsewhere; wait for its answer, then try again"
             ) from None
 
     async def _store(self, turn: Turn) -> None:

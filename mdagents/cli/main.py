@@ -48,7 +48,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
     "data download": (partial(_call, "data_tools.download"), "fetch a data set"),
     "data check": (
         partial(_call, "data_tools.check"),
-        "look for what is wrong with the questions of a data set",
+        "check a data set for problems",
     ),
     "data extract": (
         partial(_call, "data_tools.subset"),
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="mdagents",
         usage="mdagents NAME [flags]",
         description=f"Multi-agent medical question answering:\n\n{programs}\n\n"
-        "mdagents NAME --help says more of each.",
+        "Run `mdagents NAME --help` for details.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")

@@ -96,7 +96,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         "--what-if",
         nargs="+",
         metavar="RUN",
-        help="what policies over two or more runs of the same questions would have reached: "
+        help="estimate routing policies from two or more runs of the same questions: "
         "accuracy and tokens, thresholds by cross-validation",
     )
     parser.add_argument(
@@ -121,13 +121,13 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         help="CSV file, or JSON file of --compare or --what-if [evaluation/{run}.csv]",
     )
     parser.add_argument(
-        "--output-dir", metavar="DIR", default="output", help="where runs are [%(default)s]"
+        "--output-dir", metavar="DIR", default="output", help="folder of the runs [%(default)s]"
     )
     parser.add_argument(
         "--evaluation-dir",
         metavar="DIR",
         default="evaluation",
-        help="where the scores go [%(default)s]",
+        help="folder for the scores [%(default)s]",
     )
     return parser
 
@@ -167,7 +167,9 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     print_result(render_report(report))
     # A run reports EXAID's use in more detail at its end.
     if tokens := report.overall.exaid_tokens_per_question:
-        print_result(f"EXAID: {tokens:,.0f} tokens per question of its own, not in tokens/question")
+        print_result(
+            f"EXAID: {tokens:,.0f} more tokens per question, not included in tokens/question"
+        )
     with _writing(csv_path):
         with csv_path.open("w", encoding="utf-8", newline="") as file:
             write_csv(file, run.rows)

@@ -124,10 +124,10 @@ class Wanted:
     def compared(self) -> str:
         """Message on which checksum was verified, if any."""
         if self.sha256 is not None:
-            return "SHA-256 verified"
+            return "checksum verified"
         if self.is_by_hand:
-            return "its SHA-256 was compared to nothing"
-        return "made from files whose SHA-256 was verified"
+            return "checksum not verified (local file)"
+        return "made from files with verified checksums"
 
 
 def _fetched(source: Source, folder: Path) -> Wanted:

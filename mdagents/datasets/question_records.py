@@ -67,7 +67,7 @@ def parse_question(
                 f"{where}: there is no field 'question', but {names}; needed are question, options "
                 "(or A, B, C, …) and answer_idx"
             )
-        raise ConfigError(f"{where}: field 'question' must be a text that is not empty")
+        raise ConfigError(f"{where}: field 'question' must be a non-empty text")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
     picture = picture_in(published, text, options)

@@ -69,5 +69,5 @@ class Failsafe(Display):
             failed, self._display = self._display, self._instead
             with contextlib.suppress(Exception, SystemExit):
                 failed.__exit__(None, None, None)
-            self.say(f"the display failed ({error!r}): the run goes on, and is shown line by line")
+            self.say(f"the display failed ({error!r}): the run continues and is shown line by line")
             self._show(show)

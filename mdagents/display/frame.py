@@ -151,7 +151,7 @@ class Frame:
             course = " · ".join(filter(None, (other.level, other.phase, seconds)))
             yield Text.assemble((label, "cyan"), f"{_GAP}{one_line(course)}")
         if len(shown) < len(self.others) and room > 0:
-            yield Text(f"{len(self.others) - len(shown)} more under way", "dim")
+            yield Text(f"{len(self.others) - len(shown)} more in progress", "dim")
 
 
 def _course(
@@ -172,7 +172,7 @@ def _course(
                 line.append(f"  {one_line(', '.join(holders))}", "cyan")
             yield line
     if question.speaking:
-        yield Text.assemble(("at work: ", "dim"), one_line(", ".join(question.speaking.values())))
+        yield Text.assemble(("working: ", "dim"), one_line(", ".join(question.speaking.values())))
     speaker, words = question.last_words()
     if words:
         said = Text.assemble((f"{one_line(speaker)}: ", "dim"))

@@ -201,8 +201,8 @@ class LogLines(Display):
         now, count = snapshot.now, len(self._under_way)
         questions = "question" if count == 1 else "questions"
         if snapshot.in_batches:
-            return f"{count} {questions} under way, {snapshot.calls}"
-        parts = [f"{count} {questions} and {snapshot.under_way} calls under way"]
+            return f"{count} {questions} in progress, {snapshot.calls}"
+        parts = [f"{count} {questions} and {snapshot.under_way} calls in progress"]
         longest = next(iter(self._under_way), None)
         if longest is not None and longest.since is not None:
             course = ", ".join(filter(None, (longest.level, longest.phase)))

@@ -37,7 +37,7 @@ from mdagents.settings import Status
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 """Placeholder of a missing time; the current time would differ at each export."""
 
-_NOT_ENDED = "the run was killed, or is still under way"
+_NOT_ENDED = "the run was killed or is still running"
 _PARAMETERS = ("preset", "team", "skip", "exaid", "option_order", "seed")
 _METADATA = {
     "name", "config_hash", "dataset_sha256", "dataset_notice", "model_notice", "items_hash",

@@ -50,10 +50,8 @@ def headline(group: Group, manifest: Mapping[str, Any]) -> str:
     if group.questions < SMALLEST_FOR_RATES:
         return f"{group.correct} of {group.n} {of_what} right: too few for a percentage"
     ends = f"{points(group.accuracy_low)} – {points(group.accuracy_high)}"
-    chance = "" if group.chance is None else f"; chance {points(group.chance, '.3g')} %"
-    return (
-        f"{points(group.accuracy)} % of {group.n:,} {of_what} right (95 % interval {ends}{chance})"
-    )
+    chance = "" if group.chance is None else f"; chance {points(group.chance, '.3g')}%"
+    return f"{points(group.accuracy)}% of {group.n:,} {of_what} right (95% interval {ends}{chance})"
 
 
 def make_card(run: RunOutput) -> Card:

@@ -51,7 +51,7 @@ def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
             (tick,) = axes.plot([100 * group.chance] * 2, ends, color=INK, linewidth=1)
             entitle(tick, f"{name}: chance {percent(group.chance)}")
     axes.set_xlim(0, 100)
-    axes.set_xlabel("%, with 95 % interval; | is chance")
+    axes.set_xlabel("%, with 95% interval; | is chance")
     return as_svg(axes)
 
 
@@ -160,9 +160,9 @@ def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
     for place, (name, pair) in enumerate(pairs.items()):
         across = [pair.difference_low, pair.difference, pair.difference_high]
         ends = interval(pair.difference_low, pair.difference_high, "+.1f")
-        title = f"{name}: {points(pair.difference, '+.1f')} points (95 % interval {ends})"
+        title = f"{name}: {points(pair.difference, '+.1f')} points (95% interval {ends})"
         draw_interval(axes, [100 * x for x in across], [place] * 3, title)
-    axes.set_xlabel("points, with 95 % interval")
+    axes.set_xlabel("points, with 95% interval")
     return as_svg(axes)
 
 
@@ -174,7 +174,7 @@ def _point(
         return
     values = [100 * v for v in (group.accuracy_low, group.accuracy, group.accuracy_high)]
     ends = interval(group.accuracy_low, group.accuracy_high)
-    title = f"{name}: {percent(group.accuracy)} of {group.n:,} right (95 % interval {ends})"
+    title = f"{name}: {percent(group.accuracy)} of {group.n:,} right (95% interval {ends})"
     if y is not None:
         draw_interval(axes, values, [y] * 3, title)
     elif x is not None:

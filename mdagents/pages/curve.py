@@ -132,7 +132,7 @@ def _draw_curve(axes: Axes, outcome: FamilyOutcome, curve: Curve, colour: str) -
         alpha=0.13,
         linewidth=0,
     )
-    entitle(band, f"{outcome.name}: 95 % interval at each threshold")
+    entitle(band, f"{outcome.name}: 95% interval at each threshold")
     drawn = set()
     for x, y, threshold, (low, high) in points:
         if (x, y) in drawn:  # equal points: the lowest threshold is named
@@ -142,7 +142,7 @@ def _draw_curve(axes: Axes, outcome: FamilyOutcome, curve: Curve, colour: str) -
         entitle(
             mark,
             f"{outcome.name}, from {threshold:.2f}, in hindsight: {percent(y)} right "
-            f"(95 % interval {interval(low, high)}), {x:,.0f} tokens per question",
+            f"(95% interval {interval(low, high)}), {x:,.0f} tokens per question",
         )
     return line
 
@@ -154,7 +154,7 @@ def _draw_run(axes: Axes, name: str, group: Group) -> None:
         axes,
         [x] * 3,
         [100 * (group.accuracy_low or 0), y, 100 * (group.accuracy_high or 0)],
-        f"{name}: {percent(group.accuracy)} of {group.n:,} right (95 % interval {ends}), "
+        f"{name}: {percent(group.accuracy)} of {group.n:,} right (95% interval {ends}), "
         f"{x:,.0f} tokens per question",
     )
 
@@ -167,7 +167,7 @@ def _draw_reached(axes: Axes, name: str, reached: Reached, *, color: str, marker
         axes,
         [x] * 3,
         [100 * value for value in values],
-        f"{name}: {percent(reached.accuracy)} right (95 % interval {ends}), "
+        f"{name}: {percent(reached.accuracy)} right (95% interval {ends}), "
         f"{x:,.0f} tokens per question",
         color=color,
         marker=marker,

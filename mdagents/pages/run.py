@@ -247,7 +247,7 @@ class RunPage:
         if not starts or self.run.state is not RunState.INTERRUPTED:
             return ""
         why = starts[-1].reason or "stopped without a word, as by kill -9"
-        return f"{why}; the same command goes on"
+        return f"{why}; the same command resumes"
 
     @property
     def cards(self) -> list[CaseCard]:
@@ -269,7 +269,7 @@ class RunPage:
         ]
         if snapshot is not None and self.run.state is RunState.RUNNING:
             facts += [
-                ("under way", snapshot.calls),
+                ("in progress", snapshot.calls),
                 ("waiting", f"{snapshot.queued}" if snapshot.queued else ""),
                 ("cooling down", f"{snapshot.cooling:.0f} s" if snapshot.cooling else ""),
                 (

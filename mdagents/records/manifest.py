@@ -266,7 +266,7 @@ class RunManifest(BaseModel):
     """None outside a git checkout."""
     package_versions: dict[str, str]
     options: dict[str, object]
-    """What `--resume` needs to go on: the flags that do not depend on this machine."""
+    """What `--resume` needs to resume: the flags that do not depend on this machine."""
     invocations: list[Invocation] = []
     finished: bool = False
     """Whether every selected question has a record."""

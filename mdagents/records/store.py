@@ -191,7 +191,7 @@ class RunStore:
         """
         if not self._samples.is_in_place():
             self.error = StorageError(
-                f"{self.folder} was moved or removed while the run was at work; what is finished "
+                f"{self.folder} was moved or removed during the run; what is finished "
                 "is in it, wherever it is now: put it back"
             )
             raise self.error

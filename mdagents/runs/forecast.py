@@ -195,7 +195,7 @@ class Forecast:
         if low.cost is not None and high.cost is not None:
             cost.append(f"cost per 1,000 questions: {self.cost_of(1000)}")
         runs = self.history.runs
-        source = "lengths: half of what is allowed (no earlier run of these models to learn from)"
+        source = "lengths: assumed to be half the limit (no earlier run of these models)"
         if runs:
             source = (
                 f"lengths and routing from {runs} earlier run{'s' * (runs > 1)} of these models"

@@ -39,7 +39,7 @@ _USED: Mapping[str, frozenset[str]] = {
     Method.RECONCILE: frozenset({"num_rounds", "opinion"}),
     Method.MEDAGENTS: frozenset({"num_experts", "num_rounds", "opinion", "investigate", "verdict"}),
 }
-"""Level or method -> numbers of the teams and word limits that it reads."""
+"""Level or method -> sizes of the teams and word limits that it reads."""
 
 
 def refuse_idle_flags(config: RunConfig, options: argparse.Namespace) -> None:
@@ -68,7 +68,7 @@ def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str,
     if Path(config.dataset).suffix in ENDINGS:
         yield "--split", f"--dataset {config.dataset} is one file"
     if config.fresh:
-        yield "--retry-errors", "--fresh answers all questions anew"
+        yield "--retry-errors", "--fresh answers all questions again"
     if options.dry_run:
         yield "--json", "--dry-run has no results to print"
 

@@ -260,19 +260,20 @@ def _add_data_flags(group: Any) -> None:
     add(
         "--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl, .json or .csv file"
     )
-    add("--split", metavar="NAME", help="file in that folder, without its ending")
-    add("--data-dir", metavar="DIR", help="where the data sets are")
+    add("--split", metavar="NAME", help="file in that folder, without extension")
+    add("--data-dir", metavar="DIR", help="folder of the data sets")
     count("--num-samples", help="answer the first N questions [all]")
     add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")
     add("--sample-id", metavar="ID,…", help="only the questions with these ids")
     add("--sample-shuffle", metavar="SEED", type=int, help="shuffle the questions before the limit")
     add("--option-order", choices=_values(OptionOrder),
-        help="of the options: another in each epoch, one for all, or the data set's")  # fmt: skip
-    count("--seed", help="of the option order and of every call")
+        help="order of the options: a new one in each epoch, one for all epochs, or the data "
+        "set's")  # fmt: skip
+    count("--seed", help="seed for the option order and for every call")
     count("--epochs", help="answer each question N times")
-    add("--skip", metavar="LEVEL,…", default="", help="leave questions out that are routed there")
+    add("--skip", metavar="LEVEL,…", default="", help="skip questions routed to these levels")
     add("--skip-pictures", action="store_true",
-        help="leave questions out that have a picture, or whose text refers to one")  # fmt: skip
+        help="skip questions with a picture, or whose text refers to one")  # fmt: skip
 
 
 def _add_model_flags(group: Any) -> None:
@@ -281,18 +282,18 @@ def _add_model_flags(group: Any) -> None:
         help="provider/name or a known name; auto: by key, else the embedded model")  # fmt: skip
     add("--model-base-url", metavar="URL", help="any OpenAI-compatible endpoint")
     add("--model-role", metavar="ROLE=MODEL", action="append", default=[],
-        help=f"another model for one role; repeatable ({', '.join(MODEL_ROLES)})")  # fmt: skip
+        help=f"a different model for one role; repeatable ({', '.join(MODEL_ROLES)})")  # fmt: skip
     add("--api", metavar="API",
         help=f"which API of an OpenAI-compatible endpoint: {', '.join(APIS)}; by role: "
         "expert=responses [auto: responses for models that have no other]")  # fmt: skip
     add("--reasoning-effort", metavar="EFFORT",
-        help=f"how much to think: {', '.join(EFFORTS)}; by role: expert=low,decision=high "
+        help=f"reasoning effort: {', '.join(EFFORTS)}; by role: expert=low,decision=high "
         "[the endpoint's default]")  # fmt: skip
     add("--reasoning-tokens", metavar="N",
-        help="room for hidden reasoning, in tokens; also by role [8192, and more when it is used "
+        help="tokens for hidden reasoning; also by role [8192, and more when they are used "
         "up; 0 for models that do not think]")  # fmt: skip
     add("--max-tokens", metavar="N",
-        help="limit of a reply, hidden reasoning included, in tokens; also by role [as each reply "
+        help="maximum tokens of a reply, hidden reasoning included; also by role [as each reply "
         "needs]")  # fmt: skip
 
 
@@ -307,28 +308,32 @@ def _add_team_flags(group: Any) -> None:
         f"{', '.join(m for m in Method if m is not Method.MDAGENTS)}; or one of your own: "
         "a file.py or package.module:solve")  # fmt: skip
     add("--router", choices=_values(Router),
-        help="who says which team a question needs: a model, or whether the experts of a team "
+        help="what chooses the team: a model, or whether the experts of a team "
         "agree")  # fmt: skip
     add("--agreement", metavar="X", type=float,
         help="mean confidence at which agreeing experts decide, with --router disagreement "
         f"[{AGREEMENT:g}]")  # fmt: skip
-    add("--preset", choices=_values(Preset), help="numbers of the teams")
-    count("--num-experts", help="experts of basic and intermediate [3; classic 3, 5; small 2]")
-    count("--num-rounds", help="rounds of the debate [3; classic 5; small 1]")
-    count("--num-turns", help="turns of a round [3; classic 5; small 1]")
-    count("--num-teams", help="teams of advanced [3; classic 2; small 2]")
-    count("--team-size", help="clinicians of a team [3; classic 2; small 2]")
-    add("--words", metavar="NAME=N", action="append", default=[],
-        help=f"another word limit; repeatable ({', '.join(WORD_LIMITS)})")  # fmt: skip
-    temperature(
-        "--decision-temperature", help="router, recruiter, arbitrator, moderator, coordinator"
+    add("--preset", choices=_values(Preset), help="sizes of the teams")
+    count(
+        "--num-experts",
+        help="number of experts of basic and intermediate [3; classic 3, 5; small 2]",
     )
-    temperature("--expert-temperature", help="all other turns")
+    count("--num-rounds", help="number of debate rounds [3; classic 5; small 1]")
+    count("--num-turns", help="turns per round [3; classic 5; small 1]")
+    count("--num-teams", help="number of teams of advanced [3; classic 2; small 2]")
+    count("--team-size", help="clinicians per team [3; classic 2; small 2]")
+    add("--words", metavar="NAME=N", action="append", default=[],
+        help=f"a different word limit; repeatable ({', '.join(WORD_LIMITS)})")  # fmt: skip
+    temperature(
+        "--decision-temperature",
+        help="temperature of router, recruiter, arbitrator, moderator, coordinator",
+    )
+    temperature("--expert-temperature", help="temperature of all other turns")
     add("--exaid", metavar="POLICY",
         help=f"live summaries: {', '.join(EXAID_POLICIES)} [full_exaid for "
         "the teams, turn_end with --preset small; off with another --method]")  # fmt: skip
     add("--exaid-wait", metavar="S", type=float,
-        help="seconds that summaries may take after the last answer")  # fmt: skip
+        help="seconds to wait for summaries after the last answer")  # fmt: skip
     add("--show-interaction-table", action="store_true", help="print who wrote to whom")
 
 
@@ -336,50 +341,56 @@ def _add_endpoint_flags(group: Any) -> None:
     count = partial(group.add_argument, metavar="N", type=int)
     rate = partial(group.add_argument, metavar="N", type=float)
     seconds = partial(group.add_argument, metavar="S", type=float)
-    count("--max-connections", help="calls under way at an endpoint [16; local 2]")
+    count("--max-connections", help="concurrent calls to an endpoint [16; local 2]")
     count("--max-samples",
-        help="questions under way [twice --max-connections; local as many; batch 500]")  # fmt: skip
-    count("--max-retries", help="further attempts at a failed call")
-    seconds("--timeout", help="seconds of a call after which it is not tried again")
+        help="concurrent questions [twice --max-connections; local as many; batch "
+        "500]")  # fmt: skip
+    count("--max-retries", help="retries of a failed call")
+    seconds("--timeout", help="stop retrying a call after S seconds")
     seconds("--attempt-timeout",
-        help=f"seconds for one attempt [{ATTEMPT_TIMEOUT:g}; local: as --timeout]")  # fmt: skip
-    seconds("--hedge-after", help="seconds after which a silent attempt is made twice [never]")
+        help="timeout of one attempt, in seconds "
+        f"[{ATTEMPT_TIMEOUT:g}; local: as --timeout]")  # fmt: skip
+    seconds("--hedge-after", help="send a second request after S silent seconds [never]")
     rate("--rpm", help="requests per minute at an endpoint [no limit]")
     rate("--tpm", help="tokens per minute at an endpoint [no limit]")
-    count("--token-limit", help="tokens of the run [none]")
-    group.add_argument("--cost-limit", metavar="USD", type=float, help="cost of the run [none]")
-    count("--sample-token-limit", help="tokens of a question [none]")
-    seconds("--sample-time-limit", help="seconds of a question [none]")
+    count("--token-limit", help="maximum tokens of the run [none]")
+    group.add_argument(
+        "--cost-limit", metavar="USD", type=float, help="maximum cost of the run [none]"
+    )
+    count("--sample-token-limit", help="maximum tokens of a question [none]")
+    seconds("--sample-time-limit", help="maximum seconds of a question [none]")
     group.add_argument("--fail-on-error", metavar="X", type=float,
-        help="stop at more than X (count, or fraction below 1) api errors [never]")  # fmt: skip
+        help="stop after more than X api errors (a count, or a fraction below 1) "
+        "[never]")  # fmt: skip
 
 
 def _add_run_flags(group: Any) -> None:
     add, switch = group.add_argument, partial(group.add_argument, action="store_true")
-    add("--output-dir", metavar="DIR", help="where runs are written")
+    add("--output-dir", metavar="DIR", help="folder for runs")
     add("--engine", choices=_values(EngineName), help="where questions are answered")
     add("--ray-address", metavar="HOST:PORT",
-        help="head of a Ray cluster, or auto [a cluster of this machine alone]")  # fmt: skip
+        help="head of a Ray cluster, or auto [a cluster on this machine]")  # fmt: skip
     add("--ray-workers", metavar="N", type=int,
-        help="worker processes [one for each CPU of the cluster; this machine 2]")  # fmt: skip
+        help="worker processes [one per CPU of the cluster; this machine 2]")  # fmt: skip
     add("--cache", choices=_values(CacheMode),
-        help="keep replies and use them again; only: replay without network")  # fmt: skip
+        help="cache replies and reuse them; only: replay without network")  # fmt: skip
     add("--resume", metavar="RUN", nargs="?", const="",
-        help="go on with this run, or the newest unfinished one")  # fmt: skip
+        help="resume this run, or the newest unfinished one")  # fmt: skip
     switch("--batch",
-        help="ask by the provider's batches, for half the price within a day")  # fmt: skip
-    switch("--fresh", help="start anew and keep the old run under a dated name")
-    switch("--retry-errors", help="answer the questions again that ended in api_error")
-    switch("--dry-run", help="forecast calls, tokens and cost; call nothing")
+        help="use the provider's batch API (half price, up to 24 h)")  # fmt: skip
+    switch("--fresh", help="start over and keep the old run under a dated name")
+    switch("--retry-errors", help="answer questions that ended in api_error again")
+    switch("--dry-run", help="forecast calls, tokens and cost; call no model")
     add("--display", choices=DISPLAYS, default="full",
         help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
-    switch("--json", help="print the results as one JSON object and nothing else")
+    switch("--json", help="print only the results, as one JSON object")
     switch("--log-prompts", help="write prompts and replies into calls.jsonl")
     switch("--keep-reasoning",
-        help="keep hidden reasoning that endpoints show: in calls.jsonl, on pages")  # fmt: skip
+        help="keep the hidden reasoning that endpoints return, in calls.jsonl and on "
+        "pages")  # fmt: skip
 
 
 def _add_view_flags(group: Any) -> None:
     add = group.add_argument
-    add("--view", action="store_true", help="show the run in a browser while it is at work")
+    add("--view", action="store_true", help="open a live view of the run in a browser")
     add_address_flags(group)

@@ -206,7 +206,7 @@ class _Program:
             return options
         if options.fresh:
             raise ConfigError(
-                "--resume goes on with a run and --fresh starts it anew; leave one of them out"
+                "--resume continues a run and --fresh starts it over; use only one of them"
             )
         named = Path(options.resume.removesuffix(".json"))
         name = named.name
@@ -258,7 +258,7 @@ class _Program:
     def _ending(self, result: RunResult) -> str:
         """Return how the run ended and how to resume it, on one line; empty after a normal end."""
         if result.already_finished:
-            return "this run was finished already: no call was made (--fresh starts it anew)"
+            return "this run is already finished: no call was made (--fresh starts it over)"
         if result.error is not None:
             return self.stopped(result.error)
         if result.outcome is Outcome.LIMIT:
@@ -287,7 +287,7 @@ class _Program:
         """Command that resumes the run."""
         flags = shlex.join(flag for flag in self._argv if flag != "--fresh")
         variables = "".join(f"{n}={shlex.quote(v)} " for n, v in self._set_for_this_start().items())
-        return f"to go on: {variables}{self._called.run} {flags}".rstrip()
+        return f"to resume: {variables}{self._called.run} {flags}".rstrip()
 
 
 def _of_exaid(result: RunResult) -> list[str]:

@@ -434,13 +434,13 @@ def _show_banner(
     if finished:
         say(f"continued  {finished} questions are finished already")
     if unsummarised:
-        say(f"EXAID      goes on with {unsummarised} questions decided before")
+        say(f"EXAID      resumes {unsummarised} questions decided before")
     if not config.batch and (left := _left_in_batches(store.folder)):
         say(f"NOTE: what was asked in batches is asked again; only --batch collects {left}")
     if store.kept_as:
         say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
         if left := _left_behind(store.folder.with_name(store.kept_as)):
-            say(f"NOTE: its batches go on at the provider, and nothing collects them: {left}")
+            say(f"NOTE: its batches continue at the provider, and nothing collects them: {left}")
     if not _is_one_place():  # else they are shown once, with the results
         for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
             say(f"NOTE: {notice}")

@@ -16,10 +16,10 @@ from mdagents_llm.layers.cache import ReplyStore
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster
 
-STOPPING = "stopping: questions under way get 10 s; a second time stops at once"
+STOPPING = "stopping: questions in progress get 10 s; repeat to stop at once"
 STOPPING_BATCHES = (
-    "stopping in 10 s: batches go on at the provider, and the same command collects them; a second "
-    "time cancels them"
+    "stopping in 10 s: batches continue at the provider, and the same command collects them; "
+    "repeat to cancel them"
 )
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 

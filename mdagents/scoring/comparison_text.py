@@ -72,7 +72,7 @@ def verdicts(comparison: Comparison) -> list[str]:
         left = [f"{NO_DIFFERENCE} in {others} of {len(comparison.pairs)} pairs"] if others else []
         lines = ["; ".join([*shown, *left])]
     if not all(_is_shown(pair, comparison) for pair in comparison.pairs):
-        lines.append("what an extra right answer costs is left out where no difference is shown")
+        lines.append("cost per extra correct answer: shown only for significant differences")
     return lines
 
 
@@ -108,7 +108,7 @@ def scope_lines(comparison: Comparison, names: Names | None = None) -> list[str]
     if comparison.questions < SMALLEST_FOR_COEFFICIENTS:
         rates = f"percentages (from {SMALLEST_FOR_RATES}), "
         lines.append(
-            f"too few questions for: {rates * (comparison.questions < SMALLEST_FOR_RATES)}"
+            f"too few questions to show: {rates * (comparison.questions < SMALLEST_FOR_RATES)}"
             f"a detectable difference (from {SMALLEST_FOR_COEFFICIENTS})"
         )
     return lines
@@ -147,7 +147,7 @@ def comparison_tables(comparison: Comparison, names: Names | None = None) -> lis
         ]
         for pair, is_priced in zip(comparison.pairs, priced, strict=True)
     ]
-    difference = ["pair", "difference (95 % interval)", "McNemar p"]
+    difference = ["pair", "difference (95% interval)", "McNemar p"]
     holm = ["Holm p"] if several else []
     return [
         accuracy,
@@ -185,7 +185,7 @@ def router_tables(comparison: Comparison, names: Names | None = None) -> list[Ta
     beside = ", ".join(f"{level} ({called[number]})" for level, number in report.forced.items())
     return [
         Table(
-            ["", ACCURACY, "regret (95 % interval)"],
+            ["", ACCURACY, "regret (95% interval)"],
             policies,
             title=f"router: {called[report.router]} beside {beside}",
         ),
@@ -205,7 +205,7 @@ def comparison_notices(comparison: Comparison, names: Names | None = None) -> li
     report = comparison.router
     of_router = []
     if report is not None:
-        of_router.append("the oracle knows the outcome; part of its lead is luck")
+        of_router.append("the oracle picks the best run per question in hindsight: an upper bound")
         if report.same_models is False:
             of_router.append("these runs asked different models, which is part of the regret")
     numbered = {f"run {number}": name for number, name in called.items()}
@@ -248,13 +248,13 @@ def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
     if not _is_shown(pair, comparison):
         low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
         figures = with_minus(
-            f"{points(pair.difference, '+.1f')} points (95 % interval {low} to {high})"
+            f"{points(pair.difference, '+.1f')} points (95% interval {low} to {high})"
         )
         return f"{NO_DIFFERENCE}: {name} is {figures}, {of_p}"
     better, worse = _better_first(pair, names)
     low, high = map(points, sorted(map(abs, (pair.difference_low, pair.difference_high))))
     by = f"{points(abs(pair.difference))} points"
-    return f"{better} is better than {worse} by {by} (95 % interval {low} to {high}), {of_p}"
+    return f"{better} is better than {worse} by {by} (95% interval {low} to {high}), {of_p}"
 
 
 def _difference(pair: Pair, comparison: Comparison) -> str:

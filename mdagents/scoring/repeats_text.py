@@ -39,7 +39,7 @@ def repeats_tables(figures: Repeats) -> list[Table]:
             reliability,
             title=f"{figures.questions} questions in {figures.epochs} epochs",
         ),
-        Table(["epoch", "right", "accuracy (95 % interval)"], epochs),
+        Table(["epoch", "right", "accuracy (95% interval)"], epochs),
         *([_places(bias)] if bias else []),
     ]
 

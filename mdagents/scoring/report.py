@@ -256,7 +256,7 @@ def group_tables(
     ]
 
 
-ACCURACY = "accuracy (95 % interval)"
+ACCURACY = "accuracy (95% interval)"
 """Column heading for `accuracy_cell`."""
 
 
@@ -317,10 +317,10 @@ def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
             has_total=len(coefficients) > 1 and coefficients[-1][0] == ALL,
         ),
         Table(
-            ["", "were right", "were wrong", "were split"],
+            ["", "was right", "was wrong", "was split"],
             decisions,
             has_total=len(decisions) > 1 and decisions[-1][0] == ALL,
-            title="decisions that are right, where most experts",
+            title="correct decisions when the majority of experts",
         ),
     ]
     return [table for table in tables if table.rows]
@@ -347,8 +347,8 @@ def report_lines(report: Report) -> list[str]:
     detectable = report.minimum_detectable_difference[ALL]
     if detectable is not None and overall.questions >= SMALLEST_FOR_COEFFICIENTS:
         lines.append(
-            f"smallest difference from another system that {overall.questions} questions can "
-            f"show: {points(detectable)} points (with 80 % power)"
+            f"minimum detectable difference: {points(detectable)} points "
+            f"({overall.questions} questions, 80% power)"
         )
     lines += _what_is_too_few(report)
     if set(report.read_as) - {OURS.name}:
@@ -376,7 +376,7 @@ def _what_is_too_few(report: Report) -> list[str]:
             for name, figures in (("kappa", report.agreement), ("calibration", report.calibration))
             if any(0 < of_level.n < SMALLEST_FOR_COEFFICIENTS for of_level in figures.values())
         ]
-    with_interval = f"percentages with their 95 % interval (from {SMALLEST_FOR_RATES})"
+    with_interval = f"percentages with their 95% interval (from {SMALLEST_FOR_RATES})"
     left_out = [with_interval] if rates else []
     if coefficients:
         left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")

@@ -148,7 +148,7 @@ class ArrayFile(ResultFile):
                     how = "has no comma" if following else "is cut off"
                     raise ConfigError(f"{self.path} {how} behind record {index}")
             if feed.peek():
-                raise ConfigError(f"{self.path} goes on behind its array; leave only the array")
+                raise ConfigError(f"{self.path} continues after its array; keep only the array")
 
     def fetch(self, places: Iterable[int]) -> Iterator[Any]:
         """Yield the records at `places`; unless places ascend, all records are held in memory."""

@@ -106,7 +106,7 @@ def study_tables(study: StudyFigures) -> list[Table]:
                 title=title,
             ),
             Table(
-                [f"against {study.baseline}", "difference (95 % interval)", "McNemar p", "Holm p",
+                [f"against {study.baseline}", "difference (95% interval)", "McNemar p", "Holm p",
                  "Pareto"],
                 [_difference(method, block) for method in block.methods],
             ),
@@ -167,7 +167,7 @@ def as_markdown(study: StudyFigures) -> str:
         for table in study_overview(study)
     ]
     for block in study.blocks:
-        beside = f"difference from {study.baseline} (95 % interval)"
+        beside = f"difference from {study.baseline} (95% interval)"
         headings = ["a question", ACCURACY, "tokens", "calls", "USD/1,000", "s", beside, "p (Holm)",
                     "Pareto"]  # fmt: skip
         rows = []
@@ -253,7 +253,7 @@ def _epoch_tables(block: Block) -> list[Table]:
             )
     if not rows:
         return []
-    headings = [f"over {epochs} epochs", "mean", "deviation between them", "at least one right",
+    headings = [f"over {epochs} epochs", "mean", "SD over epochs", "at least one right",
                 "all right"]  # fmt: skip
     return [Table(headings, rows)]
 
@@ -298,14 +298,14 @@ def _verdict(block: Block, study: StudyFigures) -> str:
     others = [name for name, pair in pairs if not _is_shown(pair, block)]
     verdict = f"{' and '.join(parts)} than {study.baseline}" if parts else ""
     if others:
-        verdict += ("; " if parts else "") + f"no difference is shown of {_listed(others)}"
+        verdict += ("; " if parts else "") + f"no significant difference for {_listed(others)}"
     return verdict
 
 
 def _figures_of(pair: Pair) -> str:
     low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
     return with_minus(
-        f"{points(pair.difference, '+.1f')} points, 95 % interval {low} to {high}, "
+        f"{points(pair.difference, '+.1f')} points, 95% interval {low} to {high}, "
         f"{p_equation(pair.p)}"
     )
 

@@ -22,9 +22,8 @@ from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap, paired_
 from mdagents_llm.proportions import Interval
 
 HOW = (
-    "thresholds and policies are chosen on nine tenths of the questions, for most right answers, "
-    "and scored on the tenth that is left, ten times: none is picked on the questions that it is "
-    "scored on; the best single run is the best in hindsight, which favours it"
+    "thresholds and policies are chosen for accuracy by 10-fold cross-validation and scored on the "
+    "held-out folds; the best single run is the best in hindsight, which favors it"
 )
 TOO_FEW = f"too few questions to choose a threshold or a policy (from {SMALLEST_FOR_A_CHOICE})"
 

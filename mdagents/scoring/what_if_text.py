@@ -51,15 +51,15 @@ def verdicts(what_if: WhatIf) -> list[str]:
         return [TOO_FEW]
     best = what_if.runs[what_if.best_run]
     named = (
-        f"always {what_if.best_run} ({points(best.accuracy)} % at "
+        f"always {what_if.best_run} ({points(best.accuracy)}% at "
         f"{best.tokens_per_question or 0:,.0f} tokens a question)"
     )
     if list(choice.in_folds) == [f"always {what_if.best_run}"]:
-        first = f"No policy is shown to be better than {named}: cross-validation chooses it itself."
+        first = f"No policy is significantly better than {named}: cross-validation also picks it."
         return [first, _saving(what_if)]
     difference, reached = choice.beside_best_run, choice.reached
     figures = (
-        f"{points(reached.accuracy)} % "
+        f"{points(reached.accuracy)}% "
         f"({_apart(difference.difference, difference.low, difference.high)}, "
         f"McNemar {p_equation(difference.mcnemar_p)}) at {reached.tokens_per_question:,.0f}"
     )
@@ -70,7 +70,7 @@ def verdicts(what_if: WhatIf) -> list[str]:
         )
     else:
         first = (
-            f"No policy is shown to be better than {named}. The one that cross-validation "
+            f"No policy is significantly better than {named}. The one that cross-validation "
             f"chooses, {_label(choice)}, reaches {figures}."
         )
     return [first, *_beside_coin(what_if, choice), _saving(what_if)]
@@ -86,10 +86,10 @@ def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
     lines = [what_if.how] if what_if.choice else []
     if what_if.choice:
         lines.append(
-            f"best on all questions, in hindsight: «{what_if.choice.in_hindsight}»; so are the "
+            f"best in hindsight on all questions: «{what_if.choice.in_hindsight}»; so are the "
             "thresholds in the table, which are for new questions"
         )
-    lines.append("the oracle knows the outcome; part of its lead is luck: a bound, and no aim")
+    lines.append("the oracle picks the best run per question in hindsight: an upper bound")
     more = len(_of_several(what_if)) - shown
     if more > 0:
         lines.append(f"{more} further families of policies are in the JSON file")
@@ -189,7 +189,7 @@ def _label(choice: Choice) -> str:
 
 def _apart(difference: float, low: float, high: float) -> str:
     return with_minus(
-        f"{points(difference, '+.1f')} points, 95 % interval {points(low, '+.1f')} to "
+        f"{points(difference, '+.1f')} points, 95% interval {points(low, '+.1f')} to "
         f"{points(high, '+.1f')}"
     )
 
@@ -202,12 +202,12 @@ def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
     rival = (
         f"always {coin.cheaper}"
         if coin.cheaper == coin.dearer
-        else f"a coin that sends {points(coin.share_of_dearer, '.0f')} % of the questions to "
+        else f"a coin that sends {points(coin.share_of_dearer, '.0f')}% of the questions to "
         f"{coin.dearer} and the others to {coin.cheaper}"
     )
     verdict = "is better than that" if coin.low > 0 else "is not shown to be better than that"
     return [
-        f"At the same tokens {rival} reaches {points(coin.accuracy)} %: the choice {verdict} "
+        f"At the same tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
         f"({_apart(coin.difference, coin.low, coin.high)}, the coin held fixed)."
     ]
 
@@ -223,7 +223,7 @@ def _saving(what_if: WhatIf) -> str:
     saved = 1 - reached.tokens_per_question / of_best.tokens_per_question
     return (
         f"Of the policies with as many right answers as {best}, «{what_if.cheapest_as_good}» takes "
-        f"fewest tokens: {points(reached.accuracy)} % at {reached.tokens_per_question:,.0f}, "
-        f"{points(saved, '.0f')} % fewer. That is the cheapest of {len(what_if.families)} in "
+        f"fewest tokens: {points(reached.accuracy)}% at {reached.tokens_per_question:,.0f}, "
+        f"{points(saved, '.0f')}% fewer. That is the cheapest of {len(what_if.families)} in "
         "hindsight, and no difference shown is not equality."
     )

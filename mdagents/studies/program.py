@@ -45,7 +45,7 @@ def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # study.py sets SIG_DFL while it loads
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    go_on = f"to go on: {program} {shlex.join(argv)}"
+    go_on = f"to resume: {program} {shlex.join(argv)}"
     try:
         options = make_parser(program).parse_args(argv)
         return _Program(options, go_on).run()
@@ -71,15 +71,15 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("study", metavar="STUDY", help="YAML file: datasets, models, methods, settings")
     add("--dry-run", action="store_true",
-        help="forecast calls, tokens, cost and time of each run; call nothing")  # fmt: skip
+        help="forecast calls, tokens, cost and time of each run; call no model")  # fmt: skip
     add("--retry-errors", action="store_true",
-        help="answer the questions again that ended in api_error")  # fmt: skip
+        help="answer questions that ended in api_error again")  # fmt: skip
     add("--display", choices=DISPLAYS, default="full",
         help="progress on stderr; without a terminal full prints lines [%(default)s]")  # fmt: skip
-    add("--data-dir", metavar="DIR", default="data", help="where the data sets are [%(default)s]")
-    add("--output-dir", metavar="DIR", default="output", help="where runs are [%(default)s]")
+    add("--data-dir", metavar="DIR", default="data", help="folder of the data sets [%(default)s]")
+    add("--output-dir", metavar="DIR", default="output", help="folder of the runs [%(default)s]")
     add("--evaluation-dir", metavar="DIR", default="evaluation",
-        help="where the results go [%(default)s]")  # fmt: skip
+        help="folder for the results [%(default)s]")  # fmt: skip
     return parser
 
 

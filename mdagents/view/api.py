@@ -71,7 +71,7 @@ async def question(request: Request) -> Response:
         recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
         case = None if recorded is None else recorded.page.case
     if case is None:
-        raise HTTPException(404, "this run has no such question, or has not begun with it")
+        raise HTTPException(404, "this run has no such question, or has not started it")
     return _answer(_CASE.dump_python(case, mode="json"))
 
 

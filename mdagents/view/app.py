@@ -140,7 +140,7 @@ async def _question_page(request: Request) -> Response:
     elif case is not None:
         page = live_page(case, watch.run)
     else:
-        raise HTTPException(404, "this run has no such question, or has not begun with it")
+        raise HTTPException(404, "this run has no such question, or has not started it")
     address = watch.page.line.address
     is_live = case is not None and watch.is_live
     before, after = _beside(watch, page.case.item)

@@ -156,7 +156,7 @@ def _is_watched() -> bool:
 def _wait_for_enter() -> None:
     import termios  # not on Windows, where no view is started
 
-    print_line("the view is still there: press Enter to end it")
+    print_line("the live view is still open; press Enter to close it")
     with contextlib.suppress(termios.error):  # ignores an Enter from before the prompt
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     with contextlib.suppress(KeyboardInterrupt):

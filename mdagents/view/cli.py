@@ -70,7 +70,7 @@ def _folder_and_page(given: Path) -> tuple[Path, str]:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
-        description="Shows runs in a browser, those at work and those that are finished.",
+        description="Shows running and finished runs in a browser.",
         epilog="It reads only. Exit status: 0 after Ctrl-C or SIGTERM, 2 wrong use.",
     )
     parser.add_argument(

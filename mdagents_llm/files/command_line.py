@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             name = unknown[0].partition("=")[0]
             if not name.startswith("-"):
-                self.error(f"'{name}' belongs to no flag: put the flag's name before it")
+                self.error(f"'{name}' is not the value of a flag; put the flag before it")
             meant = did_you_mean(name, self._option_string_actions)
             self.error(f"there is no flag {self.place_of(name)}{meant}")
         return options  # type: ignore[no-any-return]

@@ -365,7 +365,7 @@ class Batched:
             self._full_since = now if self._full_since is None else self._full_since
             if now - self._full_since > self._policy.timeout:
                 raise EndpointDown(
-                    f"{self._name} has no room for a batch: {problem}; the same command goes on"
+                    f"{self._name} has no room for a batch: {problem}; the same command resumes"
                 )
         self._refusals += 1
         await self._sleep(min(LONGEST_POLL, self._policy.base * 2 ** min(self._refusals, 20)))
@@ -415,7 +415,7 @@ class Batched:
             self._journal.collected(batch)
             self._deal_out(batch, lines)
             return
-        self._say(f"{self._calls.called(batch)}: not there (any more), submitted anew")
+        self._say(f"{self._calls.called(batch)}: no longer there, submitted again")
         waiting = self._of(batch)
         self._end(batch)
         self._put_back(waiting)

@@ -54,11 +54,11 @@ def add_address_flags(parser: Any) -> None:
         parser: An `argparse` parser or argument group.
     """
     parser.add_argument("--view-port", metavar="N", type=int,
-        help=f"port of the view; 0: any free one [{PORT}, or the next free one]")  # fmt: skip
+        help=f"port of the live view; 0: any free port [{PORT}, or the next free one]")  # fmt: skip
     parser.add_argument("--view-host", metavar="HOST", default="",
-        help="address to listen at; with any but this machine's own a token is asked for "
+        help="address to listen on; any but this machine's own requires a token "
         f"[{LOOPBACK[0]}]")  # fmt: skip
-    parser.add_argument("--no-open", action="store_true", help="open no browser")
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser")
 
 
 def listen(host: str = "", port: int | None = None) -> Place:

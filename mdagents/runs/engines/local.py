@@ -94,9 +94,7 @@ class LocalEngine:
                 told.append(f"cancelled at the provider: {', '.join(cancelled)}")
             left = [one for _, ids in ended for one in ids]
         if left:
-            told.append(
-                f"at work at the provider, for the same command to collect: {', '.join(left)}"
-            )
+            told.append(f"left at the provider, for the same command to collect: {', '.join(left)}")
         return "; ".join(told)
 
     def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Runner:

@@ -55,7 +55,7 @@ def test_a_case() -> None:
     assert "─ 1 CardiologyAgent ───" in text
     assert "   An ECG decides.\n" in text, "the box is not in the middle of the sentence"
     assert text.index("An ECG decides.") < text.index("┌─") < text.index("─ 2 SynthesisAgent")
-    assert "cardiology failed, and the case goes on without it: 500" in text
+    assert "cardiology failed; the case continues without it: 500" in text
     assert text.count("Action: ECG") == 1, "what is in fields is printed once"
     assert "Stopped by the limit of steps: the orchestrator wanted" in text
     assert "EXAID: degraded: 500" in text

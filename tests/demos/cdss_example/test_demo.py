@@ -72,7 +72,7 @@ def test_a_specialist_that_fails(
     script(provider, ["cardiology", "synthesis"])
     provider.fail_next("context_length", match=JUDGES_HEARTS)
     assert main(["--case", "chest-pain"]) == 0
-    assert "cardiology failed, and the case goes on without it" in capsys.readouterr().out
+    assert "cardiology failed; the case continues without it" in capsys.readouterr().out
 
 
 def test_a_case_that_fails(provider: FakeProvider, capsys: pytest.CaptureFixture[str]) -> None:

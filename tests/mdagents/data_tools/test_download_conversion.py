@@ -76,7 +76,7 @@ def test_a_second_run_knows_what_it_made(hub: Hub, workspace: Workspace) -> None
     done = workspace.run(sources)
 
     assert done.returncode == 0, done
-    same = "already there, unchanged since; made from files whose SHA-256 was verified"
+    same = "already there, unchanged since; made from files with verified checksums"
     assert done.stdout.count(same) == 2
     assert len(hub.requests) == asked
 

@@ -38,7 +38,7 @@ def test_a_table_that_a_user_has(hub: Hub, workspace: Workspace) -> None:
     assert (upstream["host"], upstream["path"]) == ("by hand", "medbullets_op4.csv")
     assert str(workspace.folder) not in json.dumps(note)
     assert note["files"]["test.jsonl"]["verified_at"] is None
-    assert "1 records, its SHA-256 was compared to nothing" in done.stdout
+    assert "1 records, checksum not verified (local file)" in done.stdout
     assert "verified" not in done.stdout
     assert workspace.run_real("medbullets", "--from", str(table)).returncode == 0
 
@@ -90,7 +90,7 @@ def test_how_a_file_of_medmcqa_counts_is_asked_when_it_does_not_tell(
     assert "counts the options from 1 (as SOURCE.json beside it says)" in dataset.notice
 
     again = workspace.run_real("medmcqa", "--from", str(mine), "--cop-from", "1")
-    assert "already there, unchanged since; its SHA-256 was compared to nothing" in again.stdout
+    assert "already there, unchanged since; checksum not verified (local file)" in again.stdout
     other = ["medmcqa", "--from", str(mine), "--cop-from", "0"]
     assert "--force" in refusal(workspace.run_real(*other))
     assert workspace.run_real(*other, "--force").returncode == 0

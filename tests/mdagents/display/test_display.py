@@ -31,7 +31,7 @@ def test_accuracy_has_its_uncertainty_and_leaves_skipped_questions_out() -> None
     assert accuracy_so_far(snapshot(0).totals) == "2 of 3 right", "too few for a share in percent"
     assert accuracy_so_far(RunTotals()) == "accuracy -"
     failed = RunTotals(questions=20, status_counts={"limit": 18, "api_error": 2})
-    assert accuracy_so_far(failed) == "none of 20 answered", "which is no accuracy of 0 %"
+    assert accuracy_so_far(failed) == "none of 20 answered", "which is no accuracy of 0%"
 
 
 def test_the_interval_of_several_epochs_is_that_of_the_report() -> None:

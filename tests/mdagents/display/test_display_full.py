@@ -48,7 +48,7 @@ KETOACIDOSIS = AgentSummary(
     status_action="Diabetic ketoacidosis with potassium 2.9 mmol/L; insulin is held back.",
     key_findings="pH 7.12, glucose 480 mg/dL, ketones +++, potassium 2.9 mmol/L, flat T waves.",
     differential_rationale="Ketoacidosis is certain; what is open is the order of treatment.",
-    uncertainty_confidence="Nephrologist 90 % for B; emergency physician 60 % for A.",
+    uncertainty_confidence="Nephrologist 90% for B; emergency physician 60% for A.",
     recommendation_next_step="Potassium 20 mmol/h with saline first; insulin above 3.3 mmol/L.",
     agent_contributions="Nephrologist: potassium first; emergency physician: insulin at once.",
     agents=("expert-1-nephrologist", "expert-2-emergency-physician"),
@@ -180,7 +180,7 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
         "· B) Echocardiography within two days",
         "2 C) Anticoagulation and CT pulmonary angiography  Cardiologist, Haematologist",
         "1 D) Thrombolysis at once  Pulmonologist",
-        "at work: Cardiologist, Pulmonologist",
+        "working: Cardiologist, Pulmonologist",
         "Cardiologist: To Pulmonologist: With a Wells score of 7.5 nobody waits for an ECG; "
         "heparin comes",
     ]
@@ -228,7 +228,7 @@ def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
         "sample_41 · intermediate · debate, round 1, turn 2",
         "Nine days after",
         "2 C) Anticoagulation",
-        "at work: Cardiologist, Pulmonologist",
+        "working: Cardiologist, Pulmonologist",
         "heparin comes first.",
         "EXAID summary 1",
         "Status / action  Suspected pulmonary embolism",
@@ -376,7 +376,7 @@ def test_without_exaid_no_box_speaks_of_summaries() -> None:
     with TerminalView(2, terminal, with_summaries=False) as view:
         tell(view, "q1", turn("expert-1-cardiologist", "Cardiologist"))
         view.refresh(snapshot(1.0))
-        assert any("at work: Cardiologist" in line for line in terminal.frame())
+        assert any("working: Cardiologist" in line for line in terminal.frame())
     assert "summar" not in "\n".join(terminal.seen()).lower()
 
 
@@ -395,7 +395,7 @@ def test_while_exaid_finishes_its_queue_every_display_says_so(
         f"EXAID: {left} questions left to summarise" for left in (8, 5, 2)
     ]
     lines.refresh(replace(at_work, totals=RunTotals(questions=9)))
-    assert capsys.readouterr().err == "", "questions are still under way"
+    assert capsys.readouterr().err == "", "questions are still in progress"
 
 
 def test_a_flood_of_summaries_is_counted_and_not_drawn() -> None:
@@ -448,7 +448,7 @@ def test_who_is_at_work_at_once_is_shown_together_by_role() -> None:
 
     def at_work() -> str:
         view.refresh(snapshot(0.0))
-        found = (re.match(r"│ at work: (.*?) +│$", line) for line in terminal.frame())
+        found = (re.match(r"│ working: (.*?) +│$", line) for line in terminal.frame())
         return "".join(match[1] for match in found if match)
 
     tell(view, "a", turn("expert-1-nurse", "Nurse"), turn("expert-2-surgeon", "Surgeon"))
@@ -556,7 +556,7 @@ def test_markup_of_a_model_is_shown_as_it_is() -> None:
     view.refresh(snapshot(0.0))
     assert terminal.scrolled() == ["[bold red]a[/] [/nothing]"]
     assert titles(terminal.frame()) == ["[red] · first opinions"]
-    for text in ("[link=x]b[/link]", "at work: [b]Nurse[/b]", "[b]Nurse[/b]: [/x] no"):
+    for text in ("[link=x]b[/link]", "working: [b]Nurse[/b]", "[b]Nurse[/b]: [/x] no"):
         assert text in "".join(terminal.frame())
 
 
@@ -606,7 +606,7 @@ def test_a_fault_of_the_view_switches_it_off_with_one_line(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == (
         "the display failed (ValueError('a fault\\nof two lines')): "
-        "the run goes on, and is shown line by line"
+        "the run continues and is shown line by line"
     )
     assert all("the display" not in line for line in lines[1:])
     if method != "take_away":  # from then on nothing is lost

@@ -162,9 +162,9 @@ def test_silence_ends_with_what_is_under_way(said: Said) -> None:
     for second in range(20, 62):
         lines.refresh(snapshot(float(second)))
     assert said.lines() == [
-        "2 questions and 5 calls under way; longest 31, for 29 s: intermediate, first opinions; "
+        "2 questions and 5 calls in progress; longest 31, for 29 s: intermediate, first opinions; "
         "Cardiologist at work; last heard of 10 s ago",
-        "2 questions and 5 calls under way; longest 31, for 59 s: intermediate, first opinions; "
+        "2 questions and 5 calls in progress; longest 31, for 59 s: intermediate, first opinions; "
         "Cardiologist at work; last heard of 40 s ago",
     ]
     lines.say("anything")
@@ -178,7 +178,7 @@ def test_while_a_batch_is_waited_for_silence_lasts_ten_minutes(said: Said) -> No
     tell(lines, "31", *OPENING)
     for second in range(0, 1300, 5):
         lines.refresh(replace(snapshot(float(second)), in_batches=7))
-    assert said.lines() == ["1 question under way, 7 calls in batches"] * 2
+    assert said.lines() == ["1 question in progress, 7 calls in batches"] * 2
 
 
 def test_a_lasting_wait_is_a_line_each_half_minute_and_one_at_its_end(said: Said) -> None:
@@ -206,7 +206,7 @@ def test_an_error_that_is_over_in_a_moment_is_one_line_in_half_a_minute(said: Sa
         lines.refresh(snapshot(float(second)))
     assert said.lines() == [
         "1 waiting: 429 from api.test, 1 s left",
-        "0 questions and 5 calls under way",
+        "0 questions and 5 calls in progress",
         "1 waiting: 429 from api.test, 1 s left",
     ]
 
@@ -234,7 +234,7 @@ def test_summaries_of_an_earlier_start_are_told_and_nothing_is_under_way(said: S
     lines.refresh(replace(snapshot(1.0)))
     assert said.lines()[0] == "7 EXAID summary 1"
     lines.refresh(snapshot(31.0))
-    assert said.lines() == ["0 questions and 5 calls under way"]
+    assert said.lines() == ["0 questions and 5 calls in progress"]
 
 
 def test_of_the_only_question_the_result_is_said_once(said: Said) -> None:

@@ -30,14 +30,14 @@ EMBOLISM = AgentSummary(
         "is arranged."
     ),
     key_findings=(
-        "Sudden dyspnoea on day 9, pulse 118/min, SpO2 89 % on room air, swollen left calf; "
+        "Sudden dyspnoea on day 9, pulse 118/min, SpO2 89% on room air, swollen left calf; "
         "Wells score 7.5."
     ),
     differential_rationale=(
         "Embolism first (recent surgery, hypoxaemia, one-sided swelling); amniotic fluid embolism "
         "comes too late; pneumonia unlikely without fever."
     ),
-    uncertainty_confidence="Cardiologist 85 % for C; pulmonologist keeps D open until the ECG.",
+    uncertainty_confidence="Cardiologist 85% for C; pulmonologist keeps D open until the ECG.",
     recommendation_next_step=(
         "CT pulmonary angiography now; do not wait for it with enoxaparin 1 mg/kg every 12 h."
     ),
@@ -51,7 +51,7 @@ ASKED = present(
         id="sample_41",
         text=(
             "Nine days after a caesarean section a 31-year-old woman becomes short of breath at "
-            "rest. Her left calf is swollen, her pulse is 118/min and her SpO2 89 % on room air. "
+            "rest. Her left calf is swollen, her pulse is 118/min and her SpO2 89% on room air. "
             "What is the next step in her management?"
         ),
         options={

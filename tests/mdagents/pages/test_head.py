@@ -52,14 +52,13 @@ def manifest(name: str, **content: Any) -> None:
     [
         (
             letters("A" * 306 + "B" * 194),
-            "61.2 % of 500 of the 1,273 medqa questions right "
-            "(95 % interval 56.9 – 65.4; chance 25 %)",
+            "61.2% of 500 of the 1,273 medqa questions right "
+            "(95% interval 56.9 – 65.4; chance 25%)",
         ),
         (letters("AAAB"), "3 of 4 of the 1,273 medqa questions right: too few for a percentage"),
         (
             [*letters("A" * 5 + "-" * 5), ours("x", "A", None, status="skipped")],
-            "50.0 % of 10 of the 1,273 medqa questions right "
-            "(95 % interval 23.7 – 76.3; chance 25 %)",
+            "50.0% of 10 of the 1,273 medqa questions right (95% interval 23.7 – 76.3; chance 25%)",
         ),
         (
             [r | {"epoch": epoch} for epoch in (1, 2) for r in letters("AB")],
@@ -153,8 +152,7 @@ def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> 
     html, printed = compared("A" * 10 + "B" * 10, "A" * 12 + "B" * 8, capsys)
     assert headline(html) == "plain and team on 20 questions: no difference shown"
     sentence = (
-        "no difference shown: team − plain is +10.0 points (95 % interval +0.0 to +25.0), "
-        "p = 0.5000"
+        "no difference shown: team − plain is +10.0 points (95% interval +0.0 to +25.0), p = 0.5000"
     )
     for text in (words(html), printed):
         assert sentence in text
@@ -173,7 +171,7 @@ def test_a_difference_is_said_with_the_better_run(
     better, worse = ("plain", "team") if turned else ("team", "plain")
     assert headline(html).endswith(f"{better} is better")
     for text in (words(html), printed):
-        assert f"{better} is better than {worse} by 50.0 points (95 % interval 30.0 to " in text
+        assert f"{better} is better than {worse} by 50.0 points (95% interval 30.0 to " in text
         assert "no difference" not in text
         assert PRICE in text
 
@@ -181,7 +179,7 @@ def test_a_difference_is_said_with_the_better_run(
 @pytest.mark.process
 def test_the_smallest_p_reads_as_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     _, printed = compared("B" * 40, "A" * 40, capsys)
-    assert "by 100.0 points (95 % interval 100.0 to 100.0), p < 0.0001" in printed
+    assert "by 100.0 points (95% interval 100.0 to 100.0), p < 0.0001" in printed
 
 
 def test_of_a_handful_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +236,7 @@ def watched(*summaries: dict[str, Any], tail_loss: float = 0.0, missed: int = 0)
 
 OF_EXAID = [
     watched(summary(), summary(alerts=["cardiac arrest"])),
-    watched(summary(alerts=["SpO2 70 %"], alert_missing=True, clipped=True), tail_loss=0.5),
+    watched(summary(alerts=["SpO2 70%"], alert_missing=True, clipped=True), tail_loss=0.5),
     watched(summary(unsupported_terms=["5 mg", "40 mg"], truncated_fields=["key_findings"])),
     watched(summary(status_action=PLACEHOLDER), summary(source_seqs=[]), tail_loss=1.0, missed=2),
     {"opinions": [{"agent": "e", "round": r, "answer": a} for r, a in enumerate("BA")]},
@@ -290,7 +288,7 @@ def test_marks_have_their_numbers_and_counts_have_whole_ticks() -> None:
         "basic: 2 right of 3", "basic: 1 wrong of 3",
         "&lt;b&gt; &amp; $x_{1}$: 7 right of 12", "&lt;b&gt; &amp; $x_{1}$: 5 wrong of 12",
     ]  # fmt: skip
-    assert "all: 60.0% of 15 right (95 % interval 35.7 – 80.2)" in titles["Accuracy"]
+    assert "all: 60.0% of 15 right (95% interval 35.7 – 80.2)" in titles["Accuracy"]
     assert "all: chance 25.0%" in titles["Accuracy"]
     for name, svg in shown.items():
         labels = re.findall(r'aria-label="(.*?)"', svg)

@@ -229,7 +229,7 @@ def test_what_is_decided_is_recorded_when_the_endpoint_goes_down(
     provider.forget_faults()
     status, _, err = run(*SIX, *arguments)
     assert status == 0
-    assert "EXAID      goes on with 3 questions decided before" in err
+    assert "EXAID      resumes 3 questions decided before" in err
     finished = records()
     assert of_the_team(finished)[:3] == of_the_team(found)
     assert all(r["exaid"]["summaries"] for r in finished)
@@ -300,7 +300,7 @@ def test_a_record_is_there_at_the_decision_and_what_exaid_made_of_it_follows(
     kept = lines("samples.jsonl")
     status, out, err = run(*watched)
     assert status == 0
-    assert "EXAID      goes on with 6 questions decided before" in err
+    assert "EXAID      resumes 6 questions decided before" in err
     assert "EXAID:   6 of 6 questions summarised" in out
     assert lines("samples.jsonl") == kept, "nothing was answered again"
     made = {line["question_id"]: line for line in lines("summaries.jsonl")}

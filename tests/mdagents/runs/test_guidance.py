@@ -143,7 +143,7 @@ IDLE = {
     "--view-host=0.0.0.0": "leave --view-host out",
     "--no_open": "leave --no-open out",
     "--split train": "is one file; leave --split out",
-    "--fresh --retry-errors": "--fresh answers all questions anew; leave --retry-errors out",
+    "--fresh --retry-errors": "--fresh answers all questions again; leave --retry-errors out",
     "--dry-run --json": "--dry-run has no results to print; leave --json out",
 }  # fmt: skip
 

@@ -54,7 +54,7 @@ def test_an_error_outside_of_questions_ends_the_program_with_one_line(
     assert status == 1
     (line,) = err.splitlines()[-1:]
     assert line.startswith("stopped: unexpected ZeroDivisionError in tests.mdagents.runs.test_nets")
-    assert "to go on: " in line
+    assert "to resume: " in line
     assert "MDAGENTS_DEBUG=1 shows where" in line
     assert "Traceback" not in err
 

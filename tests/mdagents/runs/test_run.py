@@ -41,7 +41,7 @@ def test_an_adaptive_run(provider: FakeProvider, run: Run) -> None:
     assert sum(r["token_usage"]["input_tokens"] for r in found) == totals.input
     assert sum(r["token_usage"]["output_tokens"] for r in found) == totals.output
     assert sum(r["calls"] for r in found) == len(provider.calls)
-    assert "95 % interval" in out
+    assert "95% interval" in out
     assert "6/6" in err
     assert "test-key" not in out + err
 
@@ -349,7 +349,7 @@ def test_a_wrong_key_says_where_it_came_from(
     status, _, err = run("--num-samples", "1")
     last = err.splitlines()[-1]
     assert status == 1
-    assert f"(the key is OPENAI_API_KEY {place}); to go on: " in last
+    assert f"(the key is OPENAI_API_KEY {place}); to resume: " in last
     assert KEY not in err
 
 
@@ -401,7 +401,7 @@ def test_the_command_that_goes_on_sets_the_same_variables(
     Path(".env").write_text("MDAGENTS_SEED=4\n")
     provider.fail_next("401", times=9)
     _, _, err = run("--preset", "classic")
-    went = err.splitlines()[-1].partition("to go on: ")[2]
+    went = err.splitlines()[-1].partition("to resume: ")[2]
     assert went.startswith(
         "SKIP_ADVANCED=1 MDAGENTS_EXAID=off MDAGENTS_NUM_SAMPLES=2 "
         f"OPENAI_BASE_URL={provider.openai_base_url} python main.py "
@@ -416,7 +416,7 @@ def test_from_another_folder_and_where_python_is_another_one_the_command_that_go
     monkeypatch.setenv("PATH", os.defpath)
     provider.fail_next("401", times=9)
     _, err = program(provider, "--num-samples", "1").communicate(timeout=30)
-    went = err.partition("to go on: ")[2]
+    went = err.partition("to resume: ")[2]
     assert f" {sys.executable} {REPOSITORY}/main.py --dataset" in went
 
 

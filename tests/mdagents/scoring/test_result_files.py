@@ -286,7 +286,7 @@ ONE = json.dumps([result("1")])
         (ONE[:-9].encode(), "record 1 is not JSON"),
         (ONE[:-1].encode(), "is cut off behind record 1"),
         (ONE[:-1].encode() + b" 7]", "has no comma behind record 1"),
-        (ONE.encode() + b"]", "goes on behind its array"),
+        (ONE.encode() + b"]", "continues after its array"),
         (ONE.replace("Question", "Qu\xe9stion").encode("latin-1"), "is not UTF-8 text; save it"),
         (gzip.compress(ONE.encode()), "is compressed; unpack it first (gunzip)"),
         (b"PK\x03\x04 and no more", "is not a whole ZIP archive"),

@@ -72,7 +72,7 @@ def test_the_csv_has_the_columns_of_the_contract(capsys: pytest.CaptureFixture[s
     }
     printed = capsys.readouterr().out
     assert "all" in printed
-    assert "EXAID: 7 tokens per question of its own" in printed
+    assert "EXAID: 7 more tokens per question" in printed
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", " =", "\t="])

@@ -18,7 +18,13 @@ from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import read_output
 from tests.mdagents.scoring.result_records import ours, write
 
-OF_MANY = ("kappa |", "calibration error |", "Brier", "letter of the right", "smallest difference")
+OF_MANY = (
+    "kappa |",
+    "calibration error |",
+    "Brier",
+    "letter of the right",
+    "minimum detectable difference",
+)
 
 
 def opinions(letters: str) -> list[dict[str, Any]]:
@@ -54,7 +60,7 @@ def test_of_a_handful_only_counts_are_shown(n: int) -> None:
     text = report_of(questions(n))
     right = sum("AAB"[i % 3] == "A" for i in range(n))
     assert f"{right} of {n} right" in text
-    assert text.count("%") == text.count("25.0%") + text.count("95 %")  # chance, and a heading
+    assert text.count("%") == text.count("25.0%") + text.count("95%")  # chance, and a heading
     assert not [words for words in OF_MANY if words in text]
     assert text.count("too few") == 1
 
@@ -103,7 +109,7 @@ def test_a_handful_has_one_table_and_majorities_come_last(
 ) -> None:
     text = report_of(questions(n))
     assert len(re.findall(r"^\+[-+]+\+\n\| +\|.*[a-z]", text, re.MULTILINE)) == tables
-    assert text.count("where most experts") == majorities
+    assert text.count("when the majority of experts") == majorities
 
 
 def test_a_kappa_just_below_zero_has_no_sign() -> None:
@@ -120,7 +126,7 @@ def test_a_comparison_of_a_handful_counts() -> None:
     text = comparison_of(questions(3), questions(3, predicted="B", response={"final_answer": "B"}))
     assert "-2 of 3" in text
     assert "points" not in text
-    assert "too few questions for: percentages (from 10), a detectable difference" in text
+    assert "too few questions to show: percentages (from 10), a detectable difference" in text
 
 
 @pytest.mark.sweep

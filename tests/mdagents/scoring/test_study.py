@@ -61,7 +61,7 @@ def test_the_winner_by_construction_is_found_and_no_other() -> None:
     assert overview.title in as_markdown(study)
     for line in verdicts(study):
         assert line.partition(": ")[2].startswith("team (+")
-        assert line.endswith("is better than single; no difference is shown of other")
+        assert line.endswith("is better than single; no significant difference for other")
 
 
 @pytest.mark.sweep

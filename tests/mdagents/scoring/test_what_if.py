@@ -73,8 +73,8 @@ def test_of_equally_accurate_policies_the_cheapest_is_chosen() -> None:
     assert figures.coin == ["cheap"]
     first, saving = verdicts(figures)
     assert first == (
-        "No policy is shown to be better than always cheap (50.0 % at 100 tokens a question): "
-        "cross-validation chooses it itself."
+        "No policy is significantly better than always cheap (50.0% at 100 tokens a question): "
+        "cross-validation also picks it."
     )
     assert saving == "No policy with as many right answers takes fewer tokens than always cheap."
 
@@ -86,7 +86,7 @@ def test_the_cheapest_policy_that_is_no_worse_is_named_and_not_called_equal() ->
     assert figures.best_run == "dear"
     assert figures.cheapest_as_good == "cheap, else dear"
     text = said(figures)
-    assert "«cheap, else dear» takes fewest tokens: 100.0 % at 350, 65 % fewer" in text
+    assert "«cheap, else dear» takes fewest tokens: 100.0% at 350, 65% fewer" in text
     assert "no difference shown is not equality" in text
 
 
@@ -175,9 +175,7 @@ def test_between_two_runs_the_coin_mixes_them() -> None:
     assert coin.accuracy == pytest.approx(0.8 + 0.2 * 2 / 9)
     assert coin.difference == pytest.approx(0.2 * 7 / 9)
     assert coin.low > 0
-    assert "a coin that sends 22 % of the questions to dear and the others to cheap" in said(
-        figures
-    )
+    assert "a coin that sends 22% of the questions to dear and the others to cheap" in said(figures)
 
 
 LETTERS = st.text("AB-", min_size=24, max_size=24)
@@ -320,7 +318,7 @@ def test_screen_file_and_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--what-if", *files, "--html"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     sentence = (
-        "«cot, else team», chosen by cross-validation, is better than always cot (75.0 % at 100"
+        "«cot, else team», chosen by cross-validation, is better than always cot (75.0% at 100"
     )
     assert sentence in text
     assert "none is picked on the questions that it is scored on" in text

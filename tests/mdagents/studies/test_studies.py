@@ -183,7 +183,7 @@ def test_a_model_out_of_reach_is_left_and_named_and_the_others_go_on(
     assert re.fullmatch(
         r"not finished: (sample, gpt-4.1-mini, \w+[:;] ){3}openai.*out of reach.*", last
     )
-    assert way_on == "stopped: 3 of 6 runs are finished; to go on: python study.py teams.yaml"
+    assert way_on == "stopped: 3 of 6 runs are finished; to resume: python study.py teams.yaml"
     assert "NOTE: missing (" in out
     assert len([call for call in provider.calls if call.outcome == "401"]) <= 32, "not each run"
     provider.forget_faults()
@@ -296,7 +296,7 @@ def test_a_signal_is_one_line_with_the_command_that_goes_on(
         hold.release()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1].endswith("to go on: python study.py teams.yaml")
+    assert err.splitlines()[-1].endswith("to resume: python study.py teams.yaml")
     assert "Traceback" not in err
     hold.release()
     process = program(provider)

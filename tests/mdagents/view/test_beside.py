@@ -377,7 +377,7 @@ def state_of(terminal: Terminal) -> str:
     return state
 
 
-STAYS = "the view is still there: press Enter to end it"
+STAYS = "the live view is still open; press Enter to close it"
 
 
 @pytest.mark.process

@@ -58,7 +58,7 @@ def parser() -> Parser:
         ("--other", "there is no flag --other (see prog --help)"),
         (
             "one two",
-            "'two' belongs to no flag: put the flag's name before it (see prog --help)",
+            "'two' is not the value of a flag; put the flag before it (see prog --help)",
         ),
         (
             "--level hard",

@@ -65,7 +65,7 @@
       node(name).classList.toggle("failed", failure !== "");
       if (!failure) return;
       turn(run).classList.add("failed");
-      turn(run).append(make("p", `failed, and the case goes on without it: ${failure}`, "why"));
+      turn(run).append(make("p", `failed; the case continues without it: ${failure}`, "why"));
     },
     summary({ agents, fields, flags }) {
       const card = make("article", "", "card");
