@@ -25,7 +25,7 @@ class MessageAnnotation(BaseModel):
     role: Literal["user", "assistant"]
     text: str
     intent_type: str = ""
-    """Of an assistant's message: what the message before it asked for."""
+    """For a message of the assistant: the intent of the message before it."""
 
 
 class AgentState(BaseModel):

@@ -20,7 +20,7 @@ class Entry(BaseModel):
     at: datetime
     """UTC."""
     result: TriageResult | None = None
-    """Of the assistant's: the whole answer."""
+    """For a message of the assistant: the whole answer."""
 
 
 class Conversation(BaseModel):

@@ -78,7 +78,7 @@ class Rule(BaseModel):
 
     id: str
     flag: str = ""
-    """Of several rules that warn of one thing; empty: the id."""
+    """Name shared by several rules that warn of the same danger; empty: the id of the rule."""
     level: Level
     source: str
     en: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ class BufferAnalysis(BaseModel):
     reasoning: str = Field(json_schema_extra={"maxLength": 120})
     """Why, in a few words."""
     stream_state: Literal["SAME_TOPIC_CONTINUING", "TOPIC_SHIFT", "CRITICAL_ALERT"]
-    """Whether the topic goes on, has shifted, or there is danger to life."""
+    """Whether the topic continues or has shifted, or there is danger to life."""
     is_relevant: bool
     """Whether it matters to a clinician."""
     is_novel: bool

@@ -52,13 +52,13 @@ class _SixFields(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     status_action: str = _field("status_action", "status and action now")
-    """What is going on and what is being done."""
+    """Current situation, and the action being taken."""
     key_findings: str = _field("key_findings", "findings that matter now")
     """Findings that matter now."""
     differential_rationale: str = _field("differential_rationale", "diagnoses and reasons")
     """Diagnoses that are considered, and why."""
     uncertainty_confidence: str = _field("uncertainty_confidence", "what is uncertain")
-    """How sure the agents are, and what is open."""
+    """Confidence of the agents, and open questions."""
     recommendation_next_step: str = _field("recommendation_next_step", "next step")
     """What should be done next."""
     agent_contributions: str = _field("agent_contributions", "who said what")
@@ -116,16 +116,16 @@ class AgentSummary(_SixFields):
     truncated_fields: tuple[str, ...] = ()
     """Names of the fields that were cut to their limit."""
     emptied_fields: tuple[str, ...] = ()
-    """Names of the fields that hold the placeholder because what the model wrote repeated its
-    prompt or two other fields, or was nothing that an agent said."""
+    """Names of the fields replaced by the placeholder because the model's text repeated its prompt
+    or two other fields, or said nothing that an agent said."""
     unsupported_terms: tuple[str, ...] = ()
-    """Numbers, doses and drugs of the summary that do not occur in what it summarises."""
+    """Numbers, doses and drugs of the summary that do not occur in its source text."""
     dissent_missing: bool = False
-    """Whether the agents hold different answers and the summary does not say so."""
+    """Whether the agents hold different answers and the summary does not mention it."""
     clipped: bool = False
     """Whether it is of a part of a text that was too long for the model; the next has the rest."""
     alerts: tuple[str, ...] = ()
-    """Critical alerts in what it summarises, in their own words."""
+    """Critical alerts in the source text, in the agents' own words."""
     alert_missing: bool = False
     """Whether it does not mention one of them."""
     remarks: tuple[str, ...] = ()

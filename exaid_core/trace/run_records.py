@@ -180,7 +180,7 @@ class RunMeta(Record):
     stoplists_provenance: StoplistsProvenance
     """Provenance of the stoplists, recorded only here."""
     timestamp_derivation: TimestampDerivation
-    """Source of the timestamps in the log."""
+    """How the timestamps of the log were derived."""
     determinism: Determinism
     """Settings of the file's serialization."""
 

@@ -47,21 +47,21 @@ class FileOrigin(BaseModel):
     left_out: int
     """Published records that are not usable questions."""
     upstream: tuple[Upstream, ...]
-    """What it was made from."""
+    """Files that it was made from."""
     verified_at: datetime | None
-    """When the SHA-256 of what it was made from was first compared to the published one (UTC); None
-    for a file by hand, which is not compared."""
+    """When the checksums of its sources were first verified (UTC); None for a file placed by hand,
+    which is not verified."""
     licence: str
     """Terms of use, with who states them."""
     citation: str
-    """What to cite."""
+    """Reference to cite."""
     cop_from: int | None = None
     """What MedMCQA's field `cop` calls the first option, 0 or 1; None where there is no such field.
     """
 
 
 class SourceNote(BaseModel):
-    """``data/{name}/SOURCE.json``."""
+    """Contents of ``data/{name}/SOURCE.json``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

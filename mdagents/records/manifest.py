@@ -26,13 +26,13 @@ class ExaidTotals(BaseModel):
     questions: int = 0
     """Answers for which it has finished."""
     summarised: int = 0
-    """Those with a summary that is not empty and was made from text."""
+    """Questions with a non-empty summary made from text."""
     summaries: int = 0
-    """Such summaries."""
+    """Non-empty summaries made from text."""
     alerts: int = 0
     """Segments with a critical alert."""
     missed_alerts: int = 0
-    """Those that no summary covers."""
+    """Critical alerts that no summary covers."""
     flagged_terms: int = 0
     """Numbers, doses and drugs in summaries that occur in no agent's text."""
     emptied_fields: int = 0
@@ -146,12 +146,12 @@ class RunTotals(BaseModel):
 
 
 class Spent(BaseModel):
-    """What was actually sent and paid, over all invocations: the sum of `calls.jsonl`."""
+    """Calls, tokens and cost over all invocations: the sum of the rows of `calls.jsonl`."""
 
     model_config = ConfigDict(extra="forbid")
 
     calls: int = 0
-    """Replies from providers."""
+    """Replies received from providers."""
     cached_calls: int = 0
     """Replies kept from earlier calls; they cost nothing."""
     batched_calls: int = 0
@@ -166,11 +166,11 @@ class Spent(BaseModel):
     input_tokens: int = 0
     output_tokens: int = 0
     prepared_tokens: int = 0
-    """Those of them that prepared something for several questions: see `PREPARE`."""
+    """Tokens of these calls that prepared several questions: see `PREPARE`."""
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
     exaid_calls: int = 0
-    """Those of `calls` that were EXAID's."""
+    """Calls of EXAID among `calls`."""
     exaid_tokens: int = 0
     """Input plus output of EXAID's calls; a part of the tokens above."""
     exaid_cost_usd: float | None = 0.0
@@ -223,44 +223,44 @@ class Invocation(BaseModel):
 
     started_at: str
     ended_at: str | None = None
-    """None while it is under way, or when it was killed."""
+    """When the run ended; None while it is running, or if it was killed."""
     new_records: int = 0
     reason: str = ""
-    """Why it stopped; empty when it had finished, is under way, or was killed."""
+    """Why the run stopped; empty if it finished, is running, or was killed."""
 
 
 class RunManifest(BaseModel):
-    """`run.json`: what was run, with what, and the results."""
+    """Contents of `run.json`: configuration, environment and results of a run."""
 
     model_config = ConfigDict(extra="forbid")
 
     schema_version: str = SCHEMA_VERSION
     version: str = ""
-    """Of this program; empty before 0.2.0."""
+    """Version of this program; empty before 0.2.0."""
     name: str
     config_hash: str
     """SHA-256 over everything that can change a result."""
     config: dict[str, object]
-    """The effective configuration."""
+    """Effective configuration of the run."""
     models: dict[str, str]
     """Role -> model that was asked for."""
     models_served: list[str] = []
-    """As the endpoints name them."""
+    """Model names as the endpoints returned them."""
     dataset: str
     dataset_path: str
     """Relative to the working directory if it lies below it, else the file's name."""
     dataset_sha256: str
     dataset_notice: str
-    """What a reader must know about the data set before reading a score; empty without caveats."""
+    """Caveat about the data set that a reader of the score needs; empty without one."""
     model_notice: str
-    """The same about the models."""
+    """Caveat about the models; empty without one."""
     item_ids: list[str]
     items_hash: str
     """SHA-256 over ids and contents of the selected questions."""
     exemplars_sha256: str = ""
-    """Of the file that few-shot takes its exemplars from; empty for other methods."""
+    """SHA-256 of the file with the few-shot exemplars; empty for other methods."""
     method_sha256: str = ""
-    """Of the source of a method of the user's own; empty for the built-in ones."""
+    """SHA-256 of the source of a user-defined method; empty for built-in methods."""
     prompt_hashes: dict[str, str]
     git_revision: str | None
     """None outside a git checkout."""

@@ -58,25 +58,25 @@ class TokenCounts(_Record):
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
-    """Input plus output."""
+    """Input plus output tokens."""
 
 
 class TokenUsageRecord(TokenCounts):
-    """Tokens of the team and the router, fresh or replayed, and what they cost."""
+    """Tokens and cost of the team and the router, fresh or replayed."""
 
     cached_input_tokens: int = 0
-    """Those of `input_tokens` that came from the provider's prompt cache."""
+    """Input tokens read from the provider's prompt cache."""
     reasoning_tokens: int = 0
-    """Those of `output_tokens` that were hidden reasoning."""
+    """Output tokens that were hidden reasoning."""
     cache_write_tokens: int = 0
-    """Those of `input_tokens` that were written to the provider's prompt cache, where it counts
-    them: Anthropic, and OpenAI from GPT-5.6 on."""
+    """Input tokens written to the provider's prompt cache, where the provider counts them:
+    Anthropic, and OpenAI from GPT-5.6 on."""
     cost_usd: float | None = 0.0
     """None when the price of a model that was used is not known."""
 
 
 class ExaidUsage(TokenCounts):
-    """Tokens of EXAID, fresh or from the cache, and what they cost."""
+    """Tokens and cost of EXAID, fresh or from the cache."""
 
     cost_usd: float | None = None
     """None when it is not known, as in records of earlier versions."""
@@ -88,7 +88,7 @@ class ExaidRecord(_Record):
     summaries: list[dict[str, object]] = Field(default_factory=list)
     """Each an `AgentSummary` with its `event_id` in the run log."""
     decisions: list[dict[str, object]] = Field(default_factory=list)
-    """What the buffer agent decided, without times and tokens, which the run log has."""
+    """Decisions of the buffer agent; times and tokens are in the run log."""
     token_usage: ExaidUsage = Field(default_factory=lambda: ExaidUsage(cost_usd=0.0))
 
 
@@ -189,7 +189,7 @@ class SampleRecord(_Record):
     dropped_messages: int
     """Debate messages to oneself or to an unknown recipient."""
     repairs: list[str]
-    """What was corrected by rule, and which fallbacks were used."""
+    """Corrections made by rule, and fallbacks used."""
     left_out: list[LeftOut]
     """Turns that failed and that the team went on without."""
     watched: Watched = Field(default_factory=Watched)

@@ -14,7 +14,7 @@ _SCHEMA_VERSION = "1.0.0"
 
 
 class StudyRun(BaseModel):
-    """A run of a study, and what it is in it."""
+    """A run of a study and its place in the study's grid."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -23,13 +23,13 @@ class StudyRun(BaseModel):
     model: str
     method: str
     run: str
-    """Its name."""
+    """Name of the run."""
     reason: str = ""
     """Why it could not be finished; empty when it was, or was not begun."""
 
 
 class StudyManifest(BaseModel):
-    """What a study is."""
+    """Definition of a study and its runs."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -136,7 +136,7 @@ class RunConfig(BaseModel):
     seed: int = 0
     epochs: AtLeast1 = 1
     skip: tuple[Difficulty, ...] = ()
-    """Levels of which questions are left out; also as one text, `basic,advanced`."""
+    """Levels whose questions are skipped; also as one text, `basic,advanced`."""
     skip_pictures: bool = False
     """Whether questions are left out that have a picture, or whose text refers to one."""
 
@@ -152,7 +152,7 @@ class RunConfig(BaseModel):
     reasoning_tokens: str = ""
     """Room for hidden reasoning, in tokens; for all or by role, like `reasoning_effort`."""
     max_tokens: str = ""
-    """Limit of a reply, hidden reasoning included, in tokens; likewise."""
+    """Maximum tokens of a reply, hidden reasoning included; also by role."""
 
     difficulty: LevelChoice | tuple[LevelChoice, ...] = ADAPTIVE
     """`adaptive`: a router rates each question. Several, also as one text `basic,advanced`: the
@@ -161,7 +161,7 @@ class RunConfig(BaseModel):
     """Also a method of one's own: `my_team.py` or `package.module:solve`."""
     router: Router = Router.LLM
     agreement: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Of the router `disagreement`: mean confidence from which on unanimous opinions decide."""
+    """Mean confidence at which unanimous opinions decide, for the router `disagreement`."""
     batch: bool = False
     """Whether requests go in the provider's batches."""
     preset: Preset = Preset.ULTIMATE
@@ -195,10 +195,10 @@ class RunConfig(BaseModel):
     """Tokens per minute at an endpoint."""
     token_limit: AtLeast1 | None = None
     cost_limit: Positive | None = None
-    """USD."""
+    """Maximum cost of the run, in USD."""
     sample_token_limit: AtLeast1 | None = None
     sample_time_limit: Positive | None = None
-    """Seconds."""
+    """Maximum time for a question, in seconds."""
     fail_on_error: NotNegative | None = None
     """Stop at more `api_error` than this: a count, or a fraction of the questions below 1."""
 

@@ -105,7 +105,7 @@ class ClinicalCase(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     patient_id: Text = ""
-    """Whose case it is. No model is told of it."""
+    """Id of the patient; never sent to a model."""
     age: StrictInt | Finite | Text | None = None
     """Years from 0, or a text such as `3 weeks`."""
     sex: Text = ""
@@ -117,7 +117,7 @@ class ClinicalCase(BaseModel):
     vital_signs: Measured = ()
     """Name to value: a number, a text such as `96 %`, or `{"value": 96, "unit": "%"}`."""
     lab_results: Measured = ()
-    """Likewise."""
+    """Name to value, in the forms of `vital_signs`."""
     imaging_results: Notes = ()
     physical_exam: Notes = ()
     free_text: Text = ""
