@@ -34,7 +34,7 @@ from benchmarks.harness import (
 )
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from mdagents.agents.case import Case
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents.records.sample import ExaidRecord, SampleRecord, make_record

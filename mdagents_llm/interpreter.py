@@ -36,7 +36,7 @@ _SET_UP = ("make run", "make demo", "python3 scripts/set_up.py --dev")
 _INSTALLED = "exaid_core", "mdagents", "mdagents_llm"
 """Packages that pip installs from a clone, with their dependencies."""
 _CALLERS = tuple(
-    str(CLONE / name) for name in ("mdagents/cli/main.py", "mdagents_llm/files/printing.py")
+    str(CLONE / name) for name in ("mdagents/cli/main.py", "mdagents_llm/terminal/printing.py")
 )
 """Modules whose functions import a program when it is called."""
 _NOT_FOR_ANOTHER_PYTHON = ("PYTHONHOME", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__")

@@ -28,7 +28,7 @@ from mdagents_llm.chat import (
 )
 from mdagents_llm.errors import ConfigError, ErrorKind, ProviderError, StructuredOutputError
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 with needs_extra("langchain", "ChatModelAdapter", ImportError):
     from langchain_core.callbacks import (

@@ -29,7 +29,6 @@ from mdagents_llm.config import (
 )
 from mdagents_llm.endpoints import Endpoints, ModelSpec, Runtime, check_reachable
 from mdagents_llm.errors import ConfigError, ErrorKind
-from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.layers.attempt import Attempt
 from mdagents_llm.layers.cache import Cache, Hits, Replay
 from mdagents_llm.layers.gate import Connections, Gate, Urgency
@@ -39,6 +38,7 @@ from mdagents_llm.layers.room import Room
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.model_configs import LOCAL, OPENAI, ModelConfigs, ModelInfo, load_model_configs
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
     from mdagents_llm.layers.batch import Batched

@@ -21,7 +21,7 @@ from mdagents.runs.program import Called
 from mdagents.runs.program import main as run
 from mdagents.scoring.formatting import wrapped
 from mdagents_llm.config import parse_environment
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 # Not `python`: the system's Python lacks the packages.
 CALLED = Called(

@@ -22,11 +22,11 @@ from exaid_core import ExaidConfig, TriggerPolicy
 from mdagents_llm.config import LLMRole, choices, parse_environment, read_variables
 from mdagents_llm.endpoints import ModelSpec, Runtime
 from mdagents_llm.errors import BenchError, ConfigError, StorageError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.ledger import CallRow, Ledger, Totals
 from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
 
 FINISHED, FAILED = 0, 1

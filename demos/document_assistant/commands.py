@@ -17,7 +17,7 @@ from demos.document_assistant.shown import (
     wrapped,
 )
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 HELP = """Ask about the documents, have one summarized, or have something calculated.
   /docs            the documents, with those that you uploaded

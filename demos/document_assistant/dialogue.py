@@ -24,9 +24,9 @@ from demos.toolkit.settings import database_of
 from mdagents_llm.config import read_variables
 from mdagents_llm.embeddings import local_embedder
 from mdagents_llm.errors import BenchError, StorageError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.llm_registry import AUTO
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 
 _INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 _PROMPT = "> "

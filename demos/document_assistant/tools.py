@@ -20,7 +20,7 @@ from demos.document_assistant.pieces import pieces_of
 from demos.document_assistant.tool_log import ToolLogger
 from demos.toolkit.guard import seen, untrusted, without_instructions
 from mdagents_llm.errors import StorageError
-from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 PAGE = 4_000
 """Maximum characters of a document that are read at once."""

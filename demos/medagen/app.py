@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, Response
 from demos.medagen.chat import FAILED, NO_CONVERSATION, Assistant, Chat, sentence_of
 from demos.medagen.conversation import Conversation
 from demos.medagen.limits import Admission, BodyLimit, LimitError, Limits
+from demos.medagen.message_texts import Wording, load_wording
 from demos.medagen.report import Reports
 from demos.medagen.schemas import Language, RulesResult, TriageInput, TriageRequest, TriageResult
-from demos.medagen.wording import Wording, load_wording
 from demos.toolkit.sessions import SessionBusyError, UnknownSessionError
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.web.address import LOOPBACK

@@ -31,9 +31,9 @@ from demos.medagen.schemas import (
     TriageResult,
 )
 from demos.medagen.settings import Settings
+from demos.medagen.tokenize import language_of
 from demos.medagen.tools import TRIAGE_RULES, Services, Toolbox
 from demos.medagen.triage_rules import shipped_rules
-from demos.medagen.words import language_of
 from demos.toolkit.database import Database
 from demos.toolkit.guard import fenced, seen
 from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, UnknownSessionError

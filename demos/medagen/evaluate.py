@@ -32,10 +32,10 @@ from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import SETTING
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import BenchError, ConfigError
-from mdagents_llm.files.command_line import Parser
 from mdagents_llm.files.json_text import load_json
-from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.proportions import wilson
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 
 VIGNETTES = Path("data/triage_vignettes/test.jsonl")
 

@@ -8,8 +8,8 @@ from functools import partial
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from demos.medagen.conversation import Conversation
+from demos.medagen.message_texts import Wording
 from demos.medagen.schemas import Fired, Language, highest
-from demos.medagen.wording import Wording
 
 
 class Reports:

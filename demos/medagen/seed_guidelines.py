@@ -10,8 +10,8 @@ from pathlib import Path
 from demos.medagen.guidelines import FOLDER, Guideline, Guidelines, Seeded, read_guidelines
 from demos.medagen.settings import Settings
 from mdagents_llm.config import read_variables
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 
 @fails_in_one_line

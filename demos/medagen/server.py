@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from demos.toolkit.packages import needs_demos
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
 
 if TYPE_CHECKING:

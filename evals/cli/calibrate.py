@@ -16,7 +16,7 @@ from evals.figures import FORMATS, draw_calibration
 from evals.variants import load_variant
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_result
+from mdagents_llm.terminal.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evals.trace_files import trace_files, usable
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import fails_in_one_line, print_line
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line
 
 RUN_FILE = "run.json"
 """Name of the file in a run folder in which main.py describes the run."""

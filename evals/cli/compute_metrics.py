@@ -25,7 +25,7 @@ from evals.report import (
     write_metrics,
 )
 from evals.stoplists import Stoplists, load_stoplists
-from mdagents_llm.files.printing import print_line, print_result
+from mdagents_llm.terminal.printing import print_line, print_result
 
 METRICS = "metrics"
 """Folder of computed metrics, relative to the run folder."""

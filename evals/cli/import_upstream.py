@@ -22,7 +22,7 @@ from exaid_core.trace.files import RecordError, dump_line, read_records, validat
 from exaid_core.trace.run_records import RunRecord
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_line, print_result
+from mdagents_llm.terminal.printing import print_line, print_result
 
 IMPORTED = "imported"
 """Folder of the imported files, relative to the source folder."""

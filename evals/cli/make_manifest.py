@@ -15,7 +15,7 @@ from evals.manifest import (
     read_decoding,
     write_manifest,
 )
-from mdagents_llm.files.printing import print_result
+from mdagents_llm.terminal.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from evals.trace_text import TraceText
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_result
+from mdagents_llm.terminal.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from evals.metrics_records import AggregateMetrics, PerCaseMetrics
 from evals.report import AGGREGATE_FILE, PER_CASE_FILE
 from exaid_core.trace.files import read_as
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_result
+from mdagents_llm.terminal.printing import print_result
 
 FIGURES = "figures"
 """Folder of figures, relative to the run folder."""

@@ -33,9 +33,9 @@ from evals.terminology import load_terminology
 from evals.variants import FOLDER, VARIANT_IDS, Variant, load_variant
 from exaid_core.trace.run_records import StoplistsProvenance
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_line, print_result
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.processes import cores, in_processes
+from mdagents_llm.terminal.printing import print_line, print_result
 
 RUNS = Path("data") / "runs"
 """Folder of run logs, relative to the run folder."""

@@ -17,7 +17,7 @@ from evals.manifest import MANIFEST_FILE, make_manifest, write_manifest
 from evals.variants import load_variant, write_variant
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_line, print_result
+from mdagents_llm.terminal.printing import print_line, print_result
 
 
 def parser() -> argparse.ArgumentParser:

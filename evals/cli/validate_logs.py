@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evals.cli.command import FOUND_PROBLEMS, make_parser, program
 from evals.validation import validate_file
-from mdagents_llm.files.printing import print_result
+from mdagents_llm.terminal.printing import print_result
 
 
 def parser() -> argparse.ArgumentParser:

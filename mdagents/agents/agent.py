@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from exaid_core.trace.bus import TraceBus
-from mdagents.agents.feed import DebateMessage, Observer, TurnBegan, TurnEnded, unobserved
+from mdagents.agents.events import DebateMessage, Observer, TurnBegan, TurnEnded, unobserved
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion, Reply
 from mdagents.agents.streaming import ANSWER, StreamedTurn

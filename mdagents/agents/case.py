@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.agent import Agent
-from mdagents.agents.feed import Observer, unobserved
+from mdagents.agents.events import Observer, unobserved
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings

@@ -10,8 +10,8 @@ from functools import partial
 from importlib import import_module
 
 import mdagents
-from mdagents_llm.files.did_you_mean import did_you_mean
-from mdagents_llm.files.printing import print_line, reaches_any_screen
+from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.terminal.printing import print_line, reaches_any_screen
 
 Main = Callable[[Sequence[str], str], int]
 """Entry point of a program; takes its command line and the name under which the user called it."""

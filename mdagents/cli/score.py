@@ -17,11 +17,11 @@ from mdagents.scoring.report import make_report, render_report
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
-from mdagents_llm.files.command_line import Parser, flags_in
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.command_line import Parser, flags_in
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 if TYPE_CHECKING:
-    from mdagents.pages.head import Head
+    from mdagents.pages.report_summary import Head
 
 _HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
 _LONGEST_STEM = 150  # characters; with folder and suffix, far below the limits of file systems
@@ -178,8 +178,8 @@ def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
     if html:
         with _writing(page):
             # Imported here: charts take a second to load, and only reports need them.
-            from mdagents.pages.head import head_of_run
             from mdagents.pages.report import write_page
+            from mdagents.pages.report_summary import head_of_run
 
             write_page(page, head_of_run(report, run), [run])
         print_result(f"written: {page}")
@@ -225,7 +225,7 @@ def _compare(options: argparse.Namespace) -> None:
     print_result(render_comparison(comparison))
 
     def head(compared: Sequence[RunOutput]) -> Head:
-        from mdagents.pages.head import head_of_comparison
+        from mdagents.pages.report_summary import head_of_comparison
 
         return head_of_comparison(comparison, compared)
 
@@ -241,7 +241,7 @@ def _what_if(options: argparse.Namespace) -> None:
     print_result(render_what_if(policies))
 
     def head(compared: Sequence[RunOutput]) -> Head:
-        from mdagents.pages.head import head_of_what_if
+        from mdagents.pages.report_summary import head_of_what_if
 
         return head_of_what_if(policies, compared)
 

@@ -20,8 +20,8 @@ from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import place, read_lines
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 CLEAN, FINDINGS = 0, 1
 """Exit statuses: no findings, and at least one finding."""

@@ -46,9 +46,9 @@ from mdagents.datasets.source_note import (
     read_note,
 )
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser, flags_in
-from mdagents_llm.files.did_you_mean import did_you_mean
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.command_line import Parser, flags_in
+from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 
 def utc_now() -> datetime:

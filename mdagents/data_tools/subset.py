@@ -10,8 +10,8 @@ from pathlib import Path
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
 from mdagents.datasets.question_records import ID_FIELDS
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 
 @fails_in_one_line

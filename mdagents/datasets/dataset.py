@@ -16,8 +16,8 @@ from mdagents.datasets.question_records import is_missing, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.files.json_text import load_json
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 DATA_DIR = Path("data")
 """Default folder of the data sets."""

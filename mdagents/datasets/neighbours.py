@@ -16,9 +16,9 @@ from mdagents.datasets.questions import OptionOrder, Question, present
 from mdagents_llm.embeddings import Embedder, Vectors
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import install_extra
-from mdagents_llm.files.printing import print_line
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.finishing import finished
+from mdagents_llm.terminal.printing import print_line
 
 _CHARACTERS_A_SECOND = 2_700  # embedding speed for medical English, one core (docs/performance.md)
 _IS_LONG = 10  # seconds of expected wait that warrant a message

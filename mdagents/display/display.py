@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
 
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey

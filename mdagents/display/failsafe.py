@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Self
 
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.display.display import Display, Snapshot
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord

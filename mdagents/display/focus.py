@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdagents.display.under_way import OpenQuestion, UnderWay
+from mdagents.display.in_progress import OpenQuestion, UnderWay
 
 PATIENCE = 5.0
 """Seconds without news after which the focus moves to a question with news."""

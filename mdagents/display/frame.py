@@ -26,8 +26,8 @@ from mdagents.display.display import (
     left_to_summarise,
     tokens_in_words,
 )
-from mdagents.display.under_way import OpenQuestion
-from mdagents.display.words import STATUSES, by_role, by_worth, label_of, result_in_words
+from mdagents.display.in_progress import OpenQuestion
+from mdagents.display.labels import STATUSES, by_role, by_worth, label_of, result_in_words
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from prettytable import PrettyTable
 
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.teams.decision import Panelist
 
 

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, NoReturn
 
 from exaid_core.channel import clean, one_line
-from mdagents.agents.feed import Event, Recruited, Routed, Started, Summarised
+from mdagents.agents.events import Event, Recruited, Routed, Started, Summarised
 from mdagents.display.display import (
     Display,
     Pace,
@@ -20,8 +20,8 @@ from mdagents.display.display import (
     left_to_summarise,
     tokens_in_words,
 )
-from mdagents.display.under_way import OpenQuestion, UnderWay
-from mdagents.display.words import (
+from mdagents.display.in_progress import OpenQuestion, UnderWay
+from mdagents.display.labels import (
     label_of,
     people_in_words,
     result_in_words,
@@ -31,7 +31,7 @@ from mdagents.display.words import (
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
-from mdagents_llm.files.printing import print_line, takes_text
+from mdagents_llm.terminal.printing import print_line, takes_text
 
 if TYPE_CHECKING:
     from tqdm import tqdm

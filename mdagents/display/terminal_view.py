@@ -10,23 +10,23 @@ from rich.live import Live
 from rich.text import Text
 
 from exaid_core.channel import clean, one_line
-from mdagents.agents.feed import Event, Summarised
+from mdagents.agents.events import Event, Summarised
 from mdagents.display.display import Display, Pace, Snapshot
 from mdagents.display.focus import Focus
 from mdagents.display.frame import LOW, Frame
-from mdagents.display.plain import EACH_STEP_UP_TO
-from mdagents.display.under_way import OpenQuestion, UnderWay
-from mdagents.display.words import (
+from mdagents.display.in_progress import OpenQuestion, UnderWay
+from mdagents.display.labels import (
     by_role,
     by_worth,
     label_of,
     result_in_words,
     summary_block,
 )
+from mdagents.display.plain import EACH_STEP_UP_TO
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
-from mdagents_llm.files.printing import takes_text
+from mdagents_llm.terminal.printing import takes_text
 
 _ROWS = 5  # finished questions
 _MOST = 10  # summaries that scroll by at a time; more would be unreadable

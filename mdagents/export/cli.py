@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mdagents.export import export_run
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 
 @fails_in_one_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from exaid_core.schema.agent_summary import AgentSummary
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     DebateMessage,
     Ended,
     Member,

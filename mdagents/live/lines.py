@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     DebateMessage,
     Ended,
     Recruited,

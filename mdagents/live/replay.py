@@ -13,7 +13,7 @@ from itertools import chain
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.traces import Trace, Turn
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     Ended,
     Member,
     Recruited,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import Ended, Event, Started
+from mdagents.agents.events import Ended, Event, Started
 from mdagents.display.display import Snapshot
 from mdagents.live.lines import Charged, FeedLine, Happening, Words
 from mdagents.live.reader import FeedReader

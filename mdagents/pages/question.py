@@ -10,13 +10,13 @@ from functools import cached_property, partial
 
 from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
-from mdagents.display.words import phase_in_words
+from mdagents.display.labels import phase_in_words
 from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.pages.changes import Cause, causes
-from mdagents.pages.origins import Phrase, phrases
-from mdagents.pages.panel import Panel, colours_of, draw_panel, roles_of, since_start
-from mdagents.pages.parts import Part, made_by
+from mdagents.pages.html_parts import Part, made_by
+from mdagents.pages.phrase_links import Phrase, phrases
 from mdagents.pages.sentences import Quote
+from mdagents.pages.team_graph import Panel, colours_of, draw_panel, roles_of, since_start
 from mdagents.scoring.formatting import percent
 
 _UPDATE = re.compile(r"round-(\d+)-update")

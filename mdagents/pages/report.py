@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from mdagents.pages.head import Head
+from mdagents.pages.from_records import read_question
 from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.listing import (
     FILTERS,
@@ -25,7 +25,7 @@ from mdagents.pages.listing import (
     make_entries,
     start_of,
 )
-from mdagents.pages.recorded import read_question
+from mdagents.pages.report_summary import Head
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.csv_file import write_csv, write_csv_of_runs
 from mdagents.scoring.fields import plain, text_of

@@ -13,12 +13,12 @@ from exaid_core.schema.agent_summary import PLACEHOLDER
 from exaid_core.templates import LABELS
 from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far, tokens_in_words
-from mdagents.display.words import STATUSES, label_of, phase_in_words
+from mdagents.display.labels import STATUSES, label_of, phase_in_words
 from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun, RunState, UnreadableRun
+from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.listing import FILTERS, OF_ONE_RUN, filter_counts, make_entries, start_of
-from mdagents.pages.panel import roles_of, since_start
-from mdagents.pages.parts import Part, made_by
+from mdagents.pages.team_graph import roles_of, since_start
 from mdagents.records.manifest import RunTotals
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import text_of

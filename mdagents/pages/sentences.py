@@ -13,8 +13,8 @@ from functools import lru_cache
 from math import log
 from types import MappingProxyType
 
-from exaid_core.wording import Wording, is_short, without_article
-from exaid_core.words import UNMARKED, UNSPACED, sentence_ends
+from exaid_core.normal_form import Wording, is_short, without_article
+from exaid_core.tokenize import UNMARKED, UNSPACED, sentence_ends
 
 _ACRONYM = 1.5
 """Weight of an acronym, which is about the patient and not the summarizer's own wording."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from mdagents.pages.head import head_of_study
 from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.report import packed
+from mdagents.pages.report_summary import head_of_study
 from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.study import StudyFigures

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mdagents.live.runs import ListedRun
-from mdagents.pages.parts import Part, made_by
+from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.run import RunLine
 from mdagents.records.study import StudyManifest
 

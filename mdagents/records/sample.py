@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict, Field
 
 from mdagents.agents.case import Case, LeftOut
-from mdagents.agents.feed import DebateMessage, Rung
+from mdagents.agents.events import DebateMessage, Rung
 from mdagents.datasets.questions import Question
 from mdagents.records.summaries import is_counting
 from mdagents.settings import Difficulty, RoutedBy, Status

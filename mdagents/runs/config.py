@@ -47,11 +47,11 @@ from mdagents.teams import own_method
 from mdagents.teams.ladder import AGREEMENT
 from mdagents_llm.config import check_base_url
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.layers.retry import RetryPolicy
 from mdagents_llm.model_configs import APIS, EFFORTS, Thinking
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"
 LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))

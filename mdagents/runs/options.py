@@ -26,13 +26,13 @@ from mdagents.settings import Difficulty, EngineName, Method, Preset, Router
 from mdagents.teams.ladder import AGREEMENT
 from mdagents_llm.config import origin_of, read_variables
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser, flags_in
-from mdagents_llm.files.did_you_mean import did_you_mean
-from mdagents_llm.files.printing import print_line
 from mdagents_llm.files.yaml_text import read_yaml
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.model_configs import APIS, EFFORTS
+from mdagents_llm.terminal.command_line import Parser, flags_in
+from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.terminal.printing import print_line
 from mdagents_llm.web.address import add_address_flags
 
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")

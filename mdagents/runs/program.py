@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from mdagents.display.display import tokens_in_words
 from mdagents.records.manifest import Spent, read_manifest
-from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
+from mdagents.runs.garbage_collection import spare_the_collector
 from mdagents.runs.idle_flags import refuse_idle_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.result import RunResult
@@ -40,11 +40,11 @@ from mdagents_llm.errors import (
     is_debugging,
 )
 from mdagents_llm.extras import check_installed, needs_extra
-from mdagents_llm.files.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
 from mdagents_llm.web.address import has_screen
 
 if TYPE_CHECKING:
-    from mdagents.view.beside import RunView
+    from mdagents.view.subprocess_view import RunView
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A run that a signal stopped ends with 128 plus the number of the signal."""
@@ -179,7 +179,7 @@ class _Program:
     def _view(self, options: argparse.Namespace, config: RunConfig) -> RunView:
         with needs_extra("view", "--view"):
             check_installed("starlette")
-        from mdagents.view.beside import RunView  # not needed for most runs
+        from mdagents.view.subprocess_view import RunView  # not needed for most runs
 
         return RunView(
             config.output_dir,

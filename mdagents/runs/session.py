@@ -25,11 +25,11 @@ from mdagents.records.batches import BATCHES_FILE, BatchFile, read_batches
 from mdagents.records.manifest import RunManifest
 from mdagents.records.store import RunStore, writable
 from mdagents.runs.config import RunConfig
-from mdagents.runs.desk import RunDesk
 from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.plan import Plan, make_plan, selection_note
+from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
 from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
 from mdagents.runs.solver import roles_at_work
@@ -38,13 +38,13 @@ from mdagents.teams.own_method import is_own
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
 from mdagents_llm.errors import BenchError, ConfigError, NothingRecorded
-from mdagents_llm.files.printing import print_line
 from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from mdagents_llm.ledger import Ledger
+from mdagents_llm.terminal.printing import print_line
 
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster
-    from mdagents.view.beside import RunView
+    from mdagents.view.subprocess_view import RunView
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
 """Cached replies of all runs, below the output folder."""
@@ -152,16 +152,18 @@ async def carry_out(
         on_ready()
         live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
         with _store(plan, clock) as store, shown, live:
-            desk = RunDesk(plan, store, shown, live, show_interaction_table=show_interaction_table)
-            kept = [(item, store.attempts[item]) for item in store.unsummarised if desk.policy]
-            answering = engine.answering(desk, kept)
+            recorder = RunRecorder(
+                plan, store, shown, live, show_interaction_table=show_interaction_table
+            )
+            kept = [(item, store.attempts[item]) for item in store.unsummarised if recorder.policy]
+            answering = engine.answering(recorder, kept)
             price = "" if display == "none" else await _price(plan, store, environment)
             _show_banner(shown, store, plan, len(kept), price)
             if view is not None:
                 line = view.start(plan.manifest.name)
                 shown.say(line)
                 print_line(line if display == "none" else "")  # it holds the token of the view
-            if config.exaid_policy is not None and desk.policy is None:
+            if config.exaid_policy is not None and recorder.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
             stops.tell(answering)
             if stops_on_signals:
@@ -174,7 +176,7 @@ async def carry_out(
             )
             writing = asyncio.ensure_future(live.keep_writing())
             try:
-                with ledger.subscribed(desk.booked):
+                with ledger.subscribed(recorder.booked):
                     return await _execute(
                         plan, store, answering, places, on_all_begun, clock, stops
                     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mdagents.agents.case import Case
-from mdagents.agents.feed import Ended, Routed, Started
+from mdagents.agents.events import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import Exemplars
 from mdagents.runs.config import ADAPTIVE, RunConfig

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 _QUESTIONS = "a file of questions, without the answers of a model"
 _KINDS: Sequence[tuple[frozenset[str], str, bool]] = (

@@ -10,8 +10,8 @@ from mdagents.datasets.dataset import is_shipped
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import RoutedBy
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import flags_in
-from mdagents_llm.files.printing import fails_in_one_line
+from mdagents_llm.terminal.command_line import flags_in
+from mdagents_llm.terminal.printing import fails_in_one_line
 
 
 @fails_in_one_line

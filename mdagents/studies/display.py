@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from mdagents.display import accuracy_so_far
 from mdagents.scoring.formatting import Table, usd
 from mdagents.studies.session import CellRun, State, study_spent
-from mdagents_llm.files.printing import print_line
+from mdagents_llm.terminal.printing import print_line
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -15,8 +15,8 @@ from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty, Method
 from mdagents.teams.own_method import is_own
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.files.yaml_text import read_yaml
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 Settings = Mapping[str, str | Sequence[str]]
 """Flag without its dashes -> value, or several values for a repeatable flag."""

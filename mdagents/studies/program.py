@@ -24,9 +24,9 @@ from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import print_line, print_result, reaches_any_screen
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A study stopped by a signal exits with 128 plus the signal number."""

@@ -13,7 +13,7 @@ from exaid_core.shorten import shorten
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case, ModelError
-from mdagents.agents.feed import Member, Recruited
+from mdagents.agents.events import Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question

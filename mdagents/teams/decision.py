@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mdagents.agents.agent import Agent
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import Opinion
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from exaid_core.shorten import shorten
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.teams.decision import Stated
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
-from mdagents.agents.feed import DebateMessage, Member, Recruited
+from mdagents.agents.events import DebateMessage, Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question

@@ -18,7 +18,7 @@ from statistics import fmean
 
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
-from mdagents.agents.feed import Routed, Rung
+from mdagents.agents.events import Routed, Rung
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
 from mdagents.settings import Difficulty, RoutedBy, TeamSettings

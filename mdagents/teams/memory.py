@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from exaid_core.shorten import shorten
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 
 MEMORY_WORDS = 80

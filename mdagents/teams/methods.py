@@ -27,7 +27,7 @@ from mdagents.teams.baselines import (
     zero_shot,
 )
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_line
+from mdagents_llm.terminal.printing import print_line
 
 if TYPE_CHECKING:
     from mdagents_llm.embeddings import Embedder  # loads numpy, which few methods need

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mdagents.agents import replies
 from mdagents.agents.case import Case
-from mdagents.agents.feed import Rung
+from mdagents.agents.events import Rung
 from mdagents.agents.prompts import render
 from mdagents.settings import Difficulty, RoutedBy, TeamRole
 from mdagents_llm.errors import StructuredOutputError

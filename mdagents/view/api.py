@@ -15,7 +15,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun, UnreadableRun
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.view.asked import run_of, watches_of
+from mdagents.view.lookup import run_of, watches_of
 from mdagents.view.results import read_recorded
 
 SCHEMA_VERSION = "1.0.0"

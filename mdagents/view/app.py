@@ -20,18 +20,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from exaid_core.trace.files import RecordError
-from mdagents.display.words import label_of
+from mdagents.display.labels import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.layout import Frame, make_frame, templates
 from mdagents.pages.run import list_parts, question_address
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
 from mdagents.view import api
-from mdagents.view.asked import folder_of, run_of, watches_of
-from mdagents.view.beside import ENDS
+from mdagents.view.follower import RunWatch, Update, Watches, live_page
+from mdagents.view.lookup import folder_of, run_of, watches_of
 from mdagents.view.reports import Reports
 from mdagents.view.results import read_recorded
-from mdagents.view.watch import RunWatch, Update, Watches, live_page
+from mdagents.view.subprocess_view import ENDS
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.web.address import LOOPBACK
 from mdagents_llm.web.guard import guards

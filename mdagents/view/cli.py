@@ -12,8 +12,8 @@ from urllib.parse import quote
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.web.address import add_address_flags, has_screen, listen, note_of
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from mdagents.agents.case import make_case_id
-from mdagents.pages.recorded import Recorded, read_question
+from mdagents.pages.from_records import Recorded, read_question
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.fields import text_of
 from mdagents.scoring.rows import RunOutput

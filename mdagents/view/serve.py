@@ -20,7 +20,7 @@ from threading import Thread
 import uvicorn
 
 from mdagents.view.app import make_app
-from mdagents.view.watch import Watches
+from mdagents.view.follower import Watches
 from mdagents_llm.web.serve import open_browser, server_of
 
 _TO_END = 1  # seconds for responses in progress at shutdown

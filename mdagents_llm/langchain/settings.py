@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, Validati
 
 from mdagents_llm.chat import CallLabels
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 
 class Settings(BaseModel):

@@ -12,10 +12,10 @@ from langchain_core.messages import ToolCall
 from langchain_core.messages.tool import tool_call
 
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.json_schema import JsonSchema
 from mdagents_llm.langchain.forms import OPEN, Form, Shape, form_of
 from mdagents_llm.langchain.messages import json_line
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 AUTO, NONE, ANY = "auto", "none", "any"
 _MOST_CALLS = 4

@@ -25,10 +25,10 @@ from mdagents_llm.errors import (
     ProviderError,
     StorageError,
 )
-from mdagents_llm.files.printing import print_line
 from mdagents_llm.files.private import make_private_file
 from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.ledger import CallRow, Ledger, Logged, Price
+from mdagents_llm.terminal.printing import print_line
 
 _SCHEMA_VERSION = 1
 _PATIENCE = 5.0  # seconds to wait for another process's lock

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason
 from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
-from mdagents_llm.files.printing import print_line
 from mdagents_llm.model_configs import HEADROOM, ModelInfo
+from mdagents_llm.terminal.printing import print_line
 
 _LARGER = 4  # factor
 _SMALLEST = 1024  # tokens; with less, a reasoning model writes no text

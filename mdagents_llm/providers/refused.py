@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.printing import print_line
 from mdagents_llm.providers.http_errors import is_refused, one_line
+from mdagents_llm.terminal.printing import print_line
 
 STREAM = "stream"
 """Name of the setting that requests streaming."""

@@ -19,7 +19,7 @@ _ROOT = Path(__file__).parents[2]
 # Says who works on it; all of it takes longer than any test.
 _PROGRAM = """
 import os, sys, time
-from mdagents_llm.files.printing import fails_in_one_line
+from mdagents_llm.terminal.printing import fails_in_one_line
 from mdagents_llm.processes import in_processes
 
 def work(number):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from langchain_core.messages import BaseMessage
 
-from demos.cdss_example.agents.words import Briefing, Opinion, messages
+from demos.cdss_example.agents.briefing import Briefing, Opinion, messages
 from demos.cdss_example.config import Limits
 from mdagents_llm.errors import ProviderError, StructuredOutputError
 from mdagents_llm.langchain_model import ChatModelAdapter

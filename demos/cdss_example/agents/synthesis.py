@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from demos.cdss_example.agents.words import FORM, UNHEARD, Briefing, messages
+from demos.cdss_example.agents.briefing import FORM, UNHEARD, Briefing, messages
 from demos.cdss_example.config import Limits
 from mdagents_llm.langchain_model import ChatModelAdapter
 

@@ -21,9 +21,9 @@ from pydantic import (
 )
 
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.did_you_mean import did_you_mean
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.text import well_formed
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 OLDEST = 130
 """Upper bound of a patient's age in years; nobody has lived that long."""

@@ -1,5 +1,5 @@
 """Engines that answer the questions of a run: in this process, or on a Ray cluster.
 
-An engine passes its results to the `Desk` of the run, which alone writes to the run folder. A run
+An engine passes its results to the run's `Recorder`, which alone writes to the run folder. A run
 has the same files on disk whichever engine made it, and another engine can resume it.
 """

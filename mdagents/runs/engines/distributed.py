@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mdagents.agents import feed
+from mdagents.agents import events
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.questions import present
 from mdagents.records.sample import CaseSummaries, SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import Cluster
-from mdagents.runs.engines.engine import GRACE, Desk, Item, Load, Outcome, Places, Task
+from mdagents.runs.engines.engine import GRACE, Item, Load, Outcome, Places, Recorder, Task
 from mdagents.runs.engines.leases import MOST_DEATHS, Leases
 from mdagents.runs.engines.messages import (
     Decided,
@@ -73,10 +73,10 @@ class DistributedEngine:
         return self._cluster.load
 
     def answering(
-        self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()
+        self, recorder: Recorder, unsummarised: Sequence[tuple[ItemKey, int]] = ()
     ) -> DistributedRun:
         """Return an object that answers the questions of the run on the cluster."""
-        return DistributedRun(self._task, self._cluster, desk, unsummarised, self._on_wait)
+        return DistributedRun(self._task, self._cluster, recorder, unsummarised, self._on_wait)
 
 
 class DistributedRun:
@@ -85,7 +85,7 @@ class DistributedRun:
     Args:
         task: Task to carry out.
         cluster: Cluster of workers.
-        desk: Recorder of the results.
+        recorder: Recorder of the results.
         unsummarised: (question, number of the answer) pairs for which EXAID had not finished.
         on_wait: Called at each pause before a call is retried.
     """
@@ -94,15 +94,15 @@ class DistributedRun:
         self,
         task: Task,
         cluster: Cluster,
-        desk: Desk,
+        recorder: Recorder,
         unsummarised: Sequence[tuple[ItemKey, int]],
         on_wait: OnWait,
     ) -> None:
         self._task = task
         self._cluster = cluster
-        self._desk = desk
+        self._recorder = recorder
         self._on_wait = on_wait
-        self._watchers = list(desk.watchers)
+        self._watchers = list(recorder.watchers)
         self._watch_errors: dict[ItemKey, str] = {}  # of undecided questions
         self._leases = Leases((), self._length)
         self._in_all = self._places = 1  # questions in progress: in total, and at one worker
@@ -191,7 +191,7 @@ class DistributedRun:
         """Record a message of a worker."""
         match message:
             case CallRow():
-                self._desk.booked(message)
+                self._recorder.booked(message)
             case Told(item, event):
                 self._tell(item, event)
             case Wait():
@@ -217,7 +217,7 @@ class DistributedRun:
         self._kept.extend(self._watching.pop(worker, ()))
         self._taken_up.pop(worker, None)
         for key in self._leases.of(worker):
-            self._desk.restarted(key)
+            self._recorder.restarted(key)
         for item in self._leases.lost(worker, self._now(), by_itself=by_itself):
             self._give_up(item)
         self._settle()
@@ -249,8 +249,8 @@ class DistributedRun:
             item = self._kept.popleft()
             content, log = b"", None  # for an empty trace, EXAID reports that it cannot be read
             with suppress(OSError):
-                content = self._desk.files.content(make_case_id(*item))
-                log = self._desk.files.log(make_case_id(*item))
+                content = self._recorder.files.content(make_case_id(*item))
+                log = self._recorder.files.log(make_case_id(*item))
             traces.append((item, content, log))
             self._watching[worker].add(item)
             self._taken_up[worker].add(item)
@@ -265,19 +265,19 @@ class DistributedRun:
         self._pace[worker] += 1
         watched = _with_error(record.watched, self._watch_errors.pop(key, None))
         if trace is not None:
-            error = _tried(lambda: self._desk.files.keep_trace(record.case_id, trace))
+            error = _tried(lambda: self._recorder.files.keep_trace(record.case_id, trace))
             watched = _with_error(watched, error)
         if log is not None:
-            error = _tried(lambda: self._desk.files.keep_log(record.case_id, log))
+            error = _tried(lambda: self._recorder.files.keep_log(record.case_id, log))
             watched = _with_error(watched, error)
         record = record.model_copy(update={"watched": watched})
         attempt = self._record(record)
-        if self._desk.policy is not None:
+        if self._recorder.policy is not None:
             self._attempts[key] = attempt
             self._watching[worker].add(key)
 
     def _record(self, record: SampleRecord) -> int:
-        recorded = self._desk.decided(record)
+        recorded = self._recorder.decided(record)
         self._undecided -= 1
         if recorded.too_many_errors:
             self._end(Outcome.TOO_MANY_ERRORS)
@@ -294,9 +294,9 @@ class DistributedRun:
             self._watching[worker].discard(key)
         error = None
         if log is not None:
-            error = _tried(lambda: self._desk.files.keep_log(made.case_id, log))
+            error = _tried(lambda: self._recorder.files.keep_log(made.case_id, log))
         watched = _with_error(made.watched, error)
-        self._desk.summarised(made.model_copy(update={"attempt": attempt, "watched": watched}))
+        self._recorder.summarised(made.model_copy(update={"attempt": attempt, "watched": watched}))
 
     def _give_up(self, item: Item) -> None:
         """Record that a question cannot be answered because workers die on it."""
@@ -322,10 +322,10 @@ class DistributedRun:
             book=CaseBook(),
             wall_seconds=0.0,
         )
-        self._tell(item.key, feed.Ended(None, str(error)))
+        self._tell(item.key, events.Ended(None, str(error)))
         attempt = self._record(record)
-        if self._desk.policy is not None:  # EXAID has nothing to follow
-            self._desk.summarised(
+        if self._recorder.policy is not None:  # EXAID has nothing to follow
+            self._recorder.summarised(
                 CaseSummaries(
                     question_id=record.question_id,
                     epoch=record.epoch,
@@ -384,7 +384,7 @@ class DistributedRun:
         if not self._parts and (is_over or (self._is_all_decided and not self._kept)):
             self._done.set()
 
-    def _tell(self, item: ItemKey, event: feed.Event) -> None:
+    def _tell(self, item: ItemKey, event: events.Event) -> None:
         for watch in tuple(self._watchers):
             try:
                 watch(item, event)
@@ -410,7 +410,7 @@ class DistributedRun:
             name=task.name,
             model=task.model,
             revision=task.revision,
-            policy=self._desk.policy,
+            policy=self._recorder.policy,
             places=self._places,
             endpoint=spec.base_url or str(spec),
             exemplars=None if method is None else method.exemplars,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from exaid_core.policy import TriggerPolicy
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.datasets.dataset import IndexEntry
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.case_files import CaseFiles
@@ -86,7 +86,7 @@ class Recorded:
     """Whether more questions ended in `api_error` than the run allows."""
 
 
-class Desk(Protocol):
+class Recorder(Protocol):
     """Records the results of a run."""
 
     @property
@@ -263,11 +263,13 @@ class Engine(Protocol):
         """Current load of the engine."""
         ...
 
-    def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Answering:
+    def answering(
+        self, recorder: Recorder, unsummarised: Sequence[tuple[ItemKey, int]] = ()
+    ) -> Answering:
         """Return an object that answers the questions of the run.
 
         Args:
-            desk: Recorder of the results.
+            recorder: Recorder of the results.
             unsummarised: (question, number of the answer) pairs of an earlier process for which
                 EXAID had not finished.
         """

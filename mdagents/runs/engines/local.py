@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
-from mdagents.runs.engines.engine import Desk, Load, Task
+from mdagents.runs.engines.engine import Load, Recorder, Task
 from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import ExaidModels, RunObservers
 from mdagents.runs.engines.runner import Runner
@@ -97,24 +97,26 @@ class LocalEngine:
             told.append(f"left at the provider, for the same command to collect: {', '.join(left)}")
         return "; ".join(told)
 
-    def answering(self, desk: Desk, unsummarised: Sequence[tuple[ItemKey, int]] = ()) -> Runner:
+    def answering(
+        self, recorder: Recorder, unsummarised: Sequence[tuple[ItemKey, int]] = ()
+    ) -> Runner:
         """Return a runner that answers the questions of the run."""
         task, runtime = self._task, self._runtime
         observers = RunObservers(
-            files=desk.files,
+            files=recorder.files,
             run_name=task.name,
             model=task.model,
             revision=task.revision,
             clock=runtime.clock,
-            watchers=desk.watchers,
-            policy=desk.policy,
+            watchers=recorder.watchers,
+            policy=recorder.policy,
             models=self._exaid_models,
             check_run=task.check_spent,
-            recorded=desk.recorded,
+            recorded=recorder.recorded,
         )
         ledger = runtime.ledger
-        exaid = ExaidQueue(observers, desk.summarised, unsummarised, self._postpone)
-        return Runner(task, self._models, ledger, runtime.clock, observers, exaid, desk.decided)
+        exaid = ExaidQueue(observers, recorder.summarised, unsummarised, self._postpone)
+        return Runner(task, self._models, ledger, runtime.clock, observers, exaid, recorder.decided)
 
 
 @asynccontextmanager

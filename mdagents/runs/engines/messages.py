@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exaid_core.policy import TriggerPolicy
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.datasets.exemplars import Exemplars
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.sample import CaseSummaries, SampleRecord

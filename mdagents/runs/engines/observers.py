@@ -17,7 +17,7 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import EventKind, TraceEvent
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import Event, Observer, Summarised
+from mdagents.agents.events import Event, Observer, Summarised
 from mdagents.records.case_files import CaseFiles
 from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched

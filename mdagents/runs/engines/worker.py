@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING
 
 import mdagents
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.collector import spare_the_collector
 from mdagents.runs.engines.claims import Found
 from mdagents.runs.engines.engine import Outcome, Places, Recorded, Task, Work
 from mdagents.runs.engines.local import local_engine
@@ -49,6 +48,7 @@ from mdagents.runs.engines.messages import (
 )
 from mdagents.runs.engines.runner import Runner
 from mdagents.runs.engines.shares import EndpointState, Share
+from mdagents.runs.garbage_collection import spare_the_collector
 from mdagents.runs.models import make_runtime
 from mdagents.runs.solver import Solver
 from mdagents.teams.own_method import name_of
@@ -298,7 +298,7 @@ class RemoteReplies:
 
 
 class _PartOfRun:
-    """A worker's part in one run; also the `Desk` of its engine.
+    """A worker's part in one run; also the `Recorder` of its engine.
 
     Args:
         opening: Description of the run.

@@ -31,7 +31,7 @@ from mdagents.teams.baselines import cot
 from mdagents.teams.baselines.cot_sc import SAMPLES, sample
 from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision, Stated
-from mdagents_llm.files.printing import print_line
+from mdagents_llm.terminal.printing import print_line
 
 # These modules need numpy, which would delay the first request of runs of any method.
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
-from mdagents.agents.feed import Member, Recruited
+from mdagents.agents.events import Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from demos.medagen.limits import Limits, Rates
-from demos.medagen.wording import load_wording
+from demos.medagen.message_texts import load_wording
 from tests.demos.medagen.scripted import MANY, ScriptedAssistant, serving
 
 HOSTILE = "<script>document.title=1</script> & \u202e 'x'"

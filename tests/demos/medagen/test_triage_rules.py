@@ -18,8 +18,8 @@ from demos.medagen.schemas import (
     TriageInput,
     VitalSigns,
 )
+from demos.medagen.tokenize import fold
 from demos.medagen.triage_rules import Rule, Rules, shipped_rules
-from demos.medagen.words import fold
 
 RULES = shipped_rules()
 EXAMPLES = [(rule, language) for rule in RULES.rules for language in Language]

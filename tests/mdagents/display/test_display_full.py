@@ -22,7 +22,7 @@ from rich.console import Console
 
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
 from exaid_core.templates import LABELS
-from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
+from mdagents.agents.events import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
 from mdagents.display.terminal_view import TerminalView
 from mdagents.records.manifest import RunTotals, Spent

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
-from mdagents.agents.feed import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
+from mdagents.agents.events import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import LogLines, Snapshot, make_display
 from mdagents.display.plain import EACH_STEP_UP_TO, EACH_SUMMARY_UP_TO
 from mdagents.records.manifest import RunTotals, Spent

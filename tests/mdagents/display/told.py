@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.events import EventKind, TraceEvent
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     Event,
     Member,
     Recruited,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from exaid_core.schema.agent_summary import AgentSummary, SummaryDraft
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     DebateMessage,
     Ended,
     Member,

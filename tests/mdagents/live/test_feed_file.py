@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from exaid_core.schema.agent_summary import AgentSummary, SummaryDraft
 from exaid_core.trace.events import EventKind, TraceEvent
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     DebateMessage,
     Ended,
     Event,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exaid_core.trace.traces import read_trace
-from mdagents.agents.feed import TurnBegan
+from mdagents.agents.events import TurnBegan
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.case import LiveCase
 from mdagents.live.replay import replayed, role_of

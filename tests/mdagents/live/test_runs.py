@@ -11,7 +11,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from mdagents.agents.feed import TurnBegan
+from mdagents.agents.events import TurnBegan
 from mdagents.display.display import Snapshot
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.runs import ListedRun, Runs, RunState, newest_snapshot

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.agents.feed import DebateMessage, Member
+from mdagents.agents.events import DebateMessage, Member
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.case import Flip, LiveCase, Turn

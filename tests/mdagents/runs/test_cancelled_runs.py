@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import write_questions
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.live import LiveFeed
 from mdagents.records.jsonl import LineLog
 from mdagents.records.summaries import ItemKey

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mdagents.display import accuracy_so_far
-from mdagents.pages.card import headline
+from mdagents.pages.run_card import headline
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
 from mdagents.scoring.formatting import interval

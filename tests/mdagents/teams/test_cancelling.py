@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mdagents.agents.case import Case
-from mdagents.agents.feed import Event, TurnBegan, TurnEnded
+from mdagents.agents.events import Event, TurnBegan, TurnEnded
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method, Router

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.provider import fix_lengths, script_debate
 from mdagents.agents.case import Case
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.settings import Difficulty
 from mdagents.teams.digest import DIGEST_WORDS, SENTENCE_WORDS, decisive_sentence

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mdagents.agents.case import Case
-from mdagents.agents.feed import Ended, Event, Recruited, Routed, Rung
+from mdagents.agents.events import Ended, Event, Recruited, Routed, Rung
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solved, Solver
 from mdagents.settings import Difficulty, RoutedBy

@@ -17,7 +17,7 @@ import pytest
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import EventKind
 from mdagents.agents.case import Case, make_case_id
-from mdagents.agents.feed import Event, TurnEnded
+from mdagents.agents.events import Event, TurnEnded
 from mdagents.data_tools.sources import SOURCES
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import FETCHED_WITH_TRAIN

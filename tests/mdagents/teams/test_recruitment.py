@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mdagents.agents.case import Case, make_case_id
-from mdagents.agents.feed import DebateMessage
+from mdagents.agents.events import DebateMessage
 from mdagents.agents.prompts import prompt_hashes, render
 from mdagents.datasets.questions import OptionOrder, present
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table

@@ -16,7 +16,7 @@ from playwright.async_api import Page
 
 from exaid_core.schema.agent_summary import AgentSummary
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     DebateMessage,
     Event,
     Member,

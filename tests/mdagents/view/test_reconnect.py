@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import Started, TurnBegan
+from mdagents.agents.events import Started, TurnBegan
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
 from tests.mdagents.view.served import ITEM, feed, serving

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from mdagents.agents.feed import Started
+from mdagents.agents.events import Started
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.view.serve import make_server

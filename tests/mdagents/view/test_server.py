@@ -15,7 +15,7 @@ import pytest
 from markupsafe import escape
 
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import DebateMessage, Ended, Member, Recruited, Started, TurnBegan
+from mdagents.agents.events import DebateMessage, Ended, Member, Recruited, Started, TurnBegan
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
 from mdagents.records.manifest import read_manifest

@@ -11,7 +11,7 @@ import pytest
 
 from exaid_core.trace.events import EventKind, TraceEvent
 from mdagents.agents.case import Case
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     DebateMessage,
     Ended,
     Event,
@@ -24,7 +24,7 @@ from mdagents.agents.feed import (
 )
 from mdagents.display import LogLines
 from mdagents.display.failsafe import Failsafe
-from mdagents.display.words import phase_in_words
+from mdagents.display.labels import phase_in_words
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver

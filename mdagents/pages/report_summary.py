@@ -10,7 +10,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mdagents.pages.card import Card, headline, make_card
 from mdagents.pages.charts import (
     accuracy_chart,
     calibration_chart,
@@ -21,6 +20,7 @@ from mdagents.pages.charts import (
 )
 from mdagents.pages.curve import policy_chart
 from mdagents.pages.listing import outcome
+from mdagents.pages.run_card import Card, headline, make_card
 from mdagents.scoring import comparison_text, study_text, what_if_text
 from mdagents.scoring.compare import Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures

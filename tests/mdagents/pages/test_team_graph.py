@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents.agents.feed import DebateMessage, Member
+from mdagents.agents.events import DebateMessage, Member
 from mdagents.live.case import LiveCase, Turn
-from mdagents.pages.panel import Arrow, Panel, Point, draw_panel
+from mdagents.pages.team_graph import Arrow, Panel, Point, draw_panel
 
 
 def panel_of(experts: int, letters: set[tuple[int, int]], *, decided: bool, teams: int) -> Panel:

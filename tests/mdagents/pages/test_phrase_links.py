@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
 from mdagents.live.case import Turn
-from mdagents.pages.origins import Phrase, phrases
+from mdagents.pages.phrase_links import Phrase, phrases
 
 CARDIOLOGIST = (
     "Troponin is 480 ng/L and rising. Give aspirin 300 mg now; then angiography.\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.events import TraceEvent
-from mdagents.agents.feed import (
+from mdagents.agents.events import (
     Ended,
     Event,
     Member,
@@ -21,7 +21,7 @@ from mdagents.agents.feed import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.display.words import by_role, label_of, phase_in_words
+from mdagents.display.labels import by_role, label_of, phase_in_words
 from mdagents.records.summaries import ItemKey
 
 _MOST = 1_000  # questions; more than are ever in progress, so only stuck ones are dropped

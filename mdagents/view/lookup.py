@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from mdagents.live.runs import ListedRun, UnreadableRun
-from mdagents.view.watch import RunWatch, Watches
+from mdagents.view.follower import RunWatch, Watches
 
 _Found = TypeVar("_Found", RunWatch, ListedRun)
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mdagents.pages.parts import Part
-from mdagents.view.stage import Operation, Stage
-from mdagents.view.watch import Watch
+from mdagents.pages.html_parts import Part
+from mdagents.view.follower import Watch
+from mdagents.view.page_diff import Operation, Stage
 from tests.support.sweeps import seeds
 
 

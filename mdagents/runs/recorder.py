@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mdagents.agents.feed import Event
+from mdagents.agents.events import Event
 from mdagents.display import Display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.live import LiveFeed
@@ -20,8 +20,8 @@ from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.ledger import CallRow
 
 
-class RunDesk:
-    """Writes the results of a run to its files and shows them; implements `Desk`.
+class RunRecorder:
+    """Writes the results of a run to its files and shows them; implements `Recorder`.
 
     Args:
         plan: Plan of the run.

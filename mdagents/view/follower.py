@@ -17,13 +17,13 @@ from mdagents.live import LIVE_FILE
 from mdagents.live.case import LiveCase
 from mdagents.live.run import LiveRun
 from mdagents.live.runs import ListedRun, Runs, RunState, UnreadableRun
-from mdagents.pages.parts import Part
+from mdagents.pages.html_parts import Part
 from mdagents.pages.question import QuestionPage
 from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
 from mdagents.pages.study_matrix import study_parts
 from mdagents.records.study import StudyManifest, read_studies
 from mdagents.scoring.rows import RunOutput, read_output
-from mdagents.view.stage import Operation, Stage
+from mdagents.view.page_diff import Operation, Stage
 from mdagents_llm.clock import epoch_ms
 from mdagents_llm.errors import ConfigError
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from mdagents.agents.case import make_case_id
-from mdagents.agents.feed import Started, TurnBegan
+from mdagents.agents.events import Started, TurnBegan
 from mdagents.datasets.questions import Question
-from mdagents.view.watch import RunWatch, Watches
+from mdagents.view.follower import RunWatch, Watches
 from tests.mdagents.view.served import ITEM, feed
 from tests.support.sweeps import seeds
 

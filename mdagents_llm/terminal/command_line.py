@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from mdagents_llm.errors import ConfigError, StorageError
-from mdagents_llm.files.did_you_mean import did_you_mean
-from mdagents_llm.files.printing import UNWRITTEN, print_line, print_result
+from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.terminal.printing import UNWRITTEN, print_line, print_result
 
 _NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
 _KINDS = {int: "a whole number", float: "a number"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from exaid_core.channel import one_line
-from mdagents.agents.feed import Member
+from mdagents.agents.events import Member
 from mdagents.live.case import Delivered, LiveCase
 
 Point = tuple[float, float]

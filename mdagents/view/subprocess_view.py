@@ -17,7 +17,7 @@ from typing import IO, Self
 from urllib.parse import quote
 
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.printing import print_line
+from mdagents_llm.terminal.printing import print_line
 from mdagents_llm.web.address import Place, listen
 
 ENDS = "the view ends with the run; to see it again"

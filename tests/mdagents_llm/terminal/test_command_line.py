@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.command_line import Parser
-from mdagents_llm.files.did_you_mean import did_you_mean
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 LEVELS = ["adaptive", "basic", "intermediate", "advanced"]
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mdagents.pages.parts import Part
+from mdagents.pages.html_parts import Part
 
 Operation = tuple[str, ...]
 """A change of a page.

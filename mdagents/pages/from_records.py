@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from exaid_core.trace.traces import Trace, read_trace
-from mdagents.agents.feed import DebateMessage, Ended, Rung
+from mdagents.agents.events import DebateMessage, Ended, Rung
 from mdagents.datasets.questions import Question
 from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.live.replay import replayed

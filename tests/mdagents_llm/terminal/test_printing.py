@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents_llm.files.printing import print_result, reaches_any_screen
+from mdagents_llm.terminal.printing import print_result, reaches_any_screen
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.process

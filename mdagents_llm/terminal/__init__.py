@@ -1,0 +1,1 @@
+"""The terminal: printed lines, command-line parsing, and suggestions for typing errors."""
