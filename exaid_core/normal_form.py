@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from exaid_core.tokenize import UNSPACED
+from exaid_core.tokenizer import UNSPACED
 
 _STEM = 5
 """Number of leading characters that are compared: `hypotensive` matches `hypotension`."""

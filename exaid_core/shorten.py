@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from exaid_core.term_list import phrases
-from exaid_core.tokenize import character_ends, is_spaced, sentence_ends, word_spans
+from exaid_core.tokenizer import character_ends, is_spaced, sentence_ends, word_spans
 
 ELLIPSIS = "…"
 

@@ -15,7 +15,7 @@ from exaid_core.decisions import Decisions
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.segmenter import Segmenter
 from exaid_core.segments import Segment
-from exaid_core.tokenize import count_words
+from exaid_core.tokenizer import count_words
 from mdagents_llm.config import LLMRole
 from mdagents_llm.layers.gate import Urgency
 

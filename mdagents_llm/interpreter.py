@@ -154,7 +154,7 @@ def _is_complete(level: int) -> bool:
     """Return whether the setup of `.venv` has finished since its package lists last changed."""
     stamps = [ENVIRONMENT / f"{name}.done" for name in LEVELS[level:]]
     ended = [stamp.stat().st_mtime for stamp in stamps if stamp.exists()]
-    files = [CLONE / name for name in ("uv.lock", "pyproject.toml")]
+    files = [CLONE / name for name in ("uv.lock", "pyproject.toml") if (CLONE / name).exists()]
     return bool(ended) and max(ended) > max(file.stat().st_mtime for file in files)
 
 

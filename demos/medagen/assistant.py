@@ -31,7 +31,7 @@ from demos.medagen.schemas import (
     TriageResult,
 )
 from demos.medagen.settings import Settings
-from demos.medagen.tokenize import language_of
+from demos.medagen.tokenizer import language_of
 from demos.medagen.tools import TRIAGE_RULES, Services, Toolbox
 from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import Database

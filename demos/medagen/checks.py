@@ -12,7 +12,7 @@ import unicodedata
 from enum import StrEnum
 
 from demos.medagen.schemas import Language
-from demos.medagen.tokenize import fold, split
+from demos.medagen.tokenizer import fold, split
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _FEW = 4

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from demos.medagen.lexicon import Found, Lexicon
-from demos.medagen.tokenize import Words
+from demos.medagen.tokenizer import Words
 
 _FAR = 4
 """Maximum number of words between a denial and the complaint that it denies."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
 
-from demos.medagen.tokenize import Words, fold
+from demos.medagen.tokenizer import Words, fold
 
 _REMEMBERED = 20_000  # words whose readings are cached
 _GAP = "_"

@@ -17,7 +17,7 @@ import yaml
 
 from demos.medagen.lexicon import is_misspelt
 from demos.medagen.schemas import VitalSigns
-from demos.medagen.tokenize import fold
+from demos.medagen.tokenizer import fold
 
 _NUMBERS = {
     word: number

@@ -29,7 +29,7 @@ from demos.medagen.schemas import (
     VitalSigns,
     highest,
 )
-from demos.medagen.tokenize import split
+from demos.medagen.tokenizer import split
 
 _FILE = Path(__file__).with_name("rules.yaml")
 _UNLESS = "unless "

@@ -18,7 +18,7 @@ from exaid_core.dissent import stated_answer
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
 from exaid_core.segments import Said
 from exaid_core.shorten import shorten
-from exaid_core.tokenize import count_words, sentence_ends
+from exaid_core.tokenizer import count_words, sentence_ends
 
 _FEWEST_WORDS = 4
 """Minimum number of words in a sentence that is meaningful by itself."""

@@ -17,7 +17,7 @@ from itertools import count
 from types import TracebackType
 from typing import Self
 
-from exaid_core.tokenize import WordCount, ends_sentence
+from exaid_core.tokenizer import WordCount, ends_sentence
 
 
 class FlushReason(StrEnum):

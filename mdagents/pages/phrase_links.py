@@ -16,7 +16,7 @@ from exaid_core.dissent import named_options, stated_answer
 from exaid_core.drugs import drugs
 from exaid_core.quantities import plain
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
-from exaid_core.tokenize import UNSPACED
+from exaid_core.tokenizer import UNSPACED
 from mdagents.pages.sentences import Quote, Sources, clauses, spoken, with_words
 
 _ENOUGH = 0.5

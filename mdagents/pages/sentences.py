@@ -14,7 +14,7 @@ from math import log
 from types import MappingProxyType
 
 from exaid_core.normal_form import Wording, is_short, without_article
-from exaid_core.tokenize import UNMARKED, UNSPACED, sentence_ends
+from exaid_core.tokenizer import UNMARKED, UNSPACED, sentence_ends
 
 _ACRONYM = 1.5
 """Weight of an acronym, which is about the patient and not the summarizer's own wording."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core.shorten import shorten
-from exaid_core.tokenize import is_spaced
+from exaid_core.tokenizer import is_spaced
 from tests.support.medical_prose import prose
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.shorten import shorten
-from exaid_core.tokenize import character_ends, word_spans
+from exaid_core.tokenizer import character_ends, word_spans
 from tests.exaid_core.languages import SAMPLES
 
 texts = pytest.mark.parametrize("text", [sample.text for sample in SAMPLES])

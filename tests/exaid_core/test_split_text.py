@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core.shorten import split_text
-from exaid_core.tokenize import character_ends
+from exaid_core.tokenizer import character_ends
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from exaid_core.token_gate.token_gate import (
     GateProfile,
     TokenGate,
 )
-from exaid_core.tokenize import count_words
+from exaid_core.tokenizer import count_words
 
 SMALL = GateProfile(min_words=3, max_words=5, silence_timer=1.0, max_wait_timeout=4.0)
 NEVER = GateProfile(3, 5, silence_timer=math.inf, max_wait_timeout=math.inf)

@@ -65,7 +65,7 @@ def clone(tmp_path: Path) -> Path:
     for package in PACKAGES:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(REPOSITORY / package, folder / package, ignore=ignored)
-    for pattern in ("*.py", "*.toml", "requirements*.txt"):
+    for pattern in ("*.py", "*.toml", "uv.lock"):
         for file in REPOSITORY.glob(pattern):
             shutil.copy(file, folder)
     return folder
@@ -143,7 +143,8 @@ def test_an_environment_that_the_user_chose_is_not_left(clone: Path, tmp_path: P
     install = f"{own} -m pip install '{clone}'"
     assert line.endswith(f"; type {install}")
     line = one_line(call(clone, "-m demos.medagen.server", python=own))
-    assert line.endswith(f"; type make demo, then {clone}/.venv/bin/python -m demos.medagen.server")
+    python = clone / ".venv" / "bin" / "python"
+    assert line.endswith(f"; type make demo, then '{python}' -m demos.medagen.server")
     python = environment(clone / ".venv")
     line = one_line(call(clone, "main.py --limit 5", python=own))
     assert line.endswith(f"; type {install}, or '{python}' main.py --limit 5")

@@ -18,7 +18,7 @@ from demos.medagen.schemas import (
     TriageInput,
     VitalSigns,
 )
-from demos.medagen.tokenize import fold
+from demos.medagen.tokenizer import fold
 from demos.medagen.triage_rules import Rule, Rules, shipped_rules
 
 RULES = shipped_rules()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core.token_gate.token_gate import Flush, FlushReason, GateCore, GateProfile
-from exaid_core.tokenize import WordCount, count_words, ends_sentence, word_spans
+from exaid_core.tokenizer import WordCount, count_words, ends_sentence, word_spans
 from tests.exaid_core.languages import SAMPLES
 
 LETTERS = "患者无发热ありませんヘパリンผู้ป่วยไม่มีไข้ຄົນເຈັບបន្ទាប់လူနာ"
