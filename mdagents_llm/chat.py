@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -105,12 +105,6 @@ class ChatRequest:
     labels: CallLabels = field(default_factory=CallLabels)
     repeat: int = 0
     """Index among several replies to the same request (epochs, samples for a vote)."""
-    attempt: int = 1
-    """Number of this attempt at the provider, counted from 1; set by `Retry`."""
-    waited: float = 0.0
-    """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
-    on_sent: Callable[[], None] | None = None
-    """Callback that `Gate` calls when the request gets its connection; set by `Hedge`."""
     headroom: int | None = None
     """Tokens for hidden reasoning on top of `max_tokens`; None for the model's usual number. Set by
     `Room`."""

@@ -126,6 +126,8 @@ class CallRow:
         model: str,
         price: Price | None,
         started_at: str,
+        attempt: int = 1,
+        waited: float = 0.0,
         latency: float = 0.0,
         failure: str = "",
         logged: Logged = Logged(),
@@ -134,12 +136,14 @@ class CallRow:
         """Return the row of an attempt, or of a cache hit if the reply came from the cache.
 
         Args:
-            request: Request as sent, with its attempt number and waiting time.
+            request: Request as sent.
             reply: Reply; None if the attempt failed.
             provider: Name of the provider.
             model: Name of the requested model.
             price: Price of the model; None if unknown.
             started_at: Start of the attempt, ISO 8601 in UTC.
+            attempt: Number of the attempt, counted from 1.
+            waited: Seconds that the request had waited (backoff and queue).
             latency: Latency in seconds.
             failure: Outcome of an attempt without a reply.
             logged: Texts to include in the row.
@@ -158,8 +162,8 @@ class CallRow:
             provider=provider,
             model_requested=model,
             model="" if reply is None else reply.model,
-            attempt=0 if cached else request.attempt,
-            waited=round(request.waited, 4),
+            attempt=0 if cached else attempt,
+            waited=round(waited, 4),
             latency=round(latency, 4),
             outcome=failure if reply is None else OUTCOMES[reply.stop_reason],
             usage=usage,

@@ -10,6 +10,7 @@ from functools import partial
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
+from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, Price
 
 ATTEMPT_TIMEOUT = 120.0
@@ -54,10 +55,19 @@ class Attempt:
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """Make one attempt and record it; the reply has its latency set."""
         started_at, started = self._clock.timestamp(), self._clock.monotonic()
+        sent = in_transit(request)
 
         def book(reply: ChatReply | None, failure: str = "") -> float:
             latency = self._clock.monotonic() - started
-            row = self._row(request, reply, started_at=started_at, latency=latency, failure=failure)
+            row = self._row(
+                request,
+                reply,
+                started_at=started_at,
+                attempt=sent.attempt,
+                waited=sent.waited,
+                latency=latency,
+                failure=failure,
+            )
             self._ledger.add(row)
             return latency
 

@@ -27,6 +27,7 @@ from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.layers.batch_calls import CANCELLING, LONGEST_POLL, NOT_FOUND, BatchCalls
 from mdagents_llm.layers.batch_journal import Batch, Journal
 from mdagents_llm.layers.retry import RetryPolicy
+from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.wire import BatchApi, Line
 
@@ -267,7 +268,18 @@ class Batched:
         self, request: ChatRequest, since: str, reply: ChatReply | None, failure: str = ""
     ) -> None:
         latency = max(0.0, self._clock.now().timestamp() - ms_of(since) / 1000)
-        self._book(self._row(request, reply, started_at=since, latency=latency, failure=failure))
+        sent = in_transit(request)
+        self._book(
+            self._row(
+                request,
+                reply,
+                started_at=since,
+                attempt=sent.attempt,
+                waited=sent.waited,
+                latency=latency,
+                failure=failure,
+            )
+        )
 
     def _do(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import replace
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.layers.transit import in_transit
 
 _OVERLOAD = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED})
 _WINDOW = 30  # latest replies that count; in a window of 10, 5 can be a 429 by chance
@@ -348,7 +348,7 @@ class Gate:
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """Answer one request as soon as it has a connection and the rate allows it."""
-        connections = self._connections
+        connections, sent = self._connections, in_transit(request)
         background = request.labels.background
         estimate = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
         queued = self._monotonic()
@@ -363,10 +363,10 @@ class Gate:
         connections.count(estimate)
         started = self._monotonic()
         try:
-            if request.on_sent is not None:
-                request.on_sent()
-            waited = request.waited + started - queued
-            reply = await self._inner.generate(replace(request, waited=waited), on_text)
+            if sent.on_sent is not None:
+                sent.on_sent()
+            waited = sent.waited + started - queued
+            reply = await self._inner.generate(in_transit(sent, waited=waited), on_text)
         except ProviderError as error:
             error.queued = started - queued
             connections.note(error, started)

@@ -3,7 +3,7 @@
 `Hedge` is outside the gate, so that the second attempt waits for its own connection and counts
 against every limit like any other. But time in the gate's queue must not trigger it: when a queue
 is long, a second attempt only makes it longer. So the gate reports when an attempt gets its
-connection (`ChatRequest.on_sent`), and the delay counts from there. (If `Hedge` were inside the
+connection (`Transit.on_sent`), and the delay counts from there. (If `Hedge` were inside the
 gate, a failed first attempt would keep its connection while the second waits for one: with every
 connection held like that, none would ever become free.)
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import ProviderError
+from mdagents_llm.layers.transit import in_transit
 
 
 class Hedge:
@@ -92,7 +92,7 @@ class _Race:
         self._leader: _Attempt | None = None
 
     async def run(self, attempt: _Attempt) -> None:
-        request = replace(self._request, on_sent=attempt.started.set)
+        request = in_transit(self._request, on_sent=attempt.started.set)
         try:
             reply = await self._model.generate(request, self._on_text_of(attempt))
             if self._leads(attempt):

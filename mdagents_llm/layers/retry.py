@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
+from mdagents_llm.layers.transit import in_transit
 
 FATAL = frozenset(
     {ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA, ErrorKind.REDIRECTED}
@@ -118,15 +119,14 @@ class Retry:
             raise
 
     async def _until_it_replies(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
-        started, number = self._monotonic(), 1
+        started, number, before = self._monotonic(), 1, in_transit(request).waited
         queued = paused = 0.0
         failures = 0  # only those that count toward `max_retries`
         while True:
-            waited = request.waited + paused + queued
+            waited = before + paused + queued
             try:
-                reply = await self._attempt(
-                    replace(request, attempt=number, waited=waited), on_text
-                )
+                sent = in_transit(request, attempt=number, waited=waited)
+                reply = await self._attempt(sent, on_text)
                 return reply if number == 1 else replace(reply, attempts=number)
             except ProviderError as error:
                 if not self._is_retryable(error):

@@ -32,6 +32,7 @@ from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ErrorKind, NothingRecorded, ProviderError
 from mdagents_llm.layers.cache import Cache, Hits, Replay, ReplyStore, cache_key
 from mdagents_llm.layers.structured import Structured
+from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import CallRow, Ledger, Price
 from tests.support.function_model import FunctionModel, text_reply
 
@@ -108,7 +109,7 @@ def test_another_request_has_another_key(change: dict[str, Any]) -> None:
 
 
 def test_who_asks_and_how_often_it_was_tried_is_not_in_the_key() -> None:
-    other = replace(REQUEST, labels=CallLabels("case-2", "x"), attempt=3, waited=1.0)
+    other = in_transit(REQUEST, labels=CallLabels("case-2", "x"), attempt=3, waited=1.0)
     assert cache_key("m", other) == cache_key("m", REQUEST)
 
 

@@ -35,6 +35,7 @@ from mdagents_llm.errors import (
 from mdagents_llm.layers.attempt import Attempt
 from mdagents_llm.layers.retry import Retry, RetryPolicy, Wait
 from mdagents_llm.layers.structured import Structured
+from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import CallRow, Ledger, Price, Totals
 from tests.support.function_model import FunctionModel, text_reply
 
@@ -157,8 +158,8 @@ async def test_a_retry_waits_as_long_as_it_is_told_and_says_so() -> None:
     assert 3.0 <= pauses[0] <= 3.3
     assert 5.0 <= pauses[1] <= 5.5
     assert [wait.seconds for wait in waits] == pauses
-    assert [request.attempt for request in model.requests] == [1, 2, 3]
-    assert model.requests[2].waited == pytest.approx(sum(pauses))
+    assert [in_transit(request).attempt for request in model.requests] == [1, 2, 3]
+    assert in_transit(model.requests[2]).waited == pytest.approx(sum(pauses))
 
 
 async def test_a_backoff_is_drawn_up_to_a_ceiling_that_doubles() -> None:
@@ -221,7 +222,7 @@ async def test_time_in_the_queue_does_not_count_against_the_call() -> None:
     model = in_turn(error, '{"answer": "A"}')
     reply = await retrying(model, [], timeout=60.0).generate(REQUEST)
     assert reply.attempts == 2
-    assert model.requests[1].waited == pytest.approx(3600.0, abs=1)
+    assert in_transit(model.requests[1]).waited == pytest.approx(3600.0, abs=1)
 
 
 @pytest.mark.parametrize(

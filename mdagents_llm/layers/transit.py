@@ -1,0 +1,31 @@
+"""A request on its way through the layers, with what has happened to it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from mdagents_llm.chat import ChatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Transit(ChatRequest):
+    """A request in transit; callers and providers know it as a `ChatRequest`."""
+
+    attempt: int = 1
+    """Number of this attempt at the provider, counted from 1; set by `Retry`."""
+    waited: float = 0.0
+    """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
+    on_sent: Callable[[], None] | None = None
+    """Callback that `Gate` calls when the request gets its connection; set by `Hedge`."""
+
+
+_CONTENT = tuple(field.name for field in fields(ChatRequest))
+
+
+def in_transit(request: ChatRequest, **changes: Any) -> Transit:
+    """Return a request in transit, with `changes` of its fields."""
+    if isinstance(request, Transit):
+        return replace(request, **changes)
+    return Transit(**{name: getattr(request, name) for name in _CONTENT} | changes)
