@@ -21,8 +21,8 @@ from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
 from mdagents.display import DISPLAYS
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
+from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.config import ADAPTIVE, RunConfig
-from mdagents.runs.limits import Limited
 from mdagents.runs.models import check_models, choose_models, make_runtime, models_of_teams
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import run as run_session
@@ -85,17 +85,28 @@ async def answer(
     solver = Solver(config)
     registry = ModelRegistry(make_runtime(config, environment, ledger, clock))
 
-    def check() -> None:
+    def spent() -> tuple[int, float | None]:
         used = ledger.book_of(case.id).totals()
-        config.limits.check_run(used.usage.total_tokens, used.cost_usd)
-        config.limits.check_sample(used.usage.total_tokens)
+        return used.usage.total_tokens, used.cost_usd
 
+    of_run = Budget(
+        spent,
+        tokens=config.token_limit,
+        cost=config.cost_limit,
+        reached=("the run has reached --token-limit", "the run has reached --cost-limit"),
+    )
+    budget = Budget(
+        spent,
+        tokens=config.sample_token_limit,
+        reached=("the question has reached --sample-token-limit", ""),
+        within=of_run,
+    )
     try:
         case = Case(
             id=make_case_id(source.id),
             question=present(source, OptionOrder.ORIGINAL, config.seed),
             models={
-                role: Limited(model, check)
+                role: Limited(model, budget)
                 for role, model in models_of_teams(registry, specs).items()
             },
             settings=config.team,

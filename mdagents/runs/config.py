@@ -29,7 +29,7 @@ from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import DATA_DIR
 from mdagents.datasets.questions import OptionOrder
 from mdagents.records.sample import EXAID_ROLES
-from mdagents.runs.limits import Limits
+from mdagents.runs.budget import Limits
 from mdagents.settings import (
     IN_ROUNDS,
     LARGEST_COUNT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +17,7 @@ from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dat
 from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
+from mdagents.runs.budget import Budget
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.engines.engine import Item, Task
 from mdagents.runs.models import choose_models, local_embedding
@@ -52,8 +53,8 @@ class Plan:
     """Manifest of the same run if an earlier process started it; None otherwise."""
     again: frozenset[Status]
     """Statuses of questions that are answered again."""
-    check_all: Callable[[], None] = lambda: None
-    """Raises LimitExceeded when a limit of several runs together is reached."""
+    study_budget: Budget | None = None
+    """Budget of the study that the run is part of; None: the run stands alone."""
 
     @property
     def endpoint(self) -> str:
@@ -92,18 +93,23 @@ class Plan:
             model=manifest.models[TeamRole.EXPERT.value],
             revision=manifest.git_revision,
             load=lambda item: self.dataset.load(item.entry),
-            check_spent=self.check_spent,
+            budget=self.budget,
         )
 
-    def check_spent(self) -> None:
-        """Check what the run has spent, in all processes, against its limits.
+    @property
+    def budget(self) -> Budget:
+        """Budget of the run over all its processes, within that of the study."""
 
-        Raises:
-            LimitExceeded: A limit of the run, or of several runs together, is reached.
-        """
-        self.check_all()
-        spent = self.manifest.spent
-        self.config.limits.check_run(spent.total_tokens, spent.cost_usd)
+        def spent() -> tuple[int, float | None]:
+            return self.manifest.spent.total_tokens, self.manifest.spent.cost_usd
+
+        return Budget(
+            spent,
+            tokens=self.config.token_limit,
+            cost=self.config.cost_limit,
+            reached=("the run has reached --token-limit", "the run has reached --cost-limit"),
+            within=self.study_budget,
+        )
 
 
 def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan:

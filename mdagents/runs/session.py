@@ -142,7 +142,7 @@ async def carry_out(
         in_batches=config.batch,
     )
     if shared is not None:
-        plan = replace(plan, check_all=shared.check_spent)
+        plan = replace(plan, study_budget=shared.budget)
     task = plan.task()
     first = STOPPING_BATCHES if config.batch else STOPPING
     stops = Stops(shown.say, first) if shared is None else shared.stops
@@ -228,7 +228,7 @@ async def _engine(
             replies=replies,
             replay=replies if config.cache is CacheMode.ONLY else None,
             on_wait=shown.waiting,
-            may_send=task.check_spent,
+            may_send=task.budget.check,
             batching=batching,
         )
         endpoints = shared.endpoints if shared is not None else None

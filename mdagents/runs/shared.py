@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from mdagents.runs.budget import Budget
 from mdagents.runs.engines.engine import Places
 from mdagents_llm.endpoints import Endpoints
 from mdagents_llm.layers.cache import ReplyStore
@@ -88,8 +89,8 @@ class Shared:
     """Reply cache; None: no cache."""
     cluster: Cluster | None
     """Cluster that answers the questions; None: this process does."""
-    check_spent: Callable[[], None]
-    """Raises LimitExceeded when a limit of all runs together is reached."""
+    budget: Budget
+    """Budget of all runs together."""
     stops: Stops
     _places: dict[str, Places] = field(default_factory=dict)
 

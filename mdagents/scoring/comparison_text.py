@@ -28,7 +28,7 @@ from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_
 Names = Mapping[int, str]
 """Run number -> name of the run."""
 
-NO_DIFFERENCE = "no difference shown"
+NO_DIFFERENCE = "no significant difference"
 TOO_FEW = "too few questions to tell"
 
 _IDS_SHOWN = 10

@@ -225,5 +225,5 @@ def _saving(what_if: WhatIf) -> str:
         f"Of the policies with as many right answers as {best}, «{what_if.cheapest_as_good}» takes "
         f"fewest tokens: {points(reached.accuracy)}% at {reached.tokens_per_question:,.0f}, "
         f"{points(saved, '.0f')}% fewer. That is the cheapest of {len(what_if.families)} in "
-        "hindsight, and no difference shown is not equality."
+        "hindsight, and a difference that is not significant is not equality."
     )

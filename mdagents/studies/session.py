@@ -11,6 +11,7 @@ from enum import StrEnum
 from mdagents.agents.case import first_of
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.study import StudyManifest, StudyRun
+from mdagents.runs.budget import Budget
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.models import make_runtime
 from mdagents.runs.plan import Plan, make_plan
@@ -20,7 +21,7 @@ from mdagents.studies.file import Cell, StudyFile
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import Endpoints, ModelSpec
-from mdagents_llm.errors import BenchError, EndpointDown, LimitExceeded
+from mdagents_llm.errors import BenchError, EndpointDown
 from mdagents_llm.ledger import Ledger
 
 
@@ -128,7 +129,7 @@ class StudySession:
                     config, self._environment, self._clock, replies, self._stops
                 ) as cluster,
             ):
-                shared = Shared(endpoints, replies, cluster, self._check_spent, self._stops)
+                shared = Shared(endpoints, replies, cluster, self._budget(), self._stops)
                 lanes: dict[str, list[CellRun]] = {}
                 for run in self._runs:
                     lanes.setdefault(run.plan.endpoint, []).append(run)
@@ -186,19 +187,19 @@ class StudySession:
         run.state, run.reason = state, reason
         self._changed(run)
 
-    def _check_spent(self) -> None:
-        """Check the spending of all runs against the limits of the study.
+    def _budget(self) -> Budget:
+        """Return the budget of all runs of the study."""
 
-        Raises:
-            LimitExceeded: A limit is reached.
-        """
-        spent = study_spent(self._runs)
-        most = self._study.token_limit
-        if most is not None and spent.total_tokens >= most:
-            raise LimitExceeded(f"the study has reached its limit of {most} tokens")
-        cost = self._study.cost_limit
-        if cost is not None and spent.cost_usd is not None and spent.cost_usd >= cost:
-            raise LimitExceeded(f"the study has reached its limit of {cost:g} USD")
+        def spent() -> tuple[int, float | None]:
+            spent = study_spent(self._runs)
+            return spent.total_tokens, spent.cost_usd
+
+        return Budget(
+            spent,
+            tokens=self._study.token_limit,
+            cost=self._study.cost_limit,
+            reached=("the study has reached limits.tokens", "the study has reached limits.cost"),
+        )
 
 
 def study_spent(runs: Sequence[CellRun]) -> Spent:

@@ -354,7 +354,7 @@ class DistributedRun:
 
     def _check_spent(self) -> None:
         try:
-            self._task.check_spent()
+            self._task.budget.check()
         except LimitExceeded as error:
             self._over = str(error)  # questions in progress may need no further call
             if self._leases.left or self._kept:

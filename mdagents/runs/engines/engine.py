@@ -18,6 +18,7 @@ from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.case_files import CaseFiles
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty
@@ -72,8 +73,7 @@ class Task:
     """Git revision of this program; None when it is unknown."""
     load: Callable[[Item], SourceQuestion]
     """Reads a question. Raises ConfigError when its file has changed."""
-    check_spent: Callable[[], None]
-    """Raises LimitExceeded when a limit of the run is reached."""
+    budget: Budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class LocalEngine:
             watchers=recorder.watchers,
             policy=recorder.policy,
             models=self._exaid_models,
-            check_run=task.check_spent,
+            budget=task.budget,
             recorded=recorder.recorded,
         )
         ledger = runtime.ledger

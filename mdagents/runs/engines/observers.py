@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -22,10 +22,10 @@ from mdagents.records.case_files import CaseFiles
 from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.limits import Limited
+from mdagents.runs.budget import Budget, Limited
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
-from mdagents_llm.errors import ConfigError, LimitExceeded
+from mdagents_llm.errors import ConfigError
 from mdagents_llm.finishing import finished
 
 # Modules that only EXAID needs, or only the end of a case, are imported where they are used, so as
@@ -77,8 +77,8 @@ class RunObservers:
     policy: TriggerPolicy | None
     """Trigger policy of EXAID; None: EXAID is off."""
     models: ExaidModels | None
-    check_run: Callable[[], None] = lambda: None
-    """Raises LimitExceeded when a limit of the run is reached."""
+    budget: Budget = field(default_factory=Budget)
+    """Budget of the run, which EXAID's calls use as well."""
     recorded: Path | None = None
     """Folder of the run whose replies and EXAID steps are replayed; None: this is not a replay."""
 
@@ -171,13 +171,8 @@ class CaseObservers:
 
     def is_kept_from_finishing(self) -> bool:
         """Return whether a limit of the run keeps EXAID from text that it has left."""
-        if self.exaid is None or not self.exaid.tail_loss():
-            return False
-        try:
-            self._run.check_run()
-        except LimitExceeded:
-            return True
-        return False
+        has_left = self.exaid is not None and bool(self.exaid.tail_loss())
+        return has_left and self._run.budget.is_exhausted
 
     async def abandon(self) -> None:
         """Stop EXAID at once, without writing its log."""
@@ -283,8 +278,8 @@ class CaseObservers:
         from exaid_core.exaid import EXAID
 
         return EXAID(
-            buffer_llm=Limited(run.models.buffer_agent, run.check_run),
-            summarizer_llm=Limited(run.models.summarizer, run.check_run),
+            buffer_llm=Limited(run.models.buffer_agent, run.budget),
+            summarizer_llm=Limited(run.models.summarizer, run.budget),
             # The run has its own time limits for the calls of all roles.
             config=ExaidConfig(policy=run.policy, call_timeout=None),
             case_id=self._case_id,

@@ -11,10 +11,10 @@ from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.questions import present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
+from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.engines.engine import GRACE, Item, Outcome, Places, Recorded, Task, Work
 from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
-from mdagents.runs.limits import Limited
 from mdagents.runs.solver import Solved
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
@@ -234,18 +234,10 @@ class Runner:
         )
 
     def _is_over_budget(self) -> bool:
-        try:
-            self._check_budget()
-        except LimitExceeded:
-            return True
-        return False
-
-    def _check_budget(self) -> None:
-        try:
-            self._task.check_spent()
-        except LimitExceeded:
+        is_exhausted = self._task.budget.is_exhausted
+        if is_exhausted:
             self._outcome = Outcome.LIMIT
-            raise
+        return is_exhausted
 
     async def _answer(self, item: Item) -> Answered:
         """Answer one item; an error of a model call becomes the status of its record."""
@@ -253,13 +245,21 @@ class Runner:
         source = self._task.load(item)
         case_id = make_case_id(source.id, item.epoch)
         observers = self._observers.open(item.key)
+
+        def spent() -> tuple[int, float | None]:
+            used = self._ledger.book_of(case_id).totals(without=EXAID_ROLES)
+            return used.usage.total_tokens, used.cost_usd
+
+        budget = Budget(
+            spent,
+            tokens=config.sample_token_limit,
+            reached=("the question has reached --sample-token-limit", ""),
+            within=self._task.budget,
+        )
         case = Case(
             id=case_id,
             question=present(source, config.option_order, config.seed, item.epoch),
-            models={
-                role: Limited(model, lambda: self._check_case(case_id))
-                for role, model in self._models.items()
-            },
+            models={role: Limited(model, budget) for role, model in self._models.items()},
             settings=config.team,
             seed=config.seed + item.epoch - 1,
             bus=observers.bus,
@@ -275,8 +275,3 @@ class Runner:
         if isinstance(solved.error, LimitExceeded):
             self._is_over_budget()  # records the outcome if the limit was the run's
         return Answered(item, case, observers, solved)
-
-    def _check_case(self, case_id: str) -> None:
-        self._check_budget()
-        used = self._ledger.book_of(case_id).totals(without=EXAID_ROLES)
-        self._config.limits.check_sample(used.usage.total_tokens)

@@ -26,6 +26,7 @@ from mdagents.agents.events import Event
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents.runs.budget import Budget
 from mdagents.runs.engines.claims import Found
 from mdagents.runs.engines.engine import Outcome, Places, Recorded, Task, Work
 from mdagents.runs.engines.local import local_engine
@@ -56,7 +57,7 @@ from mdagents_llm.chat import ChatReply
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment, parse_environment
 from mdagents_llm.endpoints import Endpoints
-from mdagents_llm.errors import BenchError, ConfigError, LimitExceeded, ProviderError
+from mdagents_llm.errors import BenchError, ConfigError, ProviderError
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.layers.gate import Connections
 from mdagents_llm.ledger import CallRow, Ledger
@@ -328,7 +329,7 @@ class _PartOfRun:
         self._tell = tell
         self._work = Work(is_complete=False)
         self._sources: dict[ItemKey, SourceQuestion] = {}
-        self._over = ""
+        self._budget = Budget()
         self._ends_as: Outcome | None = None
         self._interrupts = 0
         self._runner: Runner | None = None
@@ -361,7 +362,8 @@ class _PartOfRun:
                 self._given.append(key)
             else:
                 self._runner.take_up(key, attempt=1)
-        self._over, self._ends_as = orders.over, orders.ends_as
+        self._budget.exhaust(orders.over)
+        self._ends_as = orders.ends_as
         if self._ends_as is not None or orders.interrupts:
             self._work.cut()
         elif orders.is_complete:
@@ -414,7 +416,7 @@ class _PartOfRun:
             model=opening.model,
             revision=opening.revision,
             load=lambda item: self._sources[item.key],
-            check_spent=self._check_spent,
+            budget=self._budget,
         )
         runtime = make_runtime(
             config,
@@ -423,7 +425,7 @@ class _PartOfRun:
             Clock(),
             replies=None if config.cache is CacheMode.OFF else self._replies,
             on_wait=self._tell,
-            may_send=self._check_spent,
+            may_send=self._budget.check,
         )
         async with local_engine(task, runtime, self._endpoints, self._postpone, on_open) as engine:
             with ledger.subscribed(self.booked):
@@ -445,10 +447,6 @@ class _PartOfRun:
 
     def _happened(self, item: ItemKey, event: Event) -> None:
         self._tell(Told(item, event))
-
-    def _check_spent(self) -> None:
-        if self._over:
-            raise LimitExceeded(self._over)
 
 
 class _Parcels:

@@ -150,10 +150,8 @@ PRICE = "/extra right"
 @pytest.mark.sweep
 def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     html, printed = compared("A" * 10 + "B" * 10, "A" * 12 + "B" * 8, capsys)
-    assert headline(html) == "plain and team on 20 questions: no difference shown"
-    sentence = (
-        "no difference shown: team − plain is +10.0 points (95% interval +0.0 to +25.0), p = 0.5000"
-    )
+    assert headline(html) == "plain and team on 20 questions: no significant difference"
+    sentence = "no significant difference: team − plain is +10.0 points (95% interval +0.0 to +25.0), p = 0.5000"
     for text in (words(html), printed):
         assert sentence in text
         assert PRICE not in text
@@ -172,7 +170,7 @@ def test_a_difference_is_said_with_the_better_run(
     assert headline(html).endswith(f"{better} is better")
     for text in (words(html), printed):
         assert f"{better} is better than {worse} by 50.0 points (95% interval 30.0 to " in text
-        assert "no difference" not in text
+        assert "no significant difference" not in text
         assert PRICE in text
 
 
@@ -196,7 +194,7 @@ def test_an_interval_beside_zero_is_not_enough_without_a_small_p(
 ) -> None:
     # The bootstrap's interval of five gains and no loss leaves out 0; McNemar's p is 0.0625.
     _, printed = compared("B" * 5 + "A" * 5, "A" * 10, capsys)
-    assert "no difference shown: team − plain is +50.0 points" in printed
+    assert "no significant difference: team − plain is +50.0 points" in printed
     assert "p = 0.0625" in printed
 
 
@@ -209,7 +207,7 @@ def test_with_many_pairs_the_better_runs_are_named(capsys: pytest.CaptureFixture
     assert headline(html) == "4 runs on 30 questions: a difference is shown in 5 of 6 pairs"
     text = words(html)
     assert "best is better than poor" in text
-    assert "no difference shown in 1 of 6 pairs" in text
+    assert "no significant difference in 1 of 6 pairs" in text
 
 
 @pytest.mark.sweep
