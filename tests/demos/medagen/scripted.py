@@ -48,7 +48,7 @@ class ScriptedAssistant:
     """What is in a message decides what is answered.
 
     ngực or chest: an emergency. FAIL: the model fails. WAIT: the answer waits for `go`. BUSY: the
-    session is at work elsewhere. STEPS: ten thousand of them. BUG: what no program expects.
+    session is in use elsewhere. STEPS: ten thousand of them. BUG: what no program expects.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class ScriptedAssistant:
         if not text and not request.image_url:
             raise ConfigError("the message is empty; say what is wrong")
         if "BUSY" in text:
-            raise SessionBusyError("the session is at work elsewhere; wait for its answer")
+            raise SessionBusyError("the session is in use elsewhere; wait for its answer")
         if "BUG" in text:
             raise ZeroDivisionError(text)
         session = self._session(request.session_id, request.user_id)

@@ -110,7 +110,7 @@ async def test_nothing_tells_another_users_conversation_from_none(
          "the request has a field that is not known; leave it out"),
         ({"user_id": "a"}, 422, "the message is empty; say what is wrong"),
         ({"text": "BUSY", "user_id": "a"}, 409,
-         "the session is at work elsewhere; wait for its answer"),
+         "the session is in use elsewhere; wait for its answer"),
         ([], 422, "the request: input should be a valid dictionary or object to extract fields "
          "from"),
     ],

@@ -160,7 +160,7 @@ async def test_an_error_in_a_turn_leaves_nothing_of_it(store: SessionStore) -> N
 async def test_turns_of_a_session_are_one_at_a_time(store: SessionStore) -> None:
     session, other = await store.start(), await store.start()
     async with store.turn(session.id):
-        with pytest.raises(SessionBusyError, match="is at work elsewhere"):
+        with pytest.raises(SessionBusyError, match="is in use elsewhere"):
             async with store.turn(session.id, patience=0.05):
                 pass
         with pytest.raises(SessionBusyError):

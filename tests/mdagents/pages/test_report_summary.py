@@ -151,11 +151,14 @@ PRICE = "/extra right"
 def test_no_difference_is_not_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     html, printed = compared("A" * 10 + "B" * 10, "A" * 12 + "B" * 8, capsys)
     assert headline(html) == "plain and team on 20 questions: no significant difference"
-    sentence = "no significant difference: team − plain is +10.0 points (95% interval +0.0 to +25.0), p = 0.5000"
+    sentence = (
+        "no significant difference: team − plain is +10.0 points "
+        "(95% interval +0.0 to +25.0), p = 0.5000"
+    )
     for text in (words(html), printed):
         assert sentence in text
         assert PRICE not in text
-        assert "what an extra right answer costs is left out" in text
+        assert "cost per extra correct answer: shown only for significant differences" in text
 
 
 @pytest.mark.sweep

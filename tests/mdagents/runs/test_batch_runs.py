@@ -142,7 +142,7 @@ def test_300_questions_killed_while_polling_and_continued(
     said = finish(start(provider, "batch", *COT, "--batch", model=WIRES[wire]))
     assert f"batch of 300 calls at {WIRES[wire]}: ended, 300 answered" in said
     assert "batches    a step takes minutes to a day" in said
-    assert "at work at the provider" not in said
+    assert "left at the provider" not in said
     (batch,) = provider.batches.all
     assert len(batch.keys) == 300
     assert len(provider.calls) == 300, "nothing was asked beside the batch"
@@ -172,7 +172,7 @@ def test_steps_killed_at_random_moments_end_like_an_uninterrupted_run(
         if process.returncode == 0:
             break
     said = finish(start(provider, "batch", *basic, "--batch"))
-    assert "at work at the provider" not in said, "all was collected"
+    assert "left at the provider" not in said, "all was collected"
     assert max(submitted(provider).values()) == 1
     assert without_cost(records(Path("batch"))) == without_cost(records(Path("at-once")))
     assert costs(records(Path("batch"))) == pytest.approx(
@@ -233,7 +233,7 @@ def test_a_fresh_start_names_the_batches_that_it_leaves(provider: FakeProvider) 
     process.communicate()
     provider.batches.held = False
     said = " ".join(finish(start(provider, "output", *COT, "--batch", "--fresh")).split())
-    assert "its batches go on at the provider, and nothing collects them: batch_0000" in said
+    assert "its batches continue at the provider, and nothing collects them: batch_0000" in said
     assert len(records()) == 5
 
 

@@ -266,7 +266,7 @@ def test_a_folder_that_is_moved_or_removed_under_its_run(
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     (line,) = err.splitlines()
-    assert line.startswith(f"stopped: {folder} was moved or removed while the run was at work; ")
+    assert line.startswith(f"stopped: {folder} was moved or removed during the run; ")
     assert not folder.exists(), "no empty twin is made"
     if moved:
         assert len(Path("elsewhere/samples.jsonl").read_bytes().splitlines()) == 1

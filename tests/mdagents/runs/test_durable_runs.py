@@ -269,7 +269,7 @@ def test_an_endpoint_that_refuses_connections_ends_the_run(
     assert out == ""
     (last,) = [line for line in err.splitlines() if line.startswith("stopped")]
     place = provider.openai_base_url.split("/")[2]
-    assert f"is out of reach: {place} cannot be reached: Connection refused; to go on:" in last
+    assert f"is out of reach: {place} cannot be reached: Connection refused; to resume:" in last
     assert last.endswith("--max-retries 1")
 
 

@@ -163,7 +163,7 @@ def test_a_baseline_that_earlier_versions_called_adaptive_is_found() -> None:
     folder = only("output/*samples")
     assert "_adaptive_cot_sc_" in folder.name
     for arguments in (("--num-samples", "6", "--method", "cot_sc"), ("--resume", folder.name)):
-        assert "this run was finished already" in main(*arguments).stderr
+        assert "this run is already finished" in main(*arguments).stderr
     main("--cache", "only", "--num-samples", "3", "--method", "cot_sc")
     new = {path.name for path in Path("output").glob("*samples")} - {folder.name}
     assert new == {folder.name.replace("_adaptive_", "_").replace("_6s", "_3s")}

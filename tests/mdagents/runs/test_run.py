@@ -230,8 +230,8 @@ WRONG_USE = [
     (["--dataset", "medaq"], "; did you mean 'medqa'?"),
     (["--dataset", "medqa", "--split", "tset"], "no split 'tset' in "),
     (["--sample-id", "sample-01"], "no question with id sample-01; did you mean 'sample-001'?"),
-    (["--fresh", "--resume"], "--resume goes on with a run and --fresh starts it anew; leave one"),
-    (["--fresh", "--resume", "x"], "--resume goes on with a run and --fresh starts it anew"),
+    (["--fresh", "--resume"], "--resume continues a run and --fresh starts it over; use only one"),
+    (["--fresh", "--resume", "x"], "--resume continues a run and --fresh starts it over"),
     (["--model-base-url", "http://h/v1/chat/completions"], "must end before /chat/completions"),
 ]
 

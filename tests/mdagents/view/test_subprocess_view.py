@@ -176,7 +176,7 @@ def test_it_outlives_a_ctrl_c_while_questions_finish(provider: FakeProvider) -> 
     with at_work(provider) as (process, page):
         os.kill(process.pid, signal.SIGINT)
         assert process.stderr is not None
-        assert any("stopping: questions under way" in line for line in process.stderr)
+        assert any("stopping: questions in progress" in line for line in process.stderr)
         (child,) = children(process.pid)
         assert os.getsid(child) != os.getsid(process.pid), "no Ctrl-C of the terminal reaches it"
         root, _ = page.split("/runs/")
@@ -405,7 +405,7 @@ def test_a_finished_run_is_shown_likewise(provider: FakeProvider) -> None:
         process.communicate()
     with Terminal(provider, *main_on("--display", "log")) as terminal:
         terminal.wait_for(STAYS)
-        assert "this run was finished already" in terminal.shown
+        assert "this run is already finished" in terminal.shown
         assert state_of(terminal) == "finished"
         terminal.press(b"\r")
         assert terminal.end() == 0

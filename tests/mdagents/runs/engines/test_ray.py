@@ -249,7 +249,7 @@ def test_a_driver_that_is_killed_goes_on_and_so_does_one_process(
     process.send_signal(signal.SIGINT)
     status, _, err = ended(process)
     assert status == 130, err
-    assert "to go on" in err
+    assert "to resume" in err
     status, out, err = ended(program(*flags, engine="local"))
     assert status == 0, err
     assert "answered 60" in out
