@@ -39,7 +39,7 @@ def test_a_table_that_a_user_has(hub: Hub, workspace: Workspace) -> None:
     assert str(workspace.folder) not in json.dumps(note)
     assert note["files"]["test.jsonl"]["verified_at"] is None
     assert "1 records, checksum not verified (local file)" in done.stdout
-    assert "verified" not in done.stdout
+    assert "checksum verified" not in done.stdout
     assert workspace.run_real("medbullets", "--from", str(table)).returncode == 0
 
 

@@ -321,14 +321,14 @@ def test_screen_file_and_page(capsys: pytest.CaptureFixture[str]) -> None:
         "«cot, else team», chosen by cross-validation, is better than always cot (75.0% at 100"
     )
     assert sentence in text
-    assert "none is picked on the questions that it is scored on" in text
+    assert "scored on the held-out folds" in text
     figures = json.loads(Path("evaluation/what_if_cot_vs_team.json").read_text())
     assert figures["choice"]["reached"]["correct"] == 40
     assert figures["folds"] == 10
-    assert "none is picked on the questions" in figures["how"]
+    assert "scored on the held-out folds" in figures["how"]
     page = Path("evaluation/what_if_cot_vs_team.html").read_text()
     assert sentence in page
-    assert "none is picked on the questions" in page
+    assert "scored on the held-out folds" in page
     titles = re.findall(r'aria-label="(.*?)"', page)
     assert any(title.startswith("team: 50.0% of 40 right") for title in titles)
     assert any(title.startswith("chosen by cross-validation: 100.0% right") for title in titles)
