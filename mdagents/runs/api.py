@@ -269,8 +269,8 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
     with needs_extra("data", "mdagents.load"):
         import pandas as pd
 
+    from mdagents.scoring.csv_file import COLUMNS
     from mdagents.scoring.rows import read_output
-    from mdagents.scoring.scored_row import COLUMNS
 
     output = read_output(run.folder if isinstance(run, RunResult) else Path(run))
     for notice in output.notices:

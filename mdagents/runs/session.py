@@ -31,7 +31,8 @@ from mdagents.runs.models import check_models, exaid_roles, make_runtime
 from mdagents.runs.plan import Plan, make_plan, selection_note
 from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
-from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Shared, Stops
+from mdagents.runs.shared import Shared
+from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import EngineName, Method, Router, Status
 from mdagents.teams.own_method import is_own

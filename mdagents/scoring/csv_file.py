@@ -7,8 +7,27 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TextIO
 
-from mdagents.scoring.scored_row import COLUMNS, ScoredRow
+from mdagents.scoring.scored_row import ScoredRow
 from mdagents_llm.files.spreadsheet import text_cell
+
+COLUMNS = (
+    "question_id",
+    "label",
+    "response",
+    "difficulty",
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "correct",
+    "status",
+    "parse_method",
+    "exaid_tokens",
+    "cost_usd",
+    "wall_seconds",
+    "calls",
+    "reasoning_tokens",
+)
+"""Columns of the CSV in order: names of fields of `ScoredRow`."""
 
 _columns = attrgetter(*COLUMNS)
 _CORRECT = COLUMNS.index("correct")

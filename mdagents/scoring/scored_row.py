@@ -50,7 +50,7 @@ _ANY_LETTER = dict.fromkeys(LETTERS, "")
 
 @dataclass(slots=True)  # not frozen: that makes creation three times slower
 class ScoredRow:
-    """A scored question. The first fields are the columns of the CSV, in order."""
+    """A scored question; `csv_file.COLUMNS` names the fields that the CSV has."""
 
     question_id: str
     label: str
@@ -72,7 +72,7 @@ class ScoredRow:
     reasoning_tokens: int | None
     """Hidden reasoning tokens, included in `output_tokens`."""
     epoch: int
-    """Epoch number, from 1. This field and those below are not columns of the CSV."""
+    """Epoch number, from 1."""
     content: int
     """Digest of the question (or of its id if the file has no text), options and right option,
     independent of option order."""
@@ -110,9 +110,6 @@ class ScoredRow:
         """Question id and epoch of the row."""
         return self.question_id, self.epoch
 
-
-COLUMNS = ScoredRow.__slots__[: ScoredRow.__slots__.index("epoch")]
-"""Columns of the CSV, in order."""
 
 Naming = Callable[[str, int], str]
 """Function from (id in the record or empty, digest of the question) to the id of the row."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from mdagents.records.store import writable
 from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
-from mdagents.runs.shared import STOPPING, STOPPING_BATCHES, Stops
+from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.study import StudyOutput, study_figures
 from mdagents.scoring.study_text import render_study

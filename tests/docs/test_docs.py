@@ -12,7 +12,7 @@ import pytest
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
 from mdagents.runs.options import make_parser
-from mdagents.scoring.scored_row import COLUMNS
+from mdagents.scoring.csv_file import COLUMNS
 from mdagents.settings import Status
 from scripts import draw_architecture
 from scripts.update_docs import PAGE, with_help

@@ -24,7 +24,7 @@ from mdagents.pages.study_matrix import study_parts
 from mdagents.records.manifest import RunManifest
 from mdagents.records.study import read_studies
 from mdagents.runs.program import main as run_program
-from mdagents.runs.shared import Stops
+from mdagents.runs.signals import Stops
 from mdagents.studies.display import StudyMatrix
 from mdagents.studies.file import cells_of, read_study
 from mdagents.studies.session import CellRun, State, StudySession
