@@ -427,10 +427,10 @@ def _show_banner(
     if config.batch:
         say(
             "batches    a step takes minutes to a day; stop whenever you like (Ctrl-C), the same "
-            "command goes on"
+            "command resumes"
         )
         if config.limits.run_cost is not None or config.limits.run_tokens is not None:
-            say("NOTE: limits are looked at before a batch is submitted, and may be exceeded by it")
+            say("NOTE: limits are checked before a batch is submitted, and a batch may exceed them")
     if changes := config.changes_from_default():
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")  # a path is not wrapped

@@ -187,7 +187,7 @@ def test_the_second_ctrl_c_cancels_and_the_first_does_not(provider: FakeProvider
     until(lambda: any(batch.polls for batch in provider.batches.all))
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    while "a second time cancels them" not in (line := process.stderr.readline()):
+    while "repeat to cancel them" not in (line := process.stderr.readline()):
         assert line, "it ended"
     assert statuses(provider) == [BatchStatus.AT_WORK]
     process.send_signal(signal.SIGINT)
@@ -265,7 +265,7 @@ def test_what_batches_are_not_for_is_refused_in_one_line(
 
 def test_limits_are_said_to_hold_between_batches(provider: FakeProvider, run: Run) -> None:
     _, _, err = run(*COT, "--batch", "--num-samples", "2", "--cost-limit", "1", "--display", "log")
-    assert "NOTE: limits are looked at before a batch is submitted" in err
+    assert "NOTE: limits are checked before a batch is submitted" in err
 
 
 def test_the_forecast_knows_the_price_of_a_batch() -> None:

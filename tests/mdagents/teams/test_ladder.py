@@ -277,7 +277,7 @@ def test_it_is_another_run_than_that_of_the_model(provider: FakeProvider, run: R
     run("--num-samples", "1", *FLAGS)
     run("--num-samples", "1", *FLAGS, "--agreement", "0.5")
     assert len(provider.calls) == 4, "agreement changes no prompt: what was said is kept"
-    assert "finished already" in run("--num-samples", "1", *FLAGS, "--agreement", "0.8")[2]
+    assert "already finished" in run("--num-samples", "1", *FLAGS, "--agreement", "0.8")[2]
     run("--num-samples", "1")
     assert len(list(Path("output").glob("*/run.json"))) == 3
 

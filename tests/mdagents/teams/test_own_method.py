@@ -161,7 +161,7 @@ def test_another_source_is_another_run_and_what_did_not_change_is_not_paid_again
     flags = ("--method", write(GOOD), "--num-samples", "2")
     run(*flags)
     assert len(provider.calls) == 2
-    assert run(*flags)[2].count("finished already") == 1
+    assert run(*flags)[2].count("already finished") == 1
     write(GOOD + "# another\n")
     run(*flags)
     assert len(provider.calls) == 2, "kept replies"
