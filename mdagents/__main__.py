@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.cli.main import main
+from mdagents.cli.commands import main
 
 if __name__ == "__main__":
     sys.exit(main())

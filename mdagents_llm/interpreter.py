@@ -36,7 +36,7 @@ _SET_UP = ("make run", "make demo", "python3 scripts/set_up.py --dev")
 _INSTALLED = "exaid_core", "mdagents", "mdagents_llm"
 """Packages that pip installs from a clone, with their dependencies."""
 _CALLERS = tuple(
-    str(CLONE / name) for name in ("mdagents/cli/main.py", "mdagents_llm/terminal/printing.py")
+    str(CLONE / name) for name in ("mdagents/cli/commands.py", "mdagents_llm/terminal/printing.py")
 )
 """Modules whose functions import a program when it is called."""
 _NOT_FOR_ANOTHER_PYTHON = ("PYTHONHOME", "PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__")
@@ -66,17 +66,18 @@ def uncaught(
         sys.__excepthook__(kind, error, trace)
         return
     level = _NEEDED.get(program.partition(".")[0], 0)
-    if Path(sys.prefix).resolve() == ENVIRONMENT.resolve():
+    if _is_ours():
         if _is_complete(level):  # a bug in this project
             sys.__excepthook__(kind, error, trace)
             return
         _end(f"{ENVIRONMENT.name} has no '{name}'; type {set_up(level)}, then the same command")
     if _is_chosen() or os.name != "posix":
         is_ours = program.endswith(".py") or program.partition(".")[0] in _INSTALLED
-        ways = [install(str(CLONE))] if is_ours else []
-        if _PYTHON.exists() or not is_ours:
-            then = shlex.join([str(_PYTHON), *_arguments()])
-            ways.append(then if _PYTHON.exists() else f"{set_up(level)}, then {then}")
+        ways = [install(f"{CLONE}[all]")] if is_ours else []
+        if _PYTHON.exists():
+            ways.append(_with_environment())
+        elif not is_ours:
+            ways.append(after_set_up(level))
         _end(f"{sys.executable} has no '{name}'; type {', or '.join(ways)}")
     if _is_loading(trace):
         _go_on()
@@ -96,6 +97,22 @@ def missing_package(error: ImportError) -> str:
 def set_up(level: int) -> str:
     """Return the command that installs the packages of a level, given as an index in `LEVELS`."""
     return _SET_UP[level] if Path.cwd() == CLONE else f"{_SET_UP[level]} in {CLONE}"
+
+
+def after_set_up(level: int) -> str:
+    """Return what to type for the packages of a level, and then to run the same program."""
+    then = "the same command" if _is_ours() else _with_environment()
+    return f"{set_up(level)}, then {then}"
+
+
+def _is_ours() -> bool:
+    """Return whether the Python that runs is that of `.venv`."""
+    return Path(sys.prefix).resolve() == ENVIRONMENT.resolve()
+
+
+def _with_environment() -> str:
+    """Return the command that runs the same program with the Python of `.venv`."""
+    return shlex.join([str(_PYTHON), *_arguments()])
 
 
 def install(*what: str) -> str:

@@ -33,10 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.tag not in (None, f"v{version}"):
             raise ReleaseError(f"the tag is {options.tag}, but the code is version {version}")
         notes = notes_of(version)
-        options.output.mkdir(parents=True, exist_ok=True)
-        for file in build(options.output):
+        folder = options.output.resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in build(folder):
             say(f"{file.name}: {try_out(file, version)}")
-        (options.output / "notes.md").write_text(notes, encoding="utf-8")
+        (folder / "notes.md").write_text(notes, encoding="utf-8")
     except (ReleaseError, OSError) as error:
         say(f"error: {error}")
         return 1

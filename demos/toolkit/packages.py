@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.interpreter import LEVELS, missing_package, set_up
+from mdagents_llm.interpreter import LEVELS, after_set_up, missing_package
 
 
 @contextmanager
@@ -25,5 +25,5 @@ def needs_demos(what: str) -> Iterator[None]:
         package = missing_package(error)
         if not package:
             raise
-        way = set_up(LEVELS.index("demos"))
-        raise ConfigError(f"{what} needs {package}: type {way}, then the same command") from error
+        way = after_set_up(LEVELS.index("demos"))
+        raise ConfigError(f"{what} needs {package}: type {way}") from error

@@ -1,1 +1,5 @@
-"""Command line: the dispatcher of `mdagents run`, `score`, `study` and others."""
+"""The commands: `mdagents run`, `score`, `study` and others."""
+
+from mdagents.cli.commands import main
+
+__all__ = ["main"]

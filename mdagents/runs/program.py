@@ -178,7 +178,7 @@ class _Program:
 
     def _view(self, options: argparse.Namespace, config: RunConfig) -> RunView:
         with needs_extra("view", "--view"):
-            check_installed("starlette")
+            check_installed("jinja2", "sse_starlette", "starlette", "uvicorn", "watchfiles")
         from mdagents.view.subprocess_view import RunView  # not needed for most runs
 
         return RunView(

@@ -199,7 +199,10 @@ class StudySession:
             spent,
             tokens=self._study.token_limit,
             cost=self._study.cost_limit,
-            reached=("the study has reached limits.tokens", "the study has reached limits.cost"),
+            reached=(
+                "the study has reached limits.tokens:",
+                "the study has reached limits.cost, in USD:",
+            ),
         )
 
 

@@ -140,7 +140,7 @@ def test_it_is_the_same_process_with_the_same_arguments_and_exit_status(clone: P
 def test_an_environment_that_the_user_chose_is_not_left(clone: Path, tmp_path: Path) -> None:
     own = environment(tmp_path / "own", packages=False)
     line = one_line(call(clone, "main.py --help", python=own))
-    install = f"{own} -m pip install '{clone}'"
+    install = f"{own} -m pip install '{clone}[all]'"
     assert line.endswith(f"; type {install}")
     line = one_line(call(clone, "-m demos.medagen.server", python=own))
     python = clone / ".venv" / "bin" / "python"

@@ -544,7 +544,7 @@ def test_a_number_that_json_does_not_have(capsys: pytest.CaptureFixture[str]) ->
 WITHOUT_INSPECT = """
 import sys
 sys.modules["inspect_ai"] = None
-from mdagents.cli.main import main
+from mdagents.cli.commands import main
 sys.exit(main(sys.argv[1:]))
 """
 
