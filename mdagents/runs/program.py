@@ -262,7 +262,7 @@ class _Program:
         if result.error is not None:
             return self.stopped(result.error)
         if result.outcome is Outcome.LIMIT:
-            return f"{result.reason}; raise it, and {self.go_on}"
+            return f"{result.reason}; raise it; {self.go_on}"
         if result.reason:
             return f"{result.reason}; {self.go_on}"
         errors = result.manifest.totals.status_counts.get(Status.API_ERROR, 0)
