@@ -229,7 +229,7 @@ def test_the_check_finds_nothing_and_the_loader_reads_all() -> None:
 def test_the_page_says_how_many_there_are_of_what() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert f"{len(ALL)} messages" in page
-    assert f"{sum(bool(v.distractor) for v in ALL)} carry" in page
+    assert f"{sum(bool(v.distractor) for v in ALL)} messages contain a distractor" in page
     assert f"{sum(without_marks(v) for v in ALL)} of the Vietnamese" in page
     assert "not been reviewed by clinicians" in " ".join(page.split())
     for field in Vignette.model_fields:
