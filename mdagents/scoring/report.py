@@ -380,7 +380,7 @@ def _what_is_too_few(report: Report) -> list[str]:
     left_out = [with_interval] if rates else []
     if coefficients:
         left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
-    return [f"too few questions{where} for: {', '.join(left_out)}"] if left_out else []
+    return [f"too few questions{where} to show: {', '.join(left_out)}"] if left_out else []
 
 
 def _first_and_last(first: float | None, last: float | None, form: str, n: int) -> str:
