@@ -18,6 +18,7 @@ from mdagents.runs.engines.observers import CaseObservers, RunObservers
 from mdagents.runs.solver import Solved
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
+from mdagents_llm.errors import LimitExceeded
 from mdagents_llm.ledger import Ledger
 
 
@@ -271,5 +272,6 @@ class Runner:
         except BaseException:
             await self._close(case.id, observers)
             raise
-        self._is_over_budget()  # records the outcome, also if a method has caught the error
+        if isinstance(solved.error, LimitExceeded):
+            self._is_over_budget()  # records the outcome if the limit was the run's
         return Answered(item, case, observers, solved)

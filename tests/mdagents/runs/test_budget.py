@@ -8,6 +8,7 @@ from mdagents.runs.budget import Budget, Limited
 from mdagents_llm.chat import ChatMessage, ChatRequest
 from mdagents_llm.errors import LimitExceeded
 from tests.support.function_model import FunctionModel, text_reply
+from tests.support.whole_runs import Run
 
 REQUEST = ChatRequest((ChatMessage("user", "?"),), 10)
 REACHED = ("the run has reached --token-limit", "the run has reached --cost-limit")
@@ -70,3 +71,10 @@ async def test_a_limited_model_is_not_called_once_its_budget_is_exhausted() -> N
     with pytest.raises(LimitExceeded, match="no more"):
         await limited.generate(REQUEST)
     assert len(model.requests) == 1
+
+
+def test_a_run_whose_last_question_exhausts_the_budget_is_finished(run: Run) -> None:
+    flags = ("--method", "zero_shot", "--num-samples", "1", "--token-limit", "1")
+    status, out, err = run(*flags)
+    assert (status, "stopped" in err) == (0, False)
+    assert "answered 1" in out
