@@ -233,7 +233,7 @@ def waits(one: One) -> list[float]:
 
 
 def suppressed(one: One) -> list[bool]:
-    """Of each flush with a critical alert: whether some of it is in no summary."""
+    """Whether some of a flush is in no summary, for each flush with a critical alert."""
     agent = {delta["seq"]: delta["agent_id"] for delta in one.deltas}
     lost = []
     for flush in one.flushes:

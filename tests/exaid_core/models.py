@@ -89,7 +89,7 @@ class Slow:
         self._seconds = seconds
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Answer as the inner model does, after a pause."""
         await asyncio.sleep(self._seconds())
         return await self._inner.generate(request, on_text)
 

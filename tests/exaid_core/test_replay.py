@@ -51,7 +51,7 @@ class Moody:
         self._room = room
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`; a call takes a second."""
+        """Return or raise the next outcome after a second; refuse a prompt that is too long."""
         if sum(len(message.content) for message in request.messages) > self._room:
             raise TOO_LONG
         outcome = next(self._outcomes)

@@ -1,4 +1,4 @@
-"""Those who are told of EXAID's summaries: in order, without delay for anybody, until the end."""
+"""Subscribers get EXAID's summaries in order, without delay for anybody, until the end."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Fault(StrEnum):
     SCHEMA_UNSUPPORTED = "400_schema_unsupported"
     """The endpoint knows no JSON-schema output; only requests that ask for it are hit."""
     SEED_REFUSED = "400_seed"
-    """The model takes no seed; only requests with one are hit, likewise the next."""
+    """The model takes no seed: requests with one are refused, others are not."""
     TEMPERATURE_REFUSED = "400_temperature"
     CONTEXT_LENGTH = "context_length"
     SERVER_ERROR = "500"

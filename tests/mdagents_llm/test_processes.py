@@ -1,4 +1,4 @@
-"""The same with many things in several processes: order, bounds, errors, and how it ends."""
+"""A function mapped over many items in several processes: order, bounds, errors and its end."""
 
 import os
 import signal

@@ -24,7 +24,7 @@ class FunctionModel:
         self.requests: list[ChatRequest] = []
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """See `ChatModel.generate`."""
+        """Note the request, and return what the function makes of it."""
         self.requests.append(request)
         reply = self._function(request)
         return text_reply(reply) if isinstance(reply, str) else reply

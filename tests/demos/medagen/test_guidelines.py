@@ -90,7 +90,8 @@ UNSEEN = [
     (VI, "noi cham do sau sot 4 ngay chay mau rang", "dengue"),
 ]
 FOUND = 37
-"""Of those, among the first five, in either database; at three of SQLite too, of PostgreSQL 35."""
+"""Queries whose page is among the first five, in either database; among the first three, SQLite has
+as many and PostgreSQL 35."""
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def _first_of_frame(lines: list[str]) -> int:
 
 
 def titles(lines: list[str]) -> list[str]:
-    """Of the box among the lines, without the seconds."""
+    """Titles of the boxes among the lines, without the seconds."""
     return [re.sub(r" · \d+ s$", "", line.strip("╭╮─ ")) for line in lines if line[:1] == "╭"]
 
 

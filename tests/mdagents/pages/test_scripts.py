@@ -102,7 +102,7 @@ async def test_the_arrows_stay_those_of_a_choice(page: Page) -> None:
 
 
 async def colours(page: Page) -> tuple[str, str]:
-    """Those of the text and of the paper."""
+    """Colors of the page: text and background."""
     style = "getComputedStyle(document.body)"
     text = await page.evaluate(f"{style}.color")
     return str(text), str(await page.evaluate(f"{style}.backgroundColor"))

@@ -180,7 +180,7 @@ class Ended:
     result: RunResult | None
     """None: it was cancelled from outside."""
     seconds: float
-    """Of virtual time."""
+    """Seconds of virtual time that the run took."""
     unhandled: list[dict[str, Any]]
     """What asyncio would have printed."""
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.process
 
 RUNS = REPOSITORY / "tests" / "fixtures" / "runs"
 PORT = 18713
-"""Of the provider that they were made with: a base URL is part of a run's identity."""
+"""Port of the provider that the runs were made with: a base URL is part of a run's identity."""
 WITH_THEIR_PROMPTS = """\
 import runpy, sys
 from pathlib import Path

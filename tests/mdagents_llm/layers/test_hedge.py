@@ -131,7 +131,7 @@ class Bench:
 
     @property
     def outcomes(self) -> list[str]:
-        """Of the ledger's rows; and sees to it that nothing is left behind."""
+        """Collects the ledger's rows, and checks that nothing is left behind."""
         assert self.endpoint.under_way == 0
         assert (self.connections.in_flight, self.connections.waiting) == (0, 0)
         return [row.outcome for row in self.rows]

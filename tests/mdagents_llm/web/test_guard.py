@@ -1,4 +1,4 @@
-"""Whose sockets are opened: those who know the token, from pages of this server or no page."""
+"""Sockets open only for holders of the token, from pages of this server or from no page."""
 
 from __future__ import annotations
 
