@@ -77,8 +77,6 @@ def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
         None for an error text, a refusal, a choice of several options or of an option that the
         question does not have, and for a reply that states no answer.
     """
-    if given := _as_we_write_it(text, options):
-        return given
     texts = OptionTexts(options)
     said = without_thoughts(text)
     if not texts.letters or not said.strip() or _is_error(said):
@@ -91,16 +89,6 @@ def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
 
 _SEVERAL_ANSWERS = ParsedAnswer(None, ParseMethod.SEVERAL)
 _Decision = tuple[Reading, ParseMethod]
-
-
-def _as_we_write_it(text: str, options: Mapping[str, str]) -> ParsedAnswer | None:
-    """Parse exact matches of `C) text` and `Answer: C) text`, whatever the option's text."""
-    labelled = text.removeprefix("Answer: ")
-    letter = labelled[:1]
-    if labelled[1:3] != ") " or letter not in options or labelled[3:] != options[letter]:
-        return None
-    method = ParseMethod.LINE if labelled is text else ParseMethod.STATEMENT
-    return ParsedAnswer(letter, method)
 
 
 def _decide(said: str, options: OptionTexts) -> _Decision:
@@ -181,8 +169,6 @@ def _read_field_text(value: str, options: OptionTexts) -> Reading:
     lines = _lines(value)
     if not lines or _is_error(value):
         return NONE if lines else SILENT
-    if given := _as_we_write_it(value, options.as_given):
-        return Reading(Sense.CHOSEN, given.letter)
     reading, _ = _read_prose(lines, options)
     if reading.sense is Sense.SILENT:
         reading = read_value("\n".join(lines), options)

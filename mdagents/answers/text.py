@@ -175,7 +175,6 @@ class OptionTexts:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.as_given = options
         self.letters = tuple(filter(_LETTER.fullmatch, options))
         self._letters_of: dict[tuple[str, ...], set[str]] = {}
         self._words_of: dict[str, tuple[str, ...]] = {}

@@ -296,6 +296,7 @@ class _Reader:
                         attempt=attempt,
                         where=where,
                         gold=form.gold,
+                        states_letter=form is OURS,
                     ),
                     form,
                     where,

@@ -45,6 +45,9 @@ Item = tuple[str, int]
 PARSE_ERROR_MARK = "X"
 """Value of the column `response` when a reply holds no answer."""
 
+RECORDED = "recorded"
+"""Value of the column `parse_method` when the record states the letter."""
+
 _ANY_LETTER = dict.fromkeys(LETTERS, "")
 
 
@@ -132,18 +135,20 @@ def make_row(
     attempt: int,
     where: str,
     gold: str,
+    states_letter: bool = False,
 ) -> ScoredRow:
     """Score a record.
 
     Args:
         record: Element of our JSON array; those of other programs lack fields.
-        status: Outcome of the question; for `answered`, the answer is parsed from the text of the
-            response alone.
+        status: Outcome of the question.
         naming: Function that assigns the id of the row.
         place: Place of the record.
         attempt: Number of the record among those of its question, from 1.
         where: Prefix of messages.
         gold: Name of the field with the right option, for messages.
+        states_letter: Whether the letter of an answer is read from `predicted`; otherwise it is
+            parsed from the text of the response alone.
 
     Raises:
         ConfigError: A field is wrong or missing; the message names it.
@@ -157,8 +162,15 @@ def make_row(
     if label is None:
         stated = reprlib.repr(record.get("label"))
         raise ConfigError(f"{where}: '{gold}' is {stated} and names none of its options")
-    letter, method = None, ""
-    if status == Status.ANSWERED:
+    letter: str | None = None
+    method = ""
+    if status == Status.ANSWERED and states_letter:
+        letter, method = record["predicted"], RECORDED
+        if not isinstance(letter, str) or letter not in options:
+            raise ConfigError(
+                f"{where}: 'predicted' is {reprlib.repr(letter)} and names none of its options"
+            )
+    elif status == Status.ANSWERED:
         if "response" not in record:
             raise ConfigError(f"{where}: 'response' is missing; it must hold the reply")
         parsed = parse_answer(answer_text(record["response"]), options or _ANY_LETTER)

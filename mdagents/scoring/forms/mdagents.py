@@ -14,5 +14,5 @@ def _elements(record: Record) -> Sequence[Record]:
     return (record,)
 
 
-OURS = Form("mdagents", frozenset({"label", "schema_version"}), "label", _elements)
+OURS = Form("mdagents", frozenset({"label", "predicted", "schema_version"}), "label", _elements)
 MDAGENTS = Form("MDAgents", frozenset({"label"}), "label", _elements)

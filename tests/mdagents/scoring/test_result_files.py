@@ -98,8 +98,8 @@ def test_the_same_question_twice_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_retry_in_a_run_of_ours_replaces_the_record_and_is_counted() -> None:
-    first = result("1", "B", schema_version="1.1.0")
-    output = read_lines(first, first | {"response": "Answer: A"})
+    first = result("1", "B", schema_version="1.1.0", predicted="B", status="answered")
+    output = read_lines(first, first | {"response": "Answer: A", "predicted": "A"})
     assert [row.response for row in output.rows] == ["A"]
     assert output.notices == ["records that a later one of the same question replaced: 1"]
 

@@ -35,6 +35,7 @@ from mdagents.scoring.what_if import (
     Reached,
     WhatIf,
 )
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
@@ -108,6 +109,25 @@ def test_a_letter_that_the_text_does_not_hold_is_reported() -> None:
     report = make_report(read_output(write([ours("1", "A", "A") | {"predicted": "B"}])))
     assert report.disagreements == 1
     assert "WARNING: 1 records" in render_report(report)
+
+
+def test_the_letter_of_an_own_record_is_read_and_not_parsed() -> None:
+    record = ours("1", "B", "B", schema_version="1.4.0", options={"A": "C) and D)", "B": "none"})
+    record["response"] = {"analysis": "So.", "final_answer": "a text that states no letter"}
+    (row,) = read_output(write([record])).rows
+    assert (row.response, row.correct, row.parse_method, row.disagrees) == (
+        "B",
+        True,
+        "recorded",
+        False,
+    )
+
+
+@pytest.mark.parametrize("letter", ["E", "", None, 1, ["A"]])
+def test_an_own_record_whose_letter_is_no_option_is_refused(letter: object) -> None:
+    record = ours("1", "B", "B", schema_version="1.4.0") | {"predicted": letter}
+    with pytest.raises(ConfigError, match=r"record 1: 'predicted' is .* names none of its options"):
+        read_output(write([record]))
 
 
 @pytest.mark.parametrize(
