@@ -32,6 +32,8 @@ _DISMISSED = re.compile(
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(r"\b(?:each|every|options|choices|one by one|step by step)\b.*:$")
+# "Given the options provided, the correct answer is:" announces an answer, not a discussion.
+_STATES = re.compile(r"\b(?:is|be|answer|option|choice|conclusion|diagnosis):$", re.IGNORECASE)
 _LONGEST_OPTION = 25  # words
 
 
@@ -49,20 +51,23 @@ def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Read
 
 def _is_discussed(lines: list[str], index: int) -> bool:
     """Return whether the lines around judge options: "Let us look at each:", "This is wrong"."""
-    announced = index > 0 and _ANNOUNCES.search(lines[index - 1])
+    before = lines[index - 1] if index else ""
+    announced = _ANNOUNCES.search(before) and not _STATES.search(before)
     judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1])
     return bool(announced or judged)
 
 
 def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
-    """Read a first sentence that consists of an option: "C) Heparin. It activates …"."""
+    """Read a first sentence that begins with an option: "C) Heparin. It …", "B. No, because …"."""
     labels = [label for line in lines if (label := _LABELLED.match(line))]
     first = _LABELLED.match(lines[0]) if lines else None
     is_cut_off = bool(lines) and lines[-1][-1] not in ".!?)\"'。"
     if first is None or is_cut_off or len({label["letter"] for label in labels}) > 1:
         return []
     named = options.at_start(first["text"] or "")
-    ends = named.letters and re.match(r"[.;!](?=\s)", first["text"][named.end :])
+    ends = named.letters and re.match(
+        r"[.;!](?=\s)|,?\s(?:because|since|as)\b", first["text"][named.end :]
+    )
     reading = _chosen(first["letter"], options) if ends else None
     return [(0, reading)] if reading and reading.letter in named.letters else []
 

@@ -9,9 +9,11 @@ apply in order; the first that matches decides, and it may decide that there is 
    after the object corrects it.
 2. The last statement: "Answer: C", "The final answer is C", a boxed letter
    (:mod:`mdagents.answers.statements`).
-3. A line that consists of an option (:mod:`mdagents.answers.lines`), unless another line names a
+3. Sentences that single out one option by its letter and its own text
+   (:mod:`mdagents.answers.assertions`), unless they differ.
+4. A line that consists of an option (:mod:`mdagents.answers.lines`), unless another line names a
    different one.
-4. The option whose full text is the whole reply or its last line.
+5. The option whose full text is the whole reply or its last line.
 
 Nothing else is inferred from prose. Only :mod:`mdagents.answers.value` decides whether a letter is
 an option's label.
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
+from mdagents.answers.assertions import assertions
 from mdagents.answers.fields import answer_field, read_fields
 from mdagents.answers.lines import is_of_this_question, option_lines, option_lists
 from mdagents.answers.statements import final_statement
@@ -104,6 +107,9 @@ def _decide(said: str, options: OptionTexts) -> _Decision:
 def _read_prose(lines: list[str], options: OptionTexts) -> _Decision:
     if stated := final_statement(lines, options):
         return stated, ParseMethod.STATEMENT
+    asserted = _agreed(assertions(lines, options))
+    if asserted.sense is not Sense.SILENT:
+        return asserted, ParseMethod.STATEMENT
     line = _agreed(reading for _, reading in option_lines(lines, options))
     if line.sense is not Sense.SILENT:
         return line, ParseMethod.LINE

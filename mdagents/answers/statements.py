@@ -26,7 +26,7 @@ _NOUN = re.compile(
     r"|respuesta|antwort|réponse|reponse|resposta|gabarito|đáp án|câu trả lời"
     r"|(?:opción|opcion|opção|alternativa|letra) corre\w+|(?:richtige|korrekte) (?:option|lösung)"
     r"|(?:option|lettre) correcte|phương án đúng)\b"
-    r"|答案|正确选项|正確選項",
+    r"|答案|正确选项|正確選項|正解|答え|정답",
     re.IGNORECASE,
 )
 # The link between the noun and the letter: a sign or a verb.
@@ -34,7 +34,7 @@ _LINK = re.compile(
     r"(?P<sign>=+>|[:=→⇒⟹|\]]|-+>|\s[-–—]+(?=\s)|[–—]|(?<=\w)-(?=[(\[]?[A-J]\b)|(?<=answer)'s(?=\s))"
     r"|\b(?P<verb>is|are|remains|becomes|(?:would|should|must|will|has to) be"
     r"|es|sería|ist|lautet|wäre|est|serait|é|seria|là)\b[ :–—-]*"
-    r"|(?<=[案项項])\s?(?=[\s(]*[A-J](?![A-Za-z]))|(?P<cjk>(?:应该|應該|应当|应|應)?(?:是|为|為|选|選))",
+    r"|(?<=[案项項])\s?(?=[\s(]*[A-J](?![A-Za-z]))|(?P<cjk>(?:应该|應該|应当|应|應)?(?:是|为|為|选|選)|[は은])",
     re.IGNORECASE,
 )
 _TENTATIVE = frozenset(["would be", "sería", "wäre", "serait", "seria"])
@@ -165,7 +165,7 @@ _TAKEN_BACK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Cue:
+class Cue:
     """The positions of a label and of its value."""
 
     start: int
@@ -177,7 +177,7 @@ class _Cue:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    cue: _Cue
+    cue: Cue
     reading: Reading
 
 
@@ -197,7 +197,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
         below = number + 1 < len(lines) and number + 1 not in listed
         following = lines[number + 1] if below else ""
         labelled: _Statement | None = None
-        for start, end in _sentences(line):
+        for start, end in sentences(line):
             stated = _read_sentence(line, start, end, following, options, labelled)
             if stated is None:
                 if decided is not None and _TAKEN_BACK.match(line, start, end):
@@ -212,7 +212,8 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     return decided
 
 
-def _sentences(line: str) -> Iterator[tuple[int, int]]:
+def sentences(line: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each sentence of a line."""
     start = 0
     for end in _SENTENCE_END.finditer(line):
         if not _LABEL_ALONE.fullmatch(line, start, end.end()):  # "C. Heparin is the answer."
@@ -240,7 +241,7 @@ def _read_sentence(
         value = line[cue.value :]
         below = not value.strip(" :*") and _HEADING.fullmatch(line[: cue.start]) is not None
         reading = read_value(following if below else value, options, colon=cue.colon)
-        if reading.sense is Sense.SILENT or _is_supposed(line, start, cue, end):
+        if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end):
             continue
         earlier = stated or (before if cue.colon else None)
         other = earlier is not None and earlier.reading.letter != reading.letter
@@ -250,7 +251,7 @@ def _read_sentence(
     return stated
 
 
-def _is_corrected(line: str, earlier: _Cue, later: _Cue) -> bool:
+def _is_corrected(line: str, earlier: Cue, later: Cue) -> bool:
     """Return whether the second of two statements explicitly replaces the first."""
     final = [
         "final" in line[max(begin, 0) : cue.value].lower()
@@ -259,7 +260,7 @@ def _is_corrected(line: str, earlier: _Cue, later: _Cue) -> bool:
     return final == [False, True] or _CORRECTS.search(line, earlier.value, later.start) is not None
 
 
-def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[_Cue]:
+def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue]:
     for noun in _NOUN.finditer(line, start, end):
         before = line[max(start, noun.start() - 40) : noun.start()]
         another = (_ANOTHER if noun["english"] else _ANOTHER_FOREIGN).search(before)
@@ -267,19 +268,19 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[_Cu
             yield cue
     for pattern in (_BOXED, _CHANGE, _CHOSEN_CJK):
         for match in pattern.finditer(line, start, end):
-            yield _Cue(match.start(), match.end(), colon=True)
+            yield Cue(match.start(), match.end(), colon=True)
     for inverted in _INVERTED.finditer(line, start, end):
-        yield _Cue(inverted.start(), inverted.start("value"), colon=False)
+        yield Cue(inverted.start(), inverted.start("value"), colon=False)
     label = _LINE_LABEL.match(line, start, end)
     if label and not _ANOTHER_LABEL.search(label[0]):
-        yield _Cue(start, label.end(), colon=True)
+        yield Cue(start, label.end(), colon=True)
     if start == 0 and (unsigned := _unsigned(line, options)):
         yield unsigned
     if chosen := _CHOSEN_VI.match(line, start, end):
-        yield _Cue(start, chosen.end(), colon=False)
+        yield Cue(start, chosen.end(), colon=False)
 
 
-def _unsigned(line: str, options: OptionTexts) -> _Cue | None:
+def _unsigned(line: str, options: OptionTexts) -> Cue | None:
     label = _UNSIGNED.match(line)
     if label is None:
         return None
@@ -287,10 +288,10 @@ def _unsigned(line: str, options: OptionTexts) -> _Cue | None:
     option = re.fullmatch(r"\W*(?P<letter>[A-J])\b\W*(?P<text>.*)", line[label.end() :])
     alone = option and (not option["text"] or option["letter"] in options.exactly(option["text"]))
     final = re.search("final|correct", label["final"], re.IGNORECASE)
-    return _Cue(0, label.end(), colon=True) if alone or final else None
+    return Cue(0, label.end(), colon=True) if alone or final else None
 
 
-def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> _Cue | None:
+def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> Cue | None:
     """Return the cue for the first link after a noun that is followed by an option."""
     last = None
     stop = min(end, noun.end() + _LINK_CHARS)
@@ -298,15 +299,15 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> _
         if _MIDDLE_ELSEWHERE.search(line[noun.end() : link.start()]):
             break
         tentative = link["verb"] is not None and link["verb"].lower() in _TENTATIVE
-        last = _Cue(noun.start(), link.end(), link["sign"] is not None, tentative)
+        last = Cue(noun.start(), link.end(), link["sign"] is not None, tentative)
         if read_value(line[link.end() :], options, colon=last.colon).sense is not Sense.SILENT:
             return last
     if last is None and not line[noun.end() :].strip(" .*"):
-        return _Cue(noun.start(), len(line), colon=True)  # a heading, the letter below
+        return Cue(noun.start(), len(line), colon=True)  # a heading, the letter below
     return last
 
 
-def _is_supposed(line: str, start: int, cue: _Cue, end: int) -> bool:
+def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     """Return whether a statement is not asserted: denied, assumed, asked, quoted, or an example."""
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     before = re.split(r"\b(?:but|however)\b", before)[-1]

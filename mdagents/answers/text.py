@@ -75,6 +75,7 @@ _SNAKE_CASE = re.compile(r"_(?<=[a-z]_)(?=[a-z])")
 _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\d{1,2}[.)](?=\s))\s*+)*+")
 
 _LETTER = re.compile("[A-J]")
+_LONGEST_WORD = 50  # characters, with what separates it from the next
 _WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
 
 
@@ -207,6 +208,15 @@ class OptionTexts:
             if folded[:size] == option_words:
                 return Named(frozenset(self._letters_of[option_words]), found[size - 1].end(), size)
         return _NO_OPTION
+
+    def start_at_end(self, letter: str, text: str) -> int | None:
+        """Return where an option's text starts if a plain text ends with it, else None."""
+        own = self.words_of(letter)
+        after = max(0, len(text) - _LONGEST_WORD * len(own))
+        last = list(_WORD.finditer(text, after))[-len(own) :] if own else []
+        if not last or tuple(_fold(match[0]) for match in last) != own:
+            return None
+        return last[0].start()
 
 
 def _text_words(option_text: str) -> tuple[str, ...]:

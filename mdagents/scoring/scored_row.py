@@ -140,7 +140,8 @@ def make_row(
     """Score a record.
 
     Args:
-        record: Element of our JSON array; those of other programs lack fields.
+        record: Element of our JSON array; those of other programs lack fields. `is_cut_off` marks
+            a reply that reached a limit of tokens.
         status: Outcome of the question.
         naming: Function that assigns the id of the row.
         place: Place of the record.
@@ -175,7 +176,8 @@ def make_row(
             raise ConfigError(f"{where}: 'response' is missing; it must hold the reply")
         parsed = parse_answer(answer_text(record["response"]), options or _ANY_LETTER)
         letter, method = parsed.letter, parsed.method.value
-        status = Status.ANSWERED if letter else Status.PARSE_ERROR
+        if letter is None:
+            status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
     gold_text = texts.get(label, "")
     right = tuple([shown for shown, text in texts.items() if text == gold_text]) or (label,)

@@ -13,6 +13,9 @@ from mdagents.scoring.fields import count_of, entries_of, object_of
 from mdagents.scoring.forms.form import Form, Record
 from mdagents.settings import Status
 
+_REFUSED = "content_filter"
+_CUT_OFF = ("max_tokens", "model_length")
+"""Values of `stop_reason` for a reply that reached a limit of tokens."""
 _READ_FROM_CACHE = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
 
 
@@ -30,6 +33,7 @@ def _elements(record: Record) -> Sequence[Record]:
             "difficulty": metadata.get("difficulty"),
             "token_usage": _usage(object_of(record, "model_usage")),
             "status": _status(record, metadata),
+            "is_cut_off": _stop_reason(record) in _CUT_OFF,
             "error": object_of(record, "error").get("message"),
             "wall_seconds": record.get("total_time"),
         },
@@ -70,7 +74,15 @@ def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:
         return stated if isinstance(stated, str) else None
     if object_of(record, "error"):
         return Status.API_ERROR.value
-    return Status.LIMIT.value if object_of(record, "limit") else None
+    if object_of(record, "limit"):
+        return Status.LIMIT.value
+    return Status.REFUSED.value if _stop_reason(record) == _REFUSED else None
+
+
+def _stop_reason(record: Record) -> Any:
+    """Return why the model stopped its last reply; None if the log does not say."""
+    choices = entries_of(object_of(record, "output"), "choices")
+    return choices[0].get("stop_reason") if choices else None
 
 
 INSPECT = Form("Inspect", frozenset({"target", "output", "epoch"}), "target", _elements)

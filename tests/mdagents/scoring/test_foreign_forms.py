@@ -330,6 +330,28 @@ def test_a_log_of_inspect() -> None:
     assert [element["question"] for _, element in output.records()][-1] == "4?"
 
 
+@pytest.mark.parametrize(
+    ("said", "stop_reason", "status"),
+    [
+        ("The patient should", "max_tokens", "truncated"),
+        ("The patient should", "model_length", "truncated"),
+        ("ANSWER: C\n\nThe clot is", "max_tokens", "answered"),
+        ("", "content_filter", "refused"),
+        ("ANSWER: C", "content_filter", "refused"),
+        ("no idea", "stop", "parse_error"),
+        ("no idea", 7, "parse_error"),
+    ],
+)
+def test_a_stop_reason_of_inspect_gives_the_status(
+    said: str, stop_reason: object, status: str
+) -> None:
+    record = sample(1, said)
+    record["output"]["choices"][0]["stop_reason"] = stop_reason
+    Path("log.json").write_text(json.dumps(inspect_log(record)))
+    (row,) = read_output(Path("log.json")).rows
+    assert row.status == status
+
+
 def test_a_log_that_broke_off_says_so() -> None:
     Path("log.json").write_text(json.dumps(inspect_log(sample(1, "ANSWER: C"), status="cancelled")))
     notice = "by its log, the run of Inspect ended as 'cancelled'"
