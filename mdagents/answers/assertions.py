@@ -36,8 +36,10 @@ _EQUATES = re.compile(
 )
 _CHOOSES = re.compile(
     r"(?:\b(?:I|we)(?: would| will|'d|'ll)?(?: therefore| thus)? (?:choose|select|pick|recommend"
-    r"|favor|answer|go with)|\bshould (?:receive|undergo|be (?:given|started on|treated with))|(?:^|[,;:]\s)\W*(?:choose|select|administer|perform|start|order"
-    r"|prescribe|initiate|obtain))(?:\s(?:the|an?|with|option|choice))*[\s\"':]*$",
+    r"|favor|answer|go with)"
+    r"|\bshould (?:receive|undergo|be (?:given|started on|treated with))"
+    r"|(?:^|[,;:]\s)\W*(?:choose|select|administer|perform|start|order|prescribe|initiate|obtain))"
+    r"(?:\s(?:the|an?|with|option|choice))*[\s\"':]*$",
     re.IGNORECASE,
 )
 # "(C) Heparin is the most likely cause"
