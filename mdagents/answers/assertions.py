@@ -51,7 +51,7 @@ _IS_IT = re.compile(
 # Words by which a sentence does not assert its option as the answer.
 _OTHERWISE = re.compile(
     r"\b(?:least|less|in(?:correct|appropriate)|wrong|unlikely|second|third|other|another"
-    r"|alternativ\w+|distractor|tempting|differential|possib\w+|plausib\w+|although|while|whereas"
+    r"|alternatives?|distractor|tempting|differential|possib\w+|plausib\w+|although|while|whereas"
     r"|though|instead of|rather than|contraindicated|could|might|may|one of|some|many|not|never"
     r"|neither|but|no longer|except|avoid|mistak\w+|confus\w+|mimic\w*|initially|previously)\b",
     re.IGNORECASE,
