@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.data_tools.subset import main
+from mdagents.cli.dataset_parts import extract
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], program="python extract_by_question_id.py"))
+    sys.exit(extract(sys.argv[1:], program="python extract_by_question_id.py"))

@@ -2,7 +2,7 @@
 
 import sys
 
-from mdagents.scoring.split import main
+from mdagents.cli.dataset_parts import split
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], program="python split_test_data.py"))
+    sys.exit(split(sys.argv[1:], program="python split_test_data.py"))

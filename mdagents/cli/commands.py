@@ -32,8 +32,9 @@ def _run(argv: Sequence[str], name: str) -> int:
     )
 
 
-def _call(module: str, argv: Sequence[str], name: str) -> int:
-    status: int = import_module(f"mdagents.{module}").main(argv, program=name)
+def _call(module: str, argv: Sequence[str], name: str, *, function: str = "main") -> int:
+    main = getattr(import_module(f"mdagents.{module}"), function)
+    status: int = main(argv, program=name)
     return status
 
 
@@ -51,11 +52,11 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
         "check a data set for problems",
     ),
     "data extract": (
-        partial(_call, "data_tools.subset"),
+        partial(_call, "cli.dataset_parts", function="extract"),
         "pick questions out of a data set by id",
     ),
     "data split": (
-        partial(_call, "scoring.split"),
+        partial(_call, "cli.dataset_parts", function="split"),
         "split a data set by the difficulty a run routed to",
     ),
     "export": (partial(_call, "export.cli"), "write a run as a log of Inspect"),

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.data_tools.subset import main as extract_main
+from mdagents.cli.dataset_parts import extract, split
 from mdagents.datasets.dataset import open_dataset
-from mdagents.scoring.split import main as split_main
 
 LINE = {"question": "?", "options": {"A": "x", "B": "y"}, "answer_idx": "A"}
 
@@ -35,7 +34,7 @@ def write_run(levels: dict[str, str], **changes: str) -> None:
 
 def test_split_by_routed_level_keeps_the_ids(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"one": "basic", "sample_2": "advanced", "three": "basic"})
-    assert split_main(["--dataset", "mine"]) == 0
+    assert split(["--dataset", "mine"]) == 0
     assert "test_basic.jsonl: 2 questions" in capsys.readouterr().out
     basic = open_dataset("mine", Path("data"), "test_basic")
     advanced = open_dataset("mine", Path("data"), "test_advanced")
@@ -45,39 +44,39 @@ def test_split_by_routed_level_keeps_the_ids(capsys: pytest.CaptureFixture[str])
 
 def test_split_leaves_out_what_no_router_rated(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"one": "basic", "sample_2": "basic"}, routed_by="forced")
-    assert split_main(["--dataset", "mine"]) == 2
+    assert split(["--dataset", "mine"]) == 2
     assert "no router rated a question of output/run.json" in capsys.readouterr().err
     records = json.loads(Path("output/run.json").read_text())
     Path("output/run.json").write_text(
         json.dumps([records[0] | {"routed_by": "router"}, records[1]])
     )
-    assert split_main(["--dataset", "mine"]) == 0
+    assert split(["--dataset", "mine"]) == 0
     assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == ["one"]
 
 
 def test_a_run_without_levels_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"one": "", "sample_2": ""}, routed_by="method")
-    assert split_main(["--dataset", "mine", "--to", "parts"]) == 2
+    assert split(["--dataset", "mine", "--to", "parts"]) == 2
     assert capsys.readouterr().err == (
         "error: no question of output/run.json has a level; give an adaptive run\n"
     )
     assert not Path("parts").exists()
-    assert split_main(["--input", "output/run.json", "--output-dir", "parts"]) == 2
+    assert split(["--input", "output/run.json", "--output-dir", "parts"]) == 2
     assert "(--to says where the parts go)" in capsys.readouterr().err
 
 
 def test_a_run_of_another_data_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"elsewhere": "basic"})
-    assert split_main(["--dataset", "mine"]) == 2
+    assert split(["--dataset", "mine"]) == 2
     assert "the first: elsewhere" in capsys.readouterr().err
     assert not list(Path("data/mine").glob("test_*"))
 
 
 def test_extract_prints_or_writes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert extract_main(["--dataset", "mine", "three", "one"]) == 0
+    assert extract(["--dataset", "mine", "three", "one"]) == 0
     printed = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
     assert printed == ["three", "one"]
-    assert extract_main(["--dataset", "mine", "sample_2", "--output", "part/x.jsonl"]) == 0
+    assert extract(["--dataset", "mine", "sample_2", "--output", "part/x.jsonl"]) == 0
     assert open_dataset("part/x.jsonl", Path()).index[0].id == "sample_2"
 
 
@@ -85,13 +84,13 @@ def test_a_part_still_tells_how_its_options_are_counted(capsys: pytest.CaptureFi
     columns: dict[str, object] = {"opa": "w", "opb": "x", "opc": "y", "opd": "z"}
     lines = [columns | {"id": f"q{cop}", "question": "?", "cop": cop} for cop in (2, 4)]
     Path("data/mine/test.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
-    assert extract_main(["--dataset", "mine", "q2", "--output", "part/x.jsonl"]) == 0
+    assert extract(["--dataset", "mine", "q2", "--output", "part/x.jsonl"]) == 0
     part = open_dataset("part/x.jsonl", Path())
     assert part.load(part.index[0]).options[part.load(part.index[0]).gold] == "x"
 
 
 def test_extract_names_missing_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    assert extract_main(["--dataset", "mine", "one", "nope"]) == 2
+    assert extract(["--dataset", "mine", "one", "nope"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert error.rstrip().endswith("no question with id nope")
@@ -101,7 +100,7 @@ def test_the_parts_of_the_shipped_sample_do_not_go_into_the_package(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_run({"sample-001": "basic", "sample-002": "advanced"})
-    assert split_main([]) == 0
+    assert split([]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "data/medqa/sample_advanced.jsonl: 1 questions",
         "data/medqa/sample_basic.jsonl: 1 questions",
@@ -114,5 +113,5 @@ def test_questions_that_cannot_be_printed_are_not_lost_in_silence(
 ) -> None:
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr("sys.stdout", full)
-        assert extract_main(["--dataset", "mine", "one"]) == 1
+        assert extract(["--dataset", "mine", "one"]) == 1
     assert "could not be printed: No space left on device" in capsys.readouterr().err

@@ -1,0 +1,134 @@
+"""Write parts of a data set: questions by id, or those that a run routed to each level."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from mdagents.datasets.dataset import Dataset, IndexEntry, is_shipped, no_question, open_dataset
+from mdagents.datasets.question_records import ID_FIELDS
+from mdagents.scoring.rows import newest_output, read_output
+from mdagents.settings import RoutedBy
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.terminal.command_line import Parser, flags_in
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+
+
+@fails_in_one_line
+def extract(argv: Sequence[str], *, program: str = "mdagents data extract") -> int:
+    """Write the questions with the given ids to a file, or print them.
+
+    Args:
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invoked it.
+
+    Returns:
+        The exit status.
+    """
+    parser = _parser(program, "Picks questions out of a data set by id.")
+    parser.add_argument("ids", nargs="+", metavar="ID", help="question ids, as in a run's records")
+    parser.add_argument("--output", metavar="FILE", help="JSONL file to write [standard output]")
+    options = parser.parse_args(argv)
+
+    dataset = _open_named(options)
+    by_id = {entry.id: entry for entry in dataset.index}
+    missing = [id_ for id_ in options.ids if id_ not in by_id]
+    if missing:
+        raise ConfigError(no_question(dataset, missing))
+    entries = [by_id[id_] for id_ in dict.fromkeys(options.ids)]
+    if options.output:
+        _write_questions(dataset, entries, Path(options.output))
+    else:
+        print_result("".join(_line(dataset, entry) for entry in entries).rstrip("\n"))
+    return 0
+
+
+@fails_in_one_line
+def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
+    """Write the questions of a run to one file for each level to which they were routed.
+
+    Args:
+        argv: Command-line arguments without the program's name.
+        program: Program name as the user invoked it.
+
+    Returns:
+        The exit status.
+    """
+    parser = _parser(program, "Splits a data set by the difficulty a run routed to.")
+    parser.add_argument("--input", metavar="PATH", help="JSON array or folder of the run [newest]")
+    parser.add_argument("--output-dir", metavar="DIR", default="output", help="where runs are")
+    parser.add_argument("--to", metavar="DIR", help="where the parts go [beside the data set]")
+    options = parser.parse_args(argv)
+    if options.input and "--output-dir" in flags_in(argv):
+        raise ConfigError(
+            "--output-dir is where the newest run is looked for; with --input leave it out "
+            "(--to says where the parts go)"
+        )
+
+    run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
+    dataset = _open_named(options)
+    rated = [row for row in read_output(run).rows if row.routed_by != RoutedBy.FORCED]
+    if not rated:
+        raise ConfigError(f"no router rated a question of {run}; give an adaptive run")
+    level_of = {row.question_id: row.difficulty for row in rated if row.difficulty}
+    if not level_of:
+        raise ConfigError(f"no question of {run} has a level; give an adaptive run")
+    known = {entry.id for entry in dataset.index}
+    missing = [id_ for id_ in level_of if id_ not in known]
+    if missing:
+        raise ConfigError(
+            f"{run} has {len(missing)} questions that are not in {dataset.path} "
+            f"(the first: {missing[0]}); give the --dataset of that run"
+        )
+    beside = (
+        Path(options.data_dir) / options.dataset if is_shipped(dataset) else dataset.path.parent
+    )
+    folder = Path(options.to) if options.to else beside
+    for level in sorted(set(level_of.values())):
+        entries = [entry for entry in dataset.index if level_of.get(entry.id) == level]
+        _write_questions(dataset, entries, folder / f"{dataset.path.stem}_{level}.jsonl")
+    return 0
+
+
+def _parser(program: str, description: str) -> argparse.ArgumentParser:
+    """Return an argument parser with the flags that select a data set."""
+    parser = Parser(prog=program, description=description)
+    parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for a run")
+    parser.add_argument("--split", metavar="NAME", default="test", help="as for a run")
+    parser.add_argument("--data-dir", metavar="DIR", default="data", help="as for a run")
+    return parser
+
+
+def _open_named(options: argparse.Namespace) -> Dataset:
+    """Open the data set selected by the flags of `_parser`.
+
+    Raises:
+        ConfigError: The data set does not exist, or it cannot be read.
+    """
+    return open_dataset(options.dataset, Path(options.data_dir), options.split)
+
+
+def _line(dataset: Dataset, entry: IndexEntry) -> str:
+    """Return the record's line, adding its id and answer letter if these depend on the file."""
+    line = dataset.line(entry)
+    record = json.loads(line)
+    said = {} if any(record.get(field) is not None for field in ID_FIELDS) else {"id": entry.id}
+    if dataset.counting and "cop" in record:
+        said["answer_idx"] = dataset.load(entry).gold
+    return json.dumps(said | record | said, ensure_ascii=False) + "\n" if said else line
+
+
+def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path) -> None:
+    """Write selected questions of a data set to a file of the same form, and print their number.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(_line(dataset, entry) for entry in entries), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+    print_result(f"{path}: {len(entries)} questions")
