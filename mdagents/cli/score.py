@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_text
-from mdagents.scoring.report import make_report, render_report
+from mdagents.scoring.report import make_report
+from mdagents.scoring.report_text import render_report
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
@@ -21,7 +22,7 @@ from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 if TYPE_CHECKING:
-    from mdagents.pages.report_summary import Head
+    from mdagents.scoring.what_if import WhatIf
 
 _HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
 _LONGEST_STEM = 150  # characters; with folder and suffix, far below the limits of file systems
@@ -66,9 +67,9 @@ def main(
     if options.compare is not None and options.what_if is not None:
         raise ConfigError("--compare and --what-if are two questions; give one of them")
     if options.compare is not None:
-        _compare(options)
+        _score_together("--compare", options.compare, options)
     elif options.what_if is not None:
-        _what_if(options)
+        _score_together("--what-if", options.what_if, options)
     elif options.common:
         raise ConfigError("--common belongs to --compare or --what-if")
     else:
@@ -199,11 +200,17 @@ def _writing(path: Path) -> Iterator[None]:
         raise ConfigError(f"cannot write {path}: {error.strerror}; see --output") from error
 
 
-def _runs_of(flag: str, names: Sequence[str], options: argparse.Namespace) -> list[RunOutput]:
-    """Return the runs that a flag names.
+def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace) -> None:
+    """Compare runs, or evaluate policies over them; write JSON and, with --html, the page.
+
+    Args:
+        flag: `--compare` or `--what-if`.
+        names: Runs that the flag names.
+        options: Parsed command line.
 
     Raises:
-        ConfigError: The flag names fewer than two runs or one run twice, or --input is given.
+        ConfigError: The flag names fewer than two runs or one run twice, --input is given, the
+            runs do not hold the same questions, or a file cannot be written.
     """
     if options.input:
         raise ConfigError(f"{flag} names the runs itself; leave --input out")
@@ -212,76 +219,42 @@ def _runs_of(flag: str, names: Sequence[str], options: argparse.Namespace) -> li
     runs = [_read(Path(name), options) for name in names]
     if len({run.folder.resolve() for run in runs}) < len(runs):
         raise ConfigError(f"{flag} names the same run twice")
-    return runs
-
-
-def _compare(options: argparse.Namespace) -> None:
-    runs = _runs_of("--compare", options.compare, options)
-    # Imported here: numpy takes a moment to load, and only comparisons need it.
-    from mdagents.scoring.compare import compare
+    # Imported here: numpy takes a moment to load, and only several runs need it.
+    from mdagents.scoring.comparison import Comparison, compare
     from mdagents.scoring.comparison_text import render_comparison
-
-    comparison = compare(runs, common=options.common)
-    print_result(render_comparison(comparison))
-
-    def head(compared: Sequence[RunOutput]) -> Head:
-        from mdagents.pages.report_summary import head_of_comparison
-
-        return head_of_comparison(comparison, compared)
-
-    _write_of_several("compare", runs, comparison.as_dict(), head, options)
-
-
-def _what_if(options: argparse.Namespace) -> None:
-    runs = _runs_of("--what-if", options.what_if, options)
     from mdagents.scoring.what_if import what_if
     from mdagents.scoring.what_if_text import render_what_if
 
-    policies = what_if(runs, common=options.common)
-    print_result(render_what_if(policies))
-
-    def head(compared: Sequence[RunOutput]) -> Head:
-        from mdagents.pages.report_summary import head_of_what_if
-
-        return head_of_what_if(policies, compared)
-
-    _write_of_several("what_if", runs, policies.as_dict(), head, options)
-
-
-def _write_of_several(
-    what: str,
-    runs: Sequence[RunOutput],
-    figures: dict[str, object],
-    head: Callable[[Sequence[RunOutput]], Head],
-    options: argparse.Namespace,
-) -> None:
-    """Write the figures of several runs as JSON and, with --html, their report.
-
-    Args:
-        what: Prefix of the file names.
-        runs: The runs.
-        figures: Contents of the JSON file.
-        head: Function that makes the head of the report from runs with only their shared rows.
-        options: Parsed command line.
-    """
-    path = Path(options.output or Path(options.evaluation_dir) / f"{_stem(what, runs)}.json")
-    page = path.with_suffix(".html")
-    with _writing(path):
-        _write_json(figures, path)
-    print_result(f"written: {path}")
-    if options.html:
-        with _writing(page):
-            from mdagents.pages.report import write_page
-            from mdagents.scoring.items import shared_rows
-
-            shared = shared_rows(runs, common=options.common)
-            compared = [
-                replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)
-            ]
-            write_page(page, head(compared), compared)
-        print_result(f"written: {page}")
+    figures: Comparison | WhatIf
+    if flag == "--compare":
+        figures = compare(runs, common=options.common)
+        print_result(render_comparison(figures))
     else:
+        figures = what_if(runs, common=options.common)
+        print_result(render_what_if(figures))
+    stem = _stem(flag.strip("-").replace("-", "_"), runs)
+    path = Path(options.output or Path(options.evaluation_dir) / f"{stem}.json")
+    with _writing(path):
+        _write_json(figures.as_dict(), path)
+    print_result(f"written: {path}")
+    if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
+        return
+    page = path.with_suffix(".html")
+    with _writing(page):
+        from mdagents.pages.report import write_page
+        from mdagents.pages.report_summary import head_of_comparison, head_of_what_if
+        from mdagents.scoring.items import shared_rows
+
+        shared = shared_rows(runs, common=options.common)
+        runs = [replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)]
+        head = (
+            head_of_comparison(figures, runs)
+            if isinstance(figures, Comparison)
+            else head_of_what_if(figures, runs)
+        )
+        write_page(page, head, runs)
+    print_result(f"written: {page}")
 
 
 def _stem(what: str, runs: Sequence[RunOutput]) -> str:

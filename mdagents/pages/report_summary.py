@@ -21,15 +21,15 @@ from mdagents.pages.charts import (
 from mdagents.pages.curve import policy_chart
 from mdagents.pages.listing import outcome
 from mdagents.pages.run_card import Card, headline, make_card
-from mdagents.scoring import comparison_text, study_text, what_if_text
-from mdagents.scoring.compare import Comparison
+from mdagents.scoring import comparison_tables, comparison_text, what_if_text
+from mdagents.scoring.comparison import Block, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import Table, percent
 from mdagents.scoring.group import Group
-from mdagents.scoring.report import ALL, NOT_ROUTED, Report, report_lines, report_tables
+from mdagents.scoring.report import ALL, NOT_ROUTED, Report
+from mdagents.scoring.report_text import report_lines, report_tables
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
-from mdagents.scoring.study import StudyFigures
 from mdagents.scoring.what_if import WhatIf
 
 _FAMILIES_SHOWN = 20  # in the table of policies
@@ -106,41 +106,41 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
     )
 
 
-def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput]) -> Head:
-    """Make the head of the page of a comparison.
+def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput] = ()) -> Head:
+    """Make the head of the page of a comparison, or of a study.
 
     Args:
         comparison: The figures of the runs.
-        runs: Those runs, with the rows that are compared.
+        runs: Runs to describe by a card each, with the rows that are compared.
     """
-    names = comparison_text.run_names(comparison)
-    figures = {names[run.number]: run.figures for run in comparison.runs}
-    front = [names[run.number] for run in comparison.runs if run.pareto]
-    pairs = {comparison_text.pair_name(pair, names): pair for pair in comparison.pairs}
-    made = {names[run.number]: run.summaries for run in comparison.runs}
-    what = " and ".join(names.values()) if len(names) == 2 else f"{len(names)} runs"
+    blocks = comparison.blocks
+    labels = [run.label for block in blocks for run in block.runs]
+    runs_in_words = " and ".join(labels) if len(labels) == 2 else f"{len(labels)} runs"
+    what = comparison.name or f"{runs_in_words} on {blocks[0].questions:,} questions"
+    summaries = {
+        f"{comparison.place(block)}{run.label}": run.summaries
+        for block in blocks
+        for run in block.runs
+        if run.summaries is not None
+    }
     return Head(
-        title=f"{what} on {comparison.questions:,} questions: "
-        + comparison_text.headline(comparison),
-        run_names=list(names.values()),
+        title=f"{what}: {comparison_text.headline(comparison)}",
+        run_names=labels,
         cards=list(map(make_card, runs)),
-        notices=comparison_text.comparison_notices(comparison, names),
+        notices=comparison_text.comparison_notices(comparison),
         verdicts=comparison_text.verdicts(comparison),
-        lines=comparison_text.scope_lines(comparison, names),
+        lines=comparison_text.comparison_lines(comparison),
         tables=[
-            *comparison_text.comparison_tables(comparison, names),
-            *comparison_text.router_tables(comparison, names),
-            *_exaid_tables({name: of_run for name, of_run in made.items() if of_run}),
+            *comparison_tables.overview_tables(comparison),
+            *comparison_tables.block_tables(comparison),
+            *_exaid_tables(summaries),
         ],
         charts=[
-            *_accuracy_charts(figures, figures, front),
-            *(
-                [Chart("Differences", difference_chart(pairs))]
-                if comparison.questions >= SMALLEST_FOR_RATES
-                else []
-            ),
+            replace(chart, title=f"{comparison.place(block)}{chart.title}")
+            for block in blocks
+            for chart in _block_charts(block)
         ],
-        figures=_without_folders(comparison.as_dict()),
+        figures=_without_folders(comparison).as_dict(),
     )
 
 
@@ -170,39 +170,13 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
     )
 
 
-def head_of_study(study: StudyFigures) -> Head:
-    """Make the head of the page of a study.
-
-    Args:
-        study: Figures of the study.
-    """
-    charts = []
-    for block in study.blocks:
-        groups = {method.method: method.figures for method in block.methods}
-        front = [method.method for method in block.methods if method.pareto]
-        where = f"{block.dataset}, {block.model}: "
-        charts += [
-            replace(chart, title=f"{where}{chart.title[0].lower()}{chart.title[1:]}")
-            for chart in _accuracy_charts(groups, groups, front)
-        ]
-    return Head(
-        title=f"{study.name}: {study_text.headline(study)}",
-        run_names=[method.run for block in study.blocks for method in block.methods],
-        cards=[],
-        notices=study_text.study_notices(study),
-        verdicts=study_text.verdicts(study),
-        lines=study_text.study_lines(study),
-        tables=[*study_text.study_overview(study), *study_text.study_tables(study)],
-        charts=charts,
-        figures=study.as_dict(),
-    )
-
-
-def _without_folders(figures: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures without local folder paths: a page is shared with others."""
-    for run in figures["runs"]:
-        run["path"] = Path(run["path"]).name
-    return figures
+def _without_folders(comparison: Comparison) -> Comparison:
+    """Return the comparison without local folder paths: a page is shared with others."""
+    blocks = [
+        replace(block, runs=[replace(run, path=Path(run.path).name) for run in block.runs])
+        for block in comparison.blocks
+    ]
+    return replace(comparison, blocks=blocks)
 
 
 def _exaid_tables(figures: Mapping[str, ExaidFigures], *, has_total: bool = False) -> list[Table]:
@@ -225,6 +199,16 @@ def _exaid_tables(figures: Mapping[str, ExaidFigures], *, has_total: bool = Fals
     headings = ["", "questions with a summary", "text in a summary", "summaries", "alerts told",
                 "unsupported terms", "cut fields", "clipped"]  # fmt: skip
     return [Table(headings, rows, has_total=has_total and len(rows) > 1, title="EXAID's summaries")]
+
+
+def _block_charts(block: Block) -> list[Chart]:
+    groups = {run.label: run.figures for run in block.runs}
+    front = [run.label for run in block.runs if run.pareto]
+    charts = _accuracy_charts(groups, groups, front)
+    if charts and block.pairs:
+        pairs = {block.pair_name(pair): pair for pair in block.pairs}
+        charts.append(Chart("Differences", difference_chart(pairs)))
+    return charts
 
 
 def _accuracy_charts(

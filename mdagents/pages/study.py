@@ -7,18 +7,19 @@ from pathlib import Path
 
 from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.report import packed
-from mdagents.pages.report_summary import head_of_study
+from mdagents.pages.report_summary import head_of_comparison
+from mdagents.scoring.comparison import Comparison
+from mdagents.scoring.comparison_tables import write_study_csv
+from mdagents.scoring.comparison_text import as_markdown
 from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_text
-from mdagents.scoring.study import StudyFigures
-from mdagents.scoring.study_text import as_markdown, write_csv_of_study
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import whole_file
 
 _SCRIPTS = ("saving.js", "keys.js")
 
 
-def write_study_results(study: StudyFigures, evaluation_dir: Path) -> list[Path]:
+def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:
     """Write `{study}.html`, `.csv`, `.md` and `.json`.
 
     Returns:
@@ -27,8 +28,8 @@ def write_study_results(study: StudyFigures, evaluation_dir: Path) -> list[Path]
     Raises:
         ConfigError: A file cannot be written.
     """
-    head, table = head_of_study(study), io.StringIO()
-    write_csv_of_study(table, study)
+    head, table = head_of_comparison(study), io.StringIO()
+    write_study_csv(table, study)
     figures = json_text(head.figures)
     page = (
         templates()

@@ -26,7 +26,8 @@ from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import run
 from mdagents.scoring.formatting import usd
-from mdagents.scoring.report import make_report, render_report
+from mdagents.scoring.report import make_report
+from mdagents.scoring.report_text import render_report
 from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
 from mdagents_llm.clock import Clock

@@ -1,305 +1,218 @@
-"""Renders a comparison of runs as tables and lines of text."""
+"""Renders a comparison of runs as text: verdicts, notes, a study as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from mdagents.scoring.compare import Comparison
-from mdagents.scoring.formatting import (
-    UNKNOWN,
-    Table,
-    counts,
-    interval,
-    number,
-    p_equation,
-    p_value,
-    points,
-    share,
-    usd,
-    with_minus,
-    wrapped,
-)
-from mdagents.scoring.pairs import Flip, Pair
-from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells, group_tables
-from mdagents.scoring.routing import Policy
+from mdagents.scoring.comparison import Block, Comparison
+from mdagents.scoring.comparison_tables import block_tables, difference, overview_tables
+from mdagents.scoring.formatting import UNKNOWN, counts, p_equation, points, with_minus, wrapped
+from mdagents.scoring.pairs import Pair
+from mdagents.scoring.routing_text import router_notices
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
-
-Names = Mapping[int, str]
-"""Run number -> name of the run."""
+from mdagents.settings import Status
 
 NO_DIFFERENCE = "no significant difference"
 TOO_FEW = "too few questions to tell"
 
-_IDS_SHOWN = 10
+_NAMES_SHOWN = 10
+_MISSING_SHOWN = 4
 _PAIRS_LISTED = 3
+_GROUPS_IN_HEADLINE = 3
 
 
 def render_comparison(comparison: Comparison) -> str:
-    """Return runs, pairs, flips and the router report, if any, as text for a terminal."""
+    """Return a comparison as text for a terminal."""
     return "\n".join(
         [
-            *map(wrapped, _run_lines(comparison)),
-            *map(wrapped, scope_lines(comparison)),
-            *(table.as_text() for table in comparison_tables(comparison)),
+            *map(wrapped, _run_names(comparison)),
+            *(table.as_text() for table in block_tables(comparison)),
             *map(wrapped, verdicts(comparison)),
             *map(wrapped, _flips(comparison)),
-            *(table.as_text() for table in router_tables(comparison)),
+            *map(wrapped, comparison_lines(comparison)),
             *(wrapped(f"NOTE: {notice}") for notice in comparison_notices(comparison)),
         ]
     )
 
 
-def run_names(comparison: Comparison) -> Names:
-    """Return the labels of the runs, for use where there is room."""
-    return {run.number: run.label for run in comparison.runs}
+def headline(comparison: Comparison) -> str:
+    """Return the verdict in a few words."""
+    pairs = [(block, pair) for block in comparison.blocks for pair in block.pairs]
+    if not pairs:
+        return "nothing to compare yet"
+    if all(block.questions < SMALLEST_FOR_RATES for block in comparison.blocks):
+        return TOO_FEW
+    shown = [_better_first(block, pair) for block, pair in pairs if block.shows(pair)]
+    if not shown:
+        return NO_DIFFERENCE + (f" from {comparison.baseline}" if comparison.baseline else "")
+    if len(pairs) == 1:
+        return _better_runs(shown)[0]
+    groups = _better_runs(shown)
+    where = f"in {len(shown)} of {len(pairs)} comparisons"
+    if len(groups) > _GROUPS_IN_HEADLINE:
+        return f"significant differences {where}"
+    return f"{'; '.join(groups)} ({where})"
 
 
 def verdicts(comparison: Comparison) -> list[str]:
     """Return sentences that state which differences are statistically significant."""
-    names = run_names(comparison)
-    if len(comparison.pairs) <= _PAIRS_LISTED:
-        lines = [_verdict(pair, comparison, names) for pair in comparison.pairs]
-    elif comparison.questions < SMALLEST_FOR_RATES:
-        lines = [TOO_FEW]
-    else:
-        shown = [
-            "{} is better than {}".format(*_better_first(pair, names))
-            for pair in comparison.pairs
-            if pair.shows_difference
-        ]
-        others = len(comparison.pairs) - len(shown)
-        left = [f"{NO_DIFFERENCE} in {others} of {len(comparison.pairs)} pairs"] if others else []
-        lines = ["; ".join([*shown, *left])]
-    if not all(_is_shown(pair, comparison) for pair in comparison.pairs):
+    return [
+        f"{comparison.place(block)}{verdict}"
+        for block in comparison.blocks
+        for verdict in _verdicts(block, comparison)
+    ]
+
+
+def comparison_lines(comparison: Comparison) -> list[str]:
+    """Return lines on omitted figures, the statistical methods, and questions without an answer."""
+    lines = _what_is_too_few(comparison)
+    if total := comparison.comparisons:
+        holm = f"; Holm over all {total} comparisons" if total > 1 else ""
+        lines.append(
+            f"differences: paired bootstrap over questions; p: McNemar's exact test{holm}; Pareto: "
+            "no other run is as accurate with as few tokens"
+        )
+    if not all(block.shows(pair) for block in comparison.blocks for pair in block.pairs):
         lines.append("cost per extra correct answer: shown only for significant differences")
+    for block in comparison.blocks:
+        place = comparison.place(block)
+        unanswered = [
+            f"{run.label} ({counts(missing)})"
+            for run in block.runs
+            if (missing := {s: n for s, n in run.status_counts.items() if s != Status.ANSWERED})
+        ]
+        lines += [f"{place}without an answer: {', '.join(unanswered)}"] if unanswered else []
+        lines += [
+            f"{place}no run {did} {len(ids)} of {block.questions} questions: {_some(ids)}"
+            for did, ids in (("got right", block.nobody_right), ("answered", block.nobody_answered))
+            if ids
+        ]
     return lines
 
 
-def headline(comparison: Comparison) -> str:
-    """Return the verdict in a few words."""
-    shown = [pair for pair in comparison.pairs if _is_shown(pair, comparison)]
-    if comparison.questions < SMALLEST_FOR_RATES:
-        return TOO_FEW
-    if not shown:
-        return NO_DIFFERENCE
-    if len(comparison.pairs) > 1:
-        return f"a difference is shown in {len(shown)} of {len(comparison.pairs)} pairs"
-    return f"{_better_first(shown[0], run_names(comparison))[0]} is better"
+def comparison_notices(comparison: Comparison) -> list[str]:
+    """Return caveats to show with the figures."""
+    by_reason: dict[str, list[str]] = {}
+    for run, why in comparison.missing.items():
+        by_reason.setdefault(why, []).append(run)
+    missing = [
+        f"missing ({why}): {_some(runs, _MISSING_SHOWN, between='; ')}"
+        for why, runs in by_reason.items()
+    ]
+    left_out = [
+        f"{comparison.place(block)}only the {block.questions} questions that all runs hold are "
+        "compared; left out: "
+        + ", ".join(f"{run.left_out} of {run.label}" for run in block.runs if run.left_out)
+        for block in comparison.blocks
+        if any(run.left_out for run in block.runs)
+    ]
+    notices = [
+        notice for block in comparison.blocks for notice in (*router_notices(block), *block.notices)
+    ]
+    return [*missing, *left_out, *dict.fromkeys(notices)]
 
 
-def scope_lines(comparison: Comparison, names: Names | None = None) -> list[str]:
-    """Return lines on the questions and figures that are left out.
+def as_markdown(comparison: Comparison) -> str:
+    """Return a study as Markdown for a paper: tables, with notes on the methods."""
+    parts = [f"# {comparison.name}", headline(comparison), *verdicts(comparison)]
+    for table in [*overview_tables(comparison), *block_tables(comparison)]:
+        parts += [f"## {table.title}"] if table.title else []
+        lines = [table.headings, ["---"] * len(table.headings), *table.rows]
+        parts.append("\n".join(f"| {' | '.join(map(_markdown_cell, line))} |" for line in lines))
+    notices = [f"NOTE: {notice}" for notice in comparison_notices(comparison)]
+    parts.append("\n".join(f"- {line}" for line in (*comparison_lines(comparison), *notices)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdicts(block: Block, comparison: Comparison) -> list[str]:
+    """Return a sentence for each pair, or for many pairs one that names the significant ones."""
+    if not block.pairs:
+        return [f"nothing to compare with {comparison.baseline} yet"]
+    if comparison.comparisons <= _PAIRS_LISTED:
+        return [_verdict(pair, block, comparison) for pair in block.pairs]
+    if block.questions < SMALLEST_FOR_RATES:
+        return [TOO_FEW]
+    shown = [_verdict(pair, block, comparison) for pair in block.pairs if block.shows(pair)]
+    others = [block.pair_name(pair) for pair in block.pairs if not block.shows(pair)]
+    if others:
+        shown.append(
+            f"{NO_DIFFERENCE} in {len(others)} of {len(block.pairs)} pairs: {_some(others)}"
+        )
+    return ["; ".join(shown)]
+
+
+def _verdict(pair: Pair, block: Block, comparison: Comparison) -> str:
+    name = block.pair_name(pair)
+    if block.questions < SMALLEST_FOR_RATES:
+        return f"{TOO_FEW}: {name} is {with_minus(difference(pair, block))}"
+    of_p = p_equation(pair.p) + (" (Holm)" if comparison.comparisons > 1 else "")
+    if not block.shows(pair):
+        low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
+        figures = f"{points(pair.difference, '+.1f')} points (95% interval {low} to {high})"
+        return f"{NO_DIFFERENCE}: {name} is {with_minus(figures)}, {of_p}"
+    better, worse = _better_first(block, pair)
+    low, high = map(points, sorted(map(abs, (pair.difference_low, pair.difference_high))))
+    saving = ", with fewer tokens" if (pair.tokens_per_extra_correct or 0) < 0 else ""
+    return (
+        f"{better} is better than {worse} by {points(abs(pair.difference))} points "
+        f"(95% interval {low} to {high}), {of_p}{saving}"
+    )
+
+
+def _better_first(block: Block, pair: Pair) -> tuple[str, str]:
+    """Return the labels of the better and the worse run of a pair."""
+    first, second = block.label(pair.first), block.label(pair.second)
+    return (second, first) if pair.difference > 0 else (first, second)
+
+
+def _better_runs(shown: Sequence[tuple[str, str]]) -> list[str]:
+    """Return who is better than whom, such as `a and b are better than c`.
 
     Args:
-        comparison: Comparison to describe.
-        names: Names of the runs by number; None uses their numbers.
+        shown: Labels of the better and the worse run of each significant pair.
     """
-    called = _called(comparison, names)
-    left_out = [
-        f"{run.left_out} of {called[run.number]}" for run in comparison.runs if run.left_out
-    ]
-    lines = []
-    if left_out:
-        lines += [
-            f"NOTE: only the {comparison.questions} questions that all runs hold are compared",
-            f"left out: {', '.join(left_out)}",
-        ]
-    if comparison.questions < SMALLEST_FOR_COEFFICIENTS:
-        rates = f"percentages (from {SMALLEST_FOR_RATES}), "
-        lines.append(
-            f"too few questions to show: {rates * (comparison.questions < SMALLEST_FOR_RATES)}"
-            f"a detectable difference (from {SMALLEST_FOR_COEFFICIENTS})"
-        )
-    return lines
-
-
-def comparison_tables(comparison: Comparison, names: Names | None = None) -> list[Table]:
-    """Return tables of the runs and of their pairs; `names` as in `scope_lines`."""
-    called = names or {run.number: str(run.number) for run in comparison.runs}
-    groups = {called[run.number]: run.figures for run in comparison.runs}
-    accuracy, cost = group_tables("run", groups, names_left=names is not None)
-    front = {None: UNKNOWN, True: "yes", False: ""}
-    of_runs = zip(cost.rows, comparison.runs, strict=True)
-    cost = replace(
-        cost,
-        headings=[*cost.headings, "Pareto"],
-        rows=[[*cells, front[run.pareto]] for cells, run in of_runs],
-    )
-    several = len(comparison.pairs) > 1
-    differences = [
-        [
-            pair_name(pair, called),
-            _difference(pair, comparison),
-            p_value(pair.mcnemar_p),
-            *([p_value(pair.mcnemar_p_holm)] if several else []),
-            _detectable(pair, comparison.questions),
-        ]
-        for pair in comparison.pairs
-    ]
-    priced = [_is_shown(pair, comparison) for pair in comparison.pairs]
-    flips = [
-        [
-            pair_name(pair, called),
-            str(len(pair.wrong_to_right)),
-            str(len(pair.right_to_wrong)),
-            *(_prices(pair if is_priced else None) if any(priced) else []),
-        ]
-        for pair, is_priced in zip(comparison.pairs, priced, strict=True)
-    ]
-    difference = ["pair", "difference (95% interval)", "McNemar p"]
-    holm = ["Holm p"] if several else []
+    better_than: dict[str, list[str]] = {}
+    for better, worse in dict.fromkeys(shown):
+        better_than.setdefault(worse, []).append(better)
+    worse_than: dict[tuple[str, ...], list[str]] = {}
+    for worse, runs in better_than.items():
+        worse_than.setdefault(tuple(runs), []).append(worse)
     return [
-        accuracy,
-        cost,
-        Table([*difference, *holm, "detectable"], differences, names_left=names is not None),
-        Table(
-            ["pair", "now right", "now wrong", *(_PRICES if any(priced) else ())],
-            flips,
-            names_left=names is not None,
-        ),
+        f"{_listed(runs)} {'is' if len(runs) == 1 else 'are'} better than {_listed(worse)}"
+        for runs, worse in worse_than.items()
     ]
 
 
-def router_tables(comparison: Comparison, names: Names | None = None) -> list[Table]:
-    """Return tables of the routing policies, and of the levels on the questions sent to each.
-
-    The result is empty without a router report; `names` as in `scope_lines`.
-    """
-    report = comparison.router
-    if report is None:
+def _what_is_too_few(comparison: Comparison) -> list[str]:
+    """Return a line on the figures omitted for lack of questions, if any."""
+    fewest = min(block.questions for block in comparison.blocks)
+    if fewest >= SMALLEST_FOR_COEFFICIENTS:
         return []
-    called = _called(comparison, names)
-    policies = [
-        [policy.name, accuracy_cell(policy.figures), _regret(policy)] for policy in report.policies
-    ]
-    columns = ["router", *report.forced]
-    levels = [
-        [
-            level,
-            str(reached["router"].n),
-            *(share(reached[name].correct, reached[name].n) for name in columns),
-        ]
-        for level, reached in report.by_routed_level.items()
-    ]
-    beside = ", ".join(f"{level} ({called[number]})" for level, number in report.forced.items())
+    where = " in some blocks" if len(comparison.blocks) > 1 else ""
+    rates = f"percentages (from {SMALLEST_FOR_RATES}), " if fewest < SMALLEST_FOR_RATES else ""
     return [
-        Table(
-            ["", ACCURACY, "regret (95% interval)"],
-            policies,
-            title=f"router: {called[report.router]} beside {beside}",
-        ),
-        Table(
-            ["", *COST_COLUMNS],
-            [[policy.name, *cost_cells(policy.figures)] for policy in report.policies],
-        ),
-        Table(
-            ["routed to", "questions", *columns], levels, title="right, by where the router sent"
-        ),
+        f"too few questions{where} to show: {rates}a detectable difference "
+        f"(from {SMALLEST_FOR_COEFFICIENTS})"
     ]
 
 
-def comparison_notices(comparison: Comparison, names: Names | None = None) -> list[str]:
-    """Return caveats to show with the figures; `names` as in `scope_lines`."""
-    called = _called(comparison, names)
-    report = comparison.router
-    of_router = []
-    if report is not None:
-        of_router.append("the oracle picks the best run per question in hindsight: an upper bound")
-        if report.same_models is False:
-            of_router.append("these runs asked different models, which is part of the regret")
-    numbered = {f"run {number}": name for number, name in called.items()}
-    for notice in comparison.notices:
-        whose, _, rest = notice.partition(": ")
-        of_router.append(f"{numbered[whose]}: {rest}" if whose in numbered else notice)
-    return of_router
-
-
-def pair_name(pair: Pair, names: Names) -> str:
-    """Return the name of a pair, such as `2 − 1`."""
-    return f"{names[pair.second]} − {names[pair.first]}"
-
-
-def _called(comparison: Comparison, names: Names | None) -> Names:
-    """Return the names of the runs for use in a sentence."""
-    return names or {run.number: f"run {run.number}" for run in comparison.runs}
-
-
-def _run_lines(comparison: Comparison) -> list[str]:
-    return [f"{run.number}  {run.name} ({counts(run.status_counts)})" for run in comparison.runs]
-
-
-def _is_shown(pair: Pair, comparison: Comparison) -> bool:
-    return pair.shows_difference and comparison.questions >= SMALLEST_FOR_RATES
-
-
-def _better_first(pair: Pair, names: Names) -> tuple[str, str]:
-    second_is_better = pair.difference > 0
-    better, worse = (pair.second, pair.first)[:: 1 if second_is_better else -1]
-    return names[better], names[worse]
-
-
-def _verdict(pair: Pair, comparison: Comparison, names: Names) -> str:
-    name = pair_name(pair, names)
-    if comparison.questions < SMALLEST_FOR_RATES:
-        return f"{TOO_FEW}: {name} is {with_minus(_difference(pair, comparison))}"
-    is_one_of = f" (Holm, {len(comparison.pairs)} pairs)" * (len(comparison.pairs) > 1)
-    of_p = f"{p_equation(pair.p)}{is_one_of}"
-    if not _is_shown(pair, comparison):
-        low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
-        figures = with_minus(
-            f"{points(pair.difference, '+.1f')} points (95% interval {low} to {high})"
-        )
-        return f"{NO_DIFFERENCE}: {name} is {figures}, {of_p}"
-    better, worse = _better_first(pair, names)
-    low, high = map(points, sorted(map(abs, (pair.difference_low, pair.difference_high))))
-    by = f"{points(abs(pair.difference))} points"
-    return f"{better} is better than {worse} by {by} (95% interval {low} to {high}), {of_p}"
-
-
-def _difference(pair: Pair, comparison: Comparison) -> str:
-    """Return the difference in points with its interval; for few questions, in answers."""
-    if comparison.questions < SMALLEST_FOR_RATES:
-        return f"{pair.extra_correct:+} of {comparison.answers}"
-    ends = interval(pair.difference_low, pair.difference_high, "+.1f")
-    return f"{points(pair.difference, '+.1f')} points ({ends})"
-
-
-def _detectable(pair: Pair, questions: int) -> str:
-    enough = questions >= SMALLEST_FOR_COEFFICIENTS
-    smallest = pair.minimum_detectable_difference if enough else None
-    return UNKNOWN if smallest is None else f"{points(smallest)} points"
-
-
-def _regret(policy: Policy) -> str:
-    figures = policy.figures
-    if figures.questions < SMALLEST_FOR_RATES:
-        return f"{round(policy.regret * figures.n)} of {figures.n}"
-    return f"{points(policy.regret)} points ({interval(policy.regret_low, policy.regret_high)})"
-
-
-_PRICES = ("tokens/extra right", "USD/extra right")
-
-
-def _prices(pair: Pair | None) -> list[str]:
-    """Return the price of an extra right answer; unknown when `pair` is None."""
-    if pair is None:
-        return [UNKNOWN] * len(_PRICES)
-    return [_price(pair.tokens_per_extra_correct, ",.0f"), _price(pair.cost_per_extra_correct)]
-
-
-def _price(ratio: float | None, form: str | None = None) -> str:
-    if ratio is not None and ratio < 0:
-        return "cheaper too"
-    return usd(ratio) if form is None else number(ratio, form)
+def _run_names(comparison: Comparison) -> list[str]:
+    """Return lines with the names of runs that a user compares, where they differ from labels."""
+    if comparison.name:
+        return []
+    runs = comparison.blocks[0].runs
+    return [f"{run.label}: {run.name}" for run in runs if run.label != run.name]
 
 
 def _flips(comparison: Comparison) -> list[str]:
-    if len(comparison.pairs) > _PAIRS_LISTED:
+    """Return lines with the questions that only one run of a pair got right; empty for many."""
+    if comparison.comparisons > _PAIRS_LISTED:
         return []
     return [
-        f"{pair.second} − {pair.first}, {direction}: {_ids(flips)}"
-        for pair in comparison.pairs
+        f"{comparison.place(block)}{block.pair_name(pair)}, {direction}: "
+        + (_some([flip.question_id for flip in flips]) or UNKNOWN)
+        for block in comparison.blocks
+        for pair in block.pairs
         for direction, flips in (
             ("wrong → right", pair.wrong_to_right),
             ("right → wrong", pair.right_to_wrong),
@@ -307,6 +220,15 @@ def _flips(comparison: Comparison) -> list[str]:
     ]
 
 
-def _ids(flips: Sequence[Flip]) -> str:
-    more = f", … {len(flips) - _IDS_SHOWN} more" if len(flips) > _IDS_SHOWN else ""
-    return (", ".join(flip.question_id for flip in flips[:_IDS_SHOWN]) or "-") + more
+def _some(names: Sequence[str], shown: int = _NAMES_SHOWN, between: str = ", ") -> str:
+    """Return the first names, and the number of the others."""
+    more = [f"… {len(names) - shown} more"] if len(names) > shown else []
+    return between.join([*names[:shown], *more])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _markdown_cell(cell: str) -> str:
+    return cell.replace("|", "\\|")

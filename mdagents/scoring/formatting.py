@@ -20,21 +20,18 @@ _NARROWEST_NAME = 6
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of figures; each row starts with a name."""
+    """A table of figures; each row starts with a name, which is left-aligned."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     has_total: bool = False
     """Whether the last row is a total, separated from the rows above."""
-    names_left: bool = True
-    """Whether names are left-aligned; figures are right-aligned."""
     title: str = ""
 
     def as_text(self) -> str:
         """Return the table for a terminal; if too wide, padding is removed, then names wrap."""
         table = PrettyTable(list(self.headings), align="r")
-        if self.names_left:
-            table.align[self.headings[0]] = "l"
+        table.align[self.headings[0]] = "l"
         last = len(self.rows) - 1
         for place, row in enumerate(self.rows):
             table.add_row(list(row), divider=self.has_total and place == last - 1)
@@ -43,7 +40,7 @@ class Table:
         if (excess := _excess(table)) > 0:
             longest = max(len(row[0]) for row in self.rows)
             table.max_width[self.headings[0]] = max(longest - excess, _NARROWEST_NAME)
-        return "\n".join(filter(None, [self.title, table.get_string()]))
+        return "\n".join(filter(None, [wrapped(self.title), table.get_string()]))
 
 
 def _excess(table: PrettyTable) -> int:

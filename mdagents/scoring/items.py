@@ -22,7 +22,7 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     ids disambiguate. A question that a run skipped is not among its items.
 
     Args:
-        runs: Runs, at least two.
+        runs: Runs, at least one.
         common: Whether runs with different items are compared on their common ones.
 
     Returns:
@@ -50,14 +50,20 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     return [[rows[item] for item in shared] for rows in by_item]
 
 
-def other_ids(names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]) -> list[str]:
-    """Return a notice for each run whose question ids differ from the first run's.
+def notices_of(
+    runs: Sequence[RunOutput], names: Sequence[str], shared: Sequence[Sequence[ScoredRow]]
+) -> list[str]:
+    """Return the notices of runs; notices shared by all runs carry no run name.
 
     Args:
+        runs: Runs, at least one.
         names: Names of the runs.
         shared: Rows of each run for the same items, in the same order.
     """
-    notices = []
+    of_all = [notice for notice in runs[0].notices if all(notice in r.notices for r in runs)]
+    notices = list(of_all)
+    for name, run in zip(names, runs, strict=True):
+        notices += [f"{name}: {notice}" for notice in run.notices if notice not in of_all]
     for name, rows in zip(names, shared, strict=True):
         count = sum(
             row.item != of_first.item for row, of_first in zip(rows, shared[0], strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
@@ -30,7 +31,7 @@ class Pair:
     """Two runs; all differences are second minus first."""
 
     first: int
-    """Number of the first run, from 1."""
+    """Number of the first run in its block, from 1."""
     second: int
     difference: float
     """Accuracy of the second run minus that of the first, from −1 to 1."""
@@ -41,7 +42,7 @@ class Pair:
     """Two-sided exact p-value. With several epochs, a question counts for the run that got it right
     more often."""
     mcnemar_p_holm: float | None
-    """Holm-adjusted `mcnemar_p` over all pairs; None for a single pair."""
+    """Holm-adjusted `mcnemar_p` over the pairs of all blocks; None for a single pair."""
     minimum_detectable_difference: float | None
     """Difference detectable with 80% power, for this number of questions and this share of
     discordant ones."""
@@ -148,15 +149,13 @@ def _extra(
     value: Callable[[ScoredRow], float | None],
 ) -> float | None:
     """Return the second run's total minus the first's; None if any value is unknown."""
-    total = 0.0
-    for sign, rows in ((-1, first), (1, second)):
-        for row in rows:
-            amount = value(row)
-            if amount is None:
-                return None
-            total += sign * amount
-    return total
+    amounts = [*map(value, second), *map(value, first)]
+    known = [amount for amount in amounts if amount is not None]
+    if len(known) < len(amounts):
+        return None
+    return fsum(known[: len(second)]) - fsum(known[len(second) :])
 
 
 def _ratio(extra: float | None, extra_correct: int) -> float | None:
-    return None if extra is None or extra_correct == 0 else extra / extra_correct
+    # Adding zero turns −0.0, the price of a worse run at the same cost, into 0.0.
+    return None if extra is None or extra_correct == 0 else extra / extra_correct + 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import stdev
 from typing import TYPE_CHECKING
 
 from mdagents.scoring.group import by_question, correct_answers, right_by_question
@@ -44,6 +45,8 @@ class Repeats:
     tied with one other counts half."""
     by_epoch: dict[int, EpochAccuracy]
     """Epoch, from 1 -> its accuracy on these questions."""
+    between_epochs: float
+    """Standard deviation of accuracy between epochs (n - 1)."""
     position_bias: PositionBias | None
     """Position bias; None when all epochs showed the options in one order, or it is unknown."""
 
@@ -60,13 +63,15 @@ def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
     right = [correct_answers(answers) for answers in complete]
     trials = [epochs] * len(complete)
     ks = range(1, epochs + 1)
+    by_epoch = {answers[0].epoch: _accuracy(answers) for answers in zip(*complete, strict=True)}
     return Repeats(
         epochs=epochs,
         questions=len(complete),
         pass_at={k: pass_at(right, trials, k) for k in ks},
         pass_hat={k: pass_hat(right, trials, k) for k in ks},
         majority=sum(_vote(answers) for answers in complete) / len(complete),
-        by_epoch={answers[0].epoch: _accuracy(answers) for answers in zip(*complete, strict=True)},
+        by_epoch=by_epoch,
+        between_epochs=stdev(epoch.accuracy for epoch in by_epoch.values()),
         position_bias=position_bias(complete),
     )
 

@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mdagents.scoring.compare import notices_of
 from mdagents.scoring.cross_validation import FOLDS, SMALLEST_FOR_A_CHOICE, CrossValidation
 from mdagents.scoring.group import Group, accuracy_interval, make_group, scored
-from mdagents.scoring.items import shared_rows
+from mdagents.scoring.items import notices_of, shared_rows
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
 from mdagents.scoring.rows import RunOutput

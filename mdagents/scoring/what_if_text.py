@@ -12,8 +12,8 @@ from mdagents.scoring.formatting import (
     with_minus,
     wrapped,
 )
+from mdagents.scoring.group_text import ACCURACY, COST_COLUMNS, accuracy_cell
 from mdagents.scoring.policies import Kind
-from mdagents.scoring.report import ACCURACY, COST_COLUMNS, accuracy_cell
 from mdagents.scoring.routing import ORACLE
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.scoring.what_if import TOO_FEW, Choice, FamilyOutcome, Reached, WhatIf

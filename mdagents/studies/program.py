@@ -14,9 +14,9 @@ from mdagents.records.store import writable
 from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
+from mdagents.scoring.comparison import compare_study
+from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.rows import RunOutput, read_output
-from mdagents.scoring.study import StudyOutput, study_figures
-from mdagents.scoring.study_text import render_study
 from mdagents.studies.display import DISPLAYS, make_study_display
 from mdagents.studies.file import StudyFile, cells_of, read_study
 from mdagents.studies.session import CellRun, State, StudySession, manifest_of
@@ -149,12 +149,12 @@ class _Program:
         for run in runs:
             if run.totals.scored:
                 outputs[run.name] = read_output(Path(self._options.output_dir) / run.name)
-        figures = study_figures(StudyOutput(manifest_of(self._study, runs), outputs))
-        if figures.blocks:
+        comparison = compare_study(manifest_of(self._study, runs), outputs)
+        if comparison.blocks:
             from mdagents.pages.study import write_study_results
 
-            print_result(render_study(figures))
-            for path in write_study_results(figures, Path(self._options.evaluation_dir)):
+            print_result(render_comparison(comparison))
+            for path in write_study_results(comparison, Path(self._options.evaluation_dir)):
                 print_result(f"written: {path}")
 
     def _end(self, runs: Sequence[CellRun], signals: Sequence[int]) -> int:

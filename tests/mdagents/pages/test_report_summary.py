@@ -170,7 +170,7 @@ def test_a_difference_is_said_with_the_better_run(
     first, second = (good, poor) if turned else (poor, good)
     html, printed = compared(first, second, capsys)
     better, worse = ("plain", "team") if turned else ("team", "plain")
-    assert headline(html).endswith(f"{better} is better")
+    assert headline(html).endswith(f": {better} is better than {worse}")
     for text in (words(html), printed):
         assert f"{better} is better than {worse} by 50.0 points (95% interval 30.0 to " in text
         assert "no significant difference" not in text
@@ -207,10 +207,13 @@ def test_with_many_pairs_the_better_runs_are_named(capsys: pytest.CaptureFixture
     for name, answers in runs.items():
         write(letters(answers.ljust(30, "B")), f"{name}.json")
     html = page("--compare", *(f"output/{name}.json" for name in runs))
-    assert headline(html) == "4 runs on 30 questions: a difference is shown in 5 of 6 pairs"
+    assert headline(html) == (
+        "4 runs on 30 questions: fair, good and best are better than poor; "
+        "best is better than fair and good (in 5 of 6 comparisons)"
+    )
     text = words(html)
     assert "best is better than poor" in text
-    assert "no significant difference in 1 of 6 pairs" in text
+    assert "no significant difference in 1 of 6 pairs: good − fair" in text
 
 
 @pytest.mark.sweep

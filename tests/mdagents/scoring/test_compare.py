@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.cli.score import main
-from mdagents.scoring.compare import Comparison, compare
+from mdagents.scoring.comparison import Block, Comparison, compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.routing import RouterReport
 from mdagents.scoring.rows import read_output
@@ -29,9 +29,14 @@ def answers(letters: str, tokens: int = 100, **changes: Any) -> list[dict[str, A
     ]
 
 
-def compared(*runs: list[dict[str, Any]], common: bool = False) -> Comparison:
+def comparison_of(*runs: list[dict[str, Any]], common: bool = False) -> Comparison:
     paths = [write(records, f"run{number}.json") for number, records in enumerate(runs, start=1)]
     return compare([read_output(path) for path in paths], common=common)
+
+
+def compared(*runs: list[dict[str, Any]], common: bool = False) -> Block:
+    (block,) = comparison_of(*runs, common=common).blocks
+    return block
 
 
 def evaluate(*arguments: str) -> int:
@@ -61,8 +66,8 @@ def test_two_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert first["figures"]["chance"] == 0.25
     assert first["status_counts"] == {"answered": 9, "api_error": 1}
     text = capsys.readouterr().out
-    assert "2 − 1, wrong → right: 3, 4, 5\n" in text
-    assert "2 − 1, right → wrong: 1\n" in text
+    assert "two − one, wrong → right: 3, 4, 5\n" in text
+    assert "two − one, right → wrong: 1\n" in text
     assert "+20.0" in text
     assert "api_error 1" in text
     assert "written: evaluation/compare_one_vs_two.json" in text
@@ -77,31 +82,41 @@ def test_a_run_beside_itself() -> None:
 
 
 def test_more_than_two_runs_are_compared_in_pairs_with_adjusted_p() -> None:
-    comparison = compared(answers("A" * 10), answers("B" * 10), answers("AAAAABBBBB"))
-    assert [(pair.first, pair.second) for pair in comparison.pairs] == [(1, 2), (1, 3), (2, 3)]
-    assert [pair.mcnemar_p for pair in comparison.pairs] == [2 / 2**10, 2 / 2**5, 2 / 2**5]
-    assert [pair.mcnemar_p_holm for pair in comparison.pairs] == [6 / 2**10, 4 / 2**5, 4 / 2**5]
+    comparison = comparison_of(answers("A" * 10), answers("B" * 10), answers("AAAAABBBBB"))
+    (block,) = comparison.blocks
+    assert [(pair.first, pair.second) for pair in block.pairs] == [(1, 2), (1, 3), (2, 3)]
+    assert [pair.mcnemar_p for pair in block.pairs] == [2 / 2**10, 2 / 2**5, 2 / 2**5]
+    assert [pair.mcnemar_p_holm for pair in block.pairs] == [6 / 2**10, 4 / 2**5, 4 / 2**5]
     assert "Holm p" in render_comparison(comparison)
 
 
 def test_pareto_marks() -> None:
-    comparison = compared(
+    comparison = comparison_of(
         answers("ABBB", tokens=100),
         answers("AABB", tokens=200),
         answers("AABB", tokens=300),  # as accurate as the second, but dearer
         answers("AAAB", tokens=400),
         [record | {"token_usage": {}} for record in answers("AAAA")],
     )
-    assert [run.pareto for run in comparison.runs] == [True, True, False, True, None]
-    assert comparison.pairs[-1].tokens_per_extra_correct is None
+    (block,) = comparison.blocks
+    assert [run.pareto for run in block.runs] == [True, True, False, True, None]
+    assert block.pairs[-1].tokens_per_extra_correct is None
     text = render_comparison(comparison)
     assert "wrong → right:" not in text, "ten pairs would flood the screen"
 
 
 def test_the_better_run_may_be_cheaper() -> None:
-    comparison = compared(answers("ABBB" * 5, tokens=300), answers("AAAB" * 5, tokens=100))
-    assert comparison.pairs[0].tokens_per_extra_correct == -400
-    assert "cheaper too" in render_comparison(comparison)
+    comparison = comparison_of(answers("ABBB" * 5, tokens=300), answers("AAAB" * 5, tokens=100))
+    assert comparison.blocks[0].pairs[0].tokens_per_extra_correct == -400
+    text = render_comparison(comparison)
+    assert "better run is cheaper" in text
+    assert "run2 is better than run1 by 50.0 points" in text
+    assert "with fewer tokens" in text
+
+
+def test_a_worse_run_at_the_same_cost_has_no_negative_price() -> None:
+    comparison = comparison_of(answers("A" * 20), answers("B" * 20))
+    assert str(comparison.blocks[0].pairs[0].cost_per_extra_correct) == "0.0"
 
 
 def test_options_may_be_shown_in_another_order() -> None:
@@ -156,9 +171,10 @@ def test_other_question_sets_are_refused_with_the_difference(
     assert "run 2 (two) lacks 7 of 11, 1 of them skipped (4, 5, 6, 7, 8, …)" in error
 
     assert evaluate(*arguments, "--common") == 0
-    text = capsys.readouterr().out
-    assert "only the 3 questions that all runs hold are compared" in text
-    assert "left out: 7 of run 1, 1 of run 2" in text
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "only the 3 questions that all runs hold are compared; left out: 7 of one, 1 of two" in text
+    )
     content = json.loads(Path("evaluation/compare_one_vs_two.json").read_text())
     assert content["questions"] == 3
     assert [run["figures"]["n"] for run in content["runs"]] == [3, 3]
@@ -189,7 +205,7 @@ def test_questions_with_other_ids_are_found_by_what_they_ask(ids: str) -> None:
     assert comparison.questions == 3
     assert [flip.question_id for flip in comparison.pairs[0].right_to_wrong] == ["1"]
     assert comparison.notices == [
-        "run 2: 3 of 3 answers have another id than in run 1 and were matched by question, options "
+        "run2: 3 of 3 answers have another id than in run1 and were matched by question, options "
         "and right option"
     ]
 
@@ -247,9 +263,9 @@ def test_notices_say_whose_they_are() -> None:
         (Path("output") / name).mkdir()
         (Path("output") / name / "run.json").write_text(json.dumps(manifest))
     outputs = [read_output(Path(f"output/{name}.json")) for name in ("one", "two")]
-    assert compare(outputs).notices == [
+    assert compare(outputs).blocks[0].notices == [
         "A sample.",
-        "run 1: unfinished: 1 of 2 questions have a record",
+        "one: unfinished: 1 of 2 questions have a record",
     ]
 
 
@@ -332,7 +348,7 @@ def test_the_router_report_on_screen_and_on_disk(capsys: pytest.CaptureFixture[s
         write(records, f"{name}.json")
     assert evaluate("--compare", *(f"output/{name}.json" for name in names)) == 0
     text = capsys.readouterr().out
-    assert "router: run 1 beside basic (run 2), intermediate (run 3), advanced (run 4)" in text
+    assert "router: adaptive beside basic (basic), intermediate (intermediate), advanced" in text
     assert "oracle" in text
     assert "   2 of 6 |" in text
     (file,) = Path("evaluation").iterdir()
@@ -372,11 +388,11 @@ def test_what_models_were_asked_is_checked() -> None:
             (path.with_suffix("") / "run.json").write_text(json.dumps({"models": asked}))
             outputs.append(read_output(path))
         comparison = compare(outputs)
-        assert comparison.router is not None
-        assert ("different models" in render_comparison(comparison)) == (
-            comparison.router.same_models is False
-        )
-        return comparison.router
+        router = comparison.blocks[0].router
+        assert router is not None
+        text = " ".join(render_comparison(comparison).split())
+        assert ("different models" in text) == (router.same_models is False)
+        return router
 
     small = dict.fromkeys(("router", "recruiter", "expert", "decision"), "small")
     assert report([small | {"router": "other"}, small, small, small]).same_models is True
@@ -415,13 +431,14 @@ outcomes = st.integers(1, 12).flatmap(
 @pytest.mark.sweep
 @given(outcomes)
 def test_any_comparison_is_consistent(runs: list[str]) -> None:
-    comparison = compared(*(answers(letters) for letters in runs))
+    comparison = comparison_of(*(answers(letters) for letters in runs))
     json.dumps(comparison.as_dict(), allow_nan=False)
     assert render_comparison(comparison)
-    for pair in comparison.pairs:
+    (block,) = comparison.blocks
+    for pair in block.pairs:
         gain = runs[pair.second - 1].count("A") - runs[pair.first - 1].count("A")
         assert pair.difference == pytest.approx(gain / len(runs[0]))
         assert len(pair.wrong_to_right) - len(pair.right_to_wrong) == gain
         assert -1 <= pair.difference_low <= pair.difference_high <= 1
         assert 0 < pair.mcnemar_p <= (pair.mcnemar_p_holm or 1) <= 1
-    assert any(run.pareto for run in comparison.runs)
+    assert any(run.pareto for run in block.runs)

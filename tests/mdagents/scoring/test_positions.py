@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from mdagents.scoring.positions import PositionBias, position_bias
-from mdagents.scoring.report import make_report, render_report
+from mdagents.scoring.report import make_report
+from mdagents.scoring.report_text import render_report
 from mdagents.scoring.scored_row import ScoredRow
 from tests.mdagents.scoring.made_up_runs import row, run_of
 

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from mdagents.cli.score import main
 from mdagents.scoring.agreement import Agreement
-from mdagents.scoring.compare import ComparedRun, Comparison
+from mdagents.scoring.comparison import Block, ComparedRun, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.group import Group, Proportion
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.positions import Place, PositionBias
 from mdagents.scoring.repeats import EpochAccuracy, Repeats
-from mdagents.scoring.report import Report, make_report, render_report
+from mdagents.scoring.report import Report, make_report
+from mdagents.scoring.report_text import render_report
 from mdagents.scoring.routing import Policy, RouterReport
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.scoring.statistics import Calibration, CalibrationBin
@@ -548,11 +549,14 @@ def test_scoring_a_run_does_not_wait_for_numpy() -> None:
 
 
 def test_every_figure_is_described() -> None:
-    page = (REPOSITORY / "docs" / "scoring.md").read_text(encoding="utf-8")
+    pages = [REPOSITORY / "docs" / name for name in ("scoring.md", "studies.md")]
+    page = "\n".join(path.read_text(encoding="utf-8") for path in pages)
     described = set(re.findall(r"`([a-z_0-9]+)`", page))
     tables = (Report, Group, Proportion, Repeats, Calibration, CalibrationBin, Agreement,
-              Comparison, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures,
+              Comparison, Block, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures,
               EpochAccuracy, PositionBias, Place, WhatIf, FamilyOutcome, Reached, Curve, Choice,
               Difference, Coin)  # fmt: skip
     figures = {name for table in tables for name in table.__slots__}
-    assert figures <= described, f"docs/scoring.md does not name {sorted(figures - described)}"
+    assert figures <= described, (
+        f"docs/scoring.md and docs/studies.md do not name {sorted(figures - described)}"
+    )

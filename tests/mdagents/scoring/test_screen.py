@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdagents.cli.score import main
-from mdagents.scoring.compare import compare
+from mdagents.scoring.comparison import compare
 from mdagents.scoring.comparison_text import render_comparison
 from mdagents.scoring.formatting import usd
-from mdagents.scoring.report import make_report, render_report
+from mdagents.scoring.report import make_report
+from mdagents.scoring.report_text import render_report
 from mdagents.scoring.rows import read_output
 from tests.mdagents.scoring.result_records import ours, write
 

@@ -6,28 +6,28 @@ import csv
 import io
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from mdagents.records.study import StudyManifest, StudyRun
-from mdagents.scoring.rows import RunOutput
-from mdagents.scoring.study import StudyFigures, StudyOutput, study_figures
-from mdagents.scoring.study_text import (
+from mdagents.scoring.comparison import Comparison, compare_study
+from mdagents.scoring.comparison_tables import overview_tables, write_study_csv
+from mdagents.scoring.comparison_text import (
     as_markdown,
+    comparison_notices,
     headline,
-    render_study,
-    study_notices,
-    study_overview,
+    render_comparison,
     verdicts,
-    write_csv_of_study,
 )
+from mdagents.scoring.rows import RunOutput
 from tests.mdagents.scoring.made_up_runs import made_up
 
 Letters = Mapping[tuple[str, str], str]
 """(model, method) -> a letter for each answer; A is right, `-` an error."""
 
 
-def figures(letters: Letters, *, epochs: int = 1, without: str = "") -> StudyFigures:
+def figures(letters: Letters, *, epochs: int = 1, without: str = "") -> Comparison:
     runs: dict[str, RunOutput] = {}
     listed = []
     for (model, method), of_run in letters.items():
@@ -37,7 +37,7 @@ def figures(letters: Letters, *, epochs: int = 1, without: str = "") -> StudyFig
             tokens = 500 if method == "team" else 100
             runs[name] = made_up(name, of_run, epochs=epochs, tokens=tokens)
     manifest = StudyManifest(name="made-up", baseline="single", runs=listed)
-    return study_figures(StudyOutput(manifest, runs))
+    return compare_study(manifest, runs)
 
 
 def answers(skill: float, questions: int, rng: random.Random) -> str:
@@ -52,16 +52,16 @@ def test_the_winner_by_construction_is_found_and_no_other() -> None:
         for method, skill in (("single", 0.5), ("other", 0.5), ("team", 0.8))
     }
     study = figures(letters)
-    assert headline(study) == "team better than single (in 2 of 4 comparisons)"
-    (overview,) = study_overview(study)
+    assert headline(study) == "team is better than single (in 2 of 4 comparisons)"
+    (overview,) = overview_tables(study)
     assert overview.headings == ["", "set, m1", "set, m2"]
     assert [row[0] for row in overview.rows] == ["single", "other", "team"]
     assert all(cell.endswith("% better") for cell in overview.rows[2][1:])
     assert all(cell.endswith("%") for row in overview.rows[:2] for cell in row[1:])
     assert overview.title in as_markdown(study)
     for line in verdicts(study):
-        assert line.partition(": ")[2].startswith("team (+")
-        assert line.endswith("is better than single; no significant difference for other")
+        assert line.partition(": ")[2].startswith("team is better than single by ")
+        assert line.endswith("; no significant difference in 1 of 2 pairs: other − single")
 
 
 @pytest.mark.sweep
@@ -73,31 +73,28 @@ def test_intervals_cover_the_constructed_effect_in_90_of_100_seeds() -> None:
         study = figures(
             {("m", method): answers(skill, 100, rng) for method, skill in skills.items()}, epochs=2
         )
-        pair = study.blocks[0].methods[1].beside_baseline
-        assert pair is not None
+        (pair,) = study.blocks[0].pairs
         covered += pair.difference_low <= 0.15 <= pair.difference_high
     assert covered >= 90
 
 
 def test_holm_is_over_all_comparisons_of_the_study() -> None:
     letters = {("m1", "single"): "B" * 20, ("m1", "team"): "A" * 6 + "B" * 14}
-    alone = figures(letters).blocks[0].methods[1].beside_baseline
+    (alone,) = figures(letters).blocks[0].pairs
     both = figures({**letters, ("m2", "single"): "B" * 20, ("m2", "team"): "B" * 20})
-    of_both = both.blocks[0].methods[1].beside_baseline
-    assert alone is not None
-    assert of_both is not None
+    of_both = both.blocks[0].pairs[0]
     assert alone.p == alone.mcnemar_p
     assert of_both.p == pytest.approx(2 * alone.p)
     assert both.comparisons == 2
-    assert headline(figures(letters)) == "team better than single (in 1 of 1 comparisons)"
-    assert headline(both) == "no method is shown to differ from single"
+    assert headline(figures(letters)) == "team is better than single"
+    assert headline(both) == "no significant difference from single"
 
 
 def test_a_worse_method_is_said_to_be_worse() -> None:
     study = figures({("m", "single"): "A" * 30, ("m", "team"): "A" * 10 + "B" * 20})
-    assert headline(study) == "team worse than single (in 1 of 1 comparisons)"
-    assert verdicts(study)[0].endswith("is worse than single")
-    single, team = study.blocks[0].methods
+    assert headline(study) == "single is better than team"
+    assert verdicts(study)[0].startswith("single is better than team by 66.7 points (95% interval ")
+    single, team = study.blocks[0].runs
     assert (single.pareto, team.pareto) == (True, False)
 
 
@@ -105,15 +102,39 @@ def test_what_nobody_got_right_and_what_nobody_answered() -> None:
     study = figures({("m", "single"): "AB-AB", ("m", "team"): "BB-BA"}, epochs=1)
     assert study.blocks[0].nobody_right == ["q1", "q2"]
     assert study.blocks[0].nobody_answered == ["q2"]
-    assert "no method got right 2 of 5 questions: q1, q2" in render_study(study)
+    assert "no run got right 2 of 5 questions: q1, q2" in render_comparison(study)
 
 
 def test_epochs_have_a_deviation_and_are_no_further_questions() -> None:
     study = figures({("m", "single"): "AABB" * 3 + "AAAA" * 3, ("m", "team"): "A" * 24}, epochs=2)
     block = study.blocks[0]
     assert (block.questions, block.answers) == (12, 24)
-    assert block.methods[0].between_epochs == pytest.approx(0.5 / 2**0.5)
+    assert block.runs[0].repeats is not None
+    assert block.runs[0].repeats.between_epochs == pytest.approx(0.5 / 2**0.5)
     assert "over 2 epochs" in as_markdown(study)
+
+
+def test_the_value_of_the_router_is_reported_as_for_compared_runs() -> None:
+    levels = ("basic", "intermediate", "advanced")
+    methods = ("adaptive", *levels)
+    runs = {}
+    for method in methods:
+        made = made_up(method, "AABB" * 6)
+        rows = [
+            replace(
+                row,
+                difficulty=levels[place % 3] if method == "adaptive" else method,
+                routed_by="router" if method == "adaptive" else "forced",
+            )
+            for place, row in enumerate(made.rows)
+        ]
+        runs[method] = replace(made, rows=tuple(rows))
+    listed = [StudyRun(dataset="set", model="m", method=name, run=name) for name in methods]
+    manifest = StudyManifest(name="made-up", baseline="basic", runs=listed)
+    study = compare_study(manifest, runs)
+    assert [(pair.first, pair.second) for pair in study.blocks[0].pairs] == [(2, 1), (2, 3), (2, 4)]
+    assert "router: adaptive beside basic (basic)" in render_comparison(study)
+    assert "upper bound" in as_markdown(study)
 
 
 @pytest.mark.parametrize("missing", ["single", "team"])
@@ -122,27 +143,27 @@ def test_a_run_without_an_answer_is_missing_and_named(missing: str) -> None:
     study = figures(letters, without=f"m-{missing}")
     assert study.missing == {f"set, m, {missing}": "no question is answered yet"}
     assert study.comparisons == (0 if missing == "single" else 1)
-    assert f"set, m, {missing}" in study_notices(study)[0]
-    assert render_study(study)
+    assert f"set, m, {missing}" in comparison_notices(study)[0]
+    assert render_comparison(study)
     assert as_markdown(study)
 
 
 def test_of_unfinished_runs_what_all_have_is_compared() -> None:
     study = figures({("m", "single"): "A" * 20, ("m", "team"): "A" * 12})
     assert study.blocks[0].questions == 12
-    assert "left out: 8 of single" in study_notices(study)[0]
+    assert "left out: 8 of single" in comparison_notices(study)[0]
 
 
 def test_few_questions_give_no_verdict() -> None:
     study = figures({("m", "single"): "BBBB", ("m", "team"): "AAAA"})
     assert headline(study) == "too few questions to tell"
-    assert verdicts(study) == ["too few questions to tell"]
+    assert verdicts(study) == ["too few questions to tell: team − single is +4 of 4"]
     assert "%" not in headline(study) + " ".join(verdicts(study))
 
 
 def test_the_table_for_a_spreadsheet_has_a_line_for_each_run() -> None:
     file = io.StringIO()
-    write_csv_of_study(
+    write_study_csv(
         file, figures({("m", "single"): "AABB" * 5, ("m", "=team|"): "AAAB" * 5}, epochs=2)
     )
     single, team = csv.DictReader(io.StringIO(file.getvalue()))
