@@ -73,15 +73,17 @@ def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
         return earlier
     if holds_nothing(output_dir / manifest.name):
         return None  # for example after a mistyped URL; the run is kept under a dated name
-    differs = [
-        name
-        for name in ("items_hash", "exemplars_sha256", "models", "prompt_hashes", "options")
-        if getattr(earlier, name) != getattr(manifest, name)
-    ]
     raise ConfigError(
         f"{output_dir / manifest.name} holds a run that differs in "
-        f"{', '.join(differs) or 'endpoint'}; start with --fresh to keep it under a dated name"
+        f"{differences(earlier, manifest)}; start with --fresh to keep it under a dated name"
     )
+
+
+def differences(earlier: RunManifest, manifest: RunManifest) -> str:
+    """Return the fields in which two runs with different settings differ, joined by commas."""
+    names = ("items_hash", "exemplars_sha256", "models", "prompt_hashes", "options")
+    differs = [name for name in names if getattr(earlier, name) != getattr(manifest, name)]
+    return ", ".join(differs) or "endpoint"
 
 
 def recorded_run(output_dir: Path, manifest: RunManifest) -> Path | None:

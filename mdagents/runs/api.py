@@ -24,8 +24,9 @@ from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.config import ADAPTIVE, RunConfig
 from mdagents.runs.models import check_models, choose_models, make_runtime, models_of_teams
+from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
-from mdagents.runs.session import run as run_session
+from mdagents.runs.session import carry_out
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, Method
 from mdagents.teams.own_method import is_own
@@ -187,8 +188,9 @@ def run(config: RunConfig, *, display: str = "none") -> RunResult:
     if display not in DISPLAYS:
         raise ConfigError(f"there is no display '{display}'; there are {', '.join(DISPLAYS)}")
     environment = parse_environment(read_variables())
-    work = run_session(config, environment, Clock(), display=display, stops_on_signals=False)
-    result = _complete(work)
+    clock = Clock()
+    plan = make_plan(config, environment, clock)
+    result = _complete(carry_out(plan, environment, clock, display=display))
     for notice in filter(None, (result.manifest.dataset_notice, result.manifest.model_notice)):
         warnings.warn(notice, stacklevel=2)
     if result.error is not None:

@@ -16,15 +16,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdagents.datasets.record_lines import ENDINGS
 from mdagents.display.display import tokens_in_words
-from mdagents.records.manifest import Spent, read_manifest
+from mdagents.records.folder import differences
+from mdagents.records.manifest import RunManifest, Spent, read_manifest
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.garbage_collection import spare_the_collector
 from mdagents.runs.idle_flags import refuse_idle_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
+from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
-from mdagents.runs.session import run
+from mdagents.runs.session import carry_out
 from mdagents.scoring.formatting import usd
 from mdagents.scoring.report import make_report
 from mdagents.scoring.report_text import render_report
@@ -41,6 +44,7 @@ from mdagents_llm.errors import (
     is_debugging,
 )
 from mdagents_llm.extras import check_installed, needs_extra
+from mdagents_llm.model_configs import LOCAL
 from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
 from mdagents_llm.web.address import has_screen
 
@@ -53,6 +57,10 @@ FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 
 _NOT_AGAIN = ("MDAGENTS_DEBUG", "MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
 """Variables that a command to resume a run must not or need not set."""
+
+
+_FILES = (*ENDINGS, ".py", ".gguf")
+"""Endings of the files that the flags of a run can name: questions, a method, a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,10 @@ class _Program:
 
     def run(self, skip: Collection[str], until: ExitStack, *, show_interaction_table: bool) -> int:
         """Carry out the command line, and return the exit status."""
-        options = self._options()
+        options = self._read()
+        resumed = None if options.resume is None else self._find_run(options)
+        if resumed is not None:
+            options = self._with_kept_flags(*resumed)
         config = read_config(options, skip)
         refuse_idle_flags(config, options)
         environment = parse_environment(self._variables)
@@ -157,15 +168,24 @@ class _Program:
 
             text = forecast(config, environment).as_text()
             return FINISHED if self._print(text) else STOPPED
+        clock = Clock()
+        plan = make_plan(config, environment, clock)
+        if resumed is not None and config.output_dir / plan.manifest.name != resumed[0]:
+            folder, manifest = resumed
+            raise ConfigError(
+                f"--resume {folder} differs from these settings in "
+                f"{differences(manifest, plan.manifest)}; leave out --resume to start another run"
+            )
         view = until.enter_context(self._view(options, config)) if options.view else None
         result = asyncio.run(
-            run(
-                config,
+            carry_out(
+                plan,
                 environment,
-                Clock(),
+                clock,
                 display=options.display,
                 show_interaction_table=options.show_interaction_table or show_interaction_table,
                 on_ready=spare_the_collector,
+                stops_on_signals=True,
                 view=view,
             )
         )
@@ -200,11 +220,9 @@ class _Program:
             return False
         return True
 
-    def _options(self) -> argparse.Namespace:
-        """Parse the command line; with `--resume [RUN]`, over the flags that started the run."""
-        options = self._read()
-        if options.resume is None:
-            return options
+    @staticmethod
+    def _find_run(options: argparse.Namespace) -> tuple[Path, RunManifest]:
+        """Return the folder and the manifest of the run that `--resume [RUN]` means."""
         if options.fresh:
             raise ConfigError(
                 "--resume continues a run and --fresh starts it over; use only one of them"
@@ -221,9 +239,27 @@ class _Program:
         for folder in folders:
             manifest = read_manifest(folder)
             if manifest is not None and (name or not manifest.finished):
-                return self._read(manifest.options | {"output_dir": str(output_dir)})
+                return folder, manifest
         what = f"run {name}" if name else "unfinished run"
         raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
+
+    def _with_kept_flags(self, folder: Path, manifest: RunManifest) -> argparse.Namespace:
+        """Parse the command line over the flags that started the run in a folder.
+
+        Raises:
+            ConfigError: A file that a flag names is not here; the manifest keeps no folders.
+        """
+        kept = manifest.options
+        options = self._read(kept | {"output_dir": str(folder.parent)})
+        for flag, before in (("dataset", ""), ("method", ""), ("model", f"{LOCAL}/")):
+            file = str(kept.get(flag)).removeprefix(before)
+            is_said = getattr(options, flag) != kept.get(flag)
+            if file.endswith(_FILES) and not is_said and not Path(file).is_file():
+                raise ConfigError(
+                    f"--resume {folder} needs the file {file} of its --{flag}, which is not here; "
+                    f"add --{flag} {before}FOLDER/{file}"
+                )
+        return options
 
     def _read(self, kept: Mapping[str, object] | None = None) -> argparse.Namespace:
         return read_options(self._argv, self._variables, program=self._called.name, kept=kept)

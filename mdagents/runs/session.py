@@ -28,7 +28,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.models import check_models, exaid_roles, make_runtime
-from mdagents.runs.plan import Plan, make_plan, selection_note
+from mdagents.runs.plan import Plan, selection_note
 from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
 from mdagents.runs.shared import Shared
@@ -51,47 +51,6 @@ CACHE_FILE = Path(".cache") / "replies.sqlite"
 """Cached replies of all runs, below the output folder."""
 
 
-async def run(
-    config: RunConfig,
-    environment: Environment,
-    clock: Clock,
-    *,
-    display: str = "none",
-    show_interaction_table: bool = False,
-    on_ready: Callable[[], None] = lambda: None,
-    stops_on_signals: bool = True,
-    view: RunView | None = None,
-) -> RunResult:
-    """Run a configuration, or resume a run that an earlier process started.
-
-    Args:
-        config: Configuration of the run.
-        environment: API keys and endpoints.
-        clock: Clock for all times.
-        display: One of `DISPLAYS`, on stderr.
-        show_interaction_table: Whether the display shows who wrote to whom in a debate.
-        stops_on_signals: Whether the first SIGINT, SIGTERM or SIGHUP lets questions in progress
-            finish and the second stops at once; if False, the caller handles signals.
-        on_ready: Called once, when everything that the questions need is loaded.
-        view: Live view, started before the first question; the caller ends it.
-
-    Raises:
-        ConfigError: A setting, an API key or a file is not valid; nothing was written.
-        StorageError: The disk is full.
-        NothingRecorded: A replay has no cached replies.
-    """
-    return await carry_out(
-        make_plan(config, environment, clock),
-        environment,
-        clock,
-        display=display,
-        show_interaction_table=show_interaction_table,
-        on_ready=on_ready,
-        stops_on_signals=stops_on_signals,
-        view=view,
-    )
-
-
 async def carry_out(
     plan: Plan,
     environment: Environment,
@@ -105,7 +64,7 @@ async def carry_out(
     view: RunView | None = None,
     shared: Shared | None = None,
 ) -> RunResult:
-    """Carry out a plan; `run` makes the plan itself.
+    """Run a plan to its end, or resume a run that an earlier process started.
 
     Args:
         plan: Plan of the run.

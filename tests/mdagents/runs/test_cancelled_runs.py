@@ -31,9 +31,10 @@ from mdagents.runs.engines.cluster import WorkerLost
 from mdagents.runs.engines.messages import Orders, Start, packed, unpacked
 from mdagents.runs.engines.worker import Worker
 from mdagents.runs.options import read_config, read_options
+from mdagents.runs.plan import make_plan
 from mdagents.runs.program import _status
 from mdagents.runs.result import RunResult
-from mdagents.runs.session import run
+from mdagents.runs.session import carry_out
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
@@ -200,7 +201,14 @@ def go(folder: Path, output: str, *flags: str, disturb: Any = None) -> Ended:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda loop, context: unhandled.append(context))
         clock = Clock(monotonic=loop.time)
-        task = asyncio.ensure_future(run(config, environment, clock))
+        task = asyncio.ensure_future(
+            carry_out(
+                make_plan(config, environment, clock),
+                environment,
+                clock,
+                stops_on_signals=True,
+            )
+        )
         if disturb is not None:
             disturb(task)
         await asyncio.wait([task])

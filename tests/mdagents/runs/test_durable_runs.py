@@ -20,6 +20,7 @@ from mdagents.records.jsonl import LineLog
 from mdagents.records.manifest import RunManifest
 from mdagents.runs.forecast import forecast
 from mdagents.runs.options import read_config, read_options
+from mdagents.runs.program import main
 from mdagents_llm.config import parse_environment
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, FaultPlan
@@ -134,6 +135,32 @@ def test_resume_takes_up_the_run_in_the_folder_that_it_names(
     assert not manifest().finished, "the run of the same name in output/"
     status, _, err = run("--resume", f"b/{name}")
     assert (status, err) == (2, f"error: there is no run {name} in b; see --output-dir\n")
+
+
+def test_resume_asks_for_a_file_outside_this_folder(
+    run: Run, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    lines = SAMPLE.read_text().splitlines(keepends=True)
+    for name, own in (("mine", lines[:2]), ("of_others", lines[2:4])):
+        (outside / name).mkdir()
+        (outside / name / "q.jsonl").write_text("".join(own))
+    mine, of_others = outside / "mine" / "q.jsonl", outside / "of_others" / "q.jsonl"
+    assert run("--dataset", str(mine), "--difficulty", "basic", "--token-limit", "1")[0] == 1
+    folder = Path("output") / manifest().name
+    assert str(outside) not in (folder / "run.json").read_text()
+    assert main(["--resume"], skip=[], show_interaction_table=False) == 2
+    assert capsys.readouterr().err == (
+        f"error: --resume {folder} needs the file q.jsonl of its --dataset, which is not here; "
+        "add --dataset FOLDER/q.jsonl\n"
+    )
+    _, _, err = run("--resume", "--dataset", str(of_others))
+    assert f"--resume {folder} differs from these settings in items_hash" in err
+    _, _, err = run("--resume", "--dataset", str(mine), "--seed", "3")
+    assert "in options; leave out --resume to start another run" in err
+    assert not manifest().finished
+    assert run("--resume", "--dataset", str(mine), "--token-limit", "100000")[0] == 0
+    assert manifest().finished
 
 
 def test_epochs_have_replies_of_their_own(provider: FakeProvider, run: Run) -> None:
