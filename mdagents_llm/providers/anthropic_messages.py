@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
 from itertools import pairwise
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import anthropic
 import httpx2
@@ -34,18 +34,11 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
-from mdagents_llm.providers.error_body import ErrorInReplyError, parsed, raise_error_in, read_error
-from mdagents_llm.providers.filters import WithheldError, is_filters, is_withheld
-from mdagents_llm.providers.http_errors import (
-    OTHER_SHAPES,
-    connection_error,
-    retry_after_seconds,
-    status_error,
-    without_key,
-)
+from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
+from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.refused import STREAM, Refused
+from mdagents_llm.providers.sdk_chat import SdkChat
 
-_PATH = "/v1/messages"
 _MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
 _KEEP = {"type": "ephemeral"}  # kept for 5 minutes, renewed with each use
 _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
@@ -54,7 +47,6 @@ _STOP = frozenset({"end_turn", "stop_sequence", "tool_use", "stop", "tool_calls"
 _EAGERLY = "eager_input_streaming"
 _WITH_BUDGET = re.compile(r"claude-3|-4-[0-5](?!\d)|-4(?:-\d{8})?$")
 _LEAST_BUDGET = 1024  # tokens
-_FIELDS = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
 STATUS = {
     "authentication_error": 401,
     "permission_error": 403,
@@ -75,74 +67,28 @@ def is_typed(settings: Mapping[str, str]) -> bool:
     return typed_calls.wanted(settings, "anthropic", *methods)
 
 
-class AnthropicChat:
-    """One Anthropic model.
+class _Events(AsyncStream[object]):
+    """Stream that yields the data of its events, including events without a name."""
 
-    Args:
-        client: SDK client of the endpoint, with SDK retries off.
-        model: The endpoint's name for the model.
-        info: Properties of the model.
-        typed: Whether calls go through the typed methods of the SDK.
-    """
+    async def data(self) -> AsyncIterator[object]:
+        async for event in self._iter_events():
+            if event.data and event.event != "ping" and event.data != "[DONE]":
+                yield json.loads(event.data)
 
-    def __init__(
-        self, client: AsyncAnthropic, model: str, info: ModelInfo, *, typed: bool = False
-    ) -> None:
-        self._client = client
-        self._model = model
-        self._info = info
-        self._typed = typed
-        self._refused = Refused()
-        self._host = client.base_url.host
-        port = client.base_url.port
-        self._place = self._host if port is None else f"{self._host}:{port}"
 
-    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request; the reply is streamed when `on_text` is given."""
-        body = self.body(request)
-        try:
-            with self.errors(body):
-                if on_text is not None and STREAM not in self._refused:
-                    return await self._stream(body, request, on_text)
-                reply = self.reply(json.loads(await self._content(body)), request)
-        except WithheldError:
-            return self.refusal()
-        if on_text is not None and reply.text:
-            on_text(reply.text)
-        return reply
+class AnthropicChat(SdkChat):
+    """One Anthropic model, with the arguments of `SdkChat`."""
 
-    @contextmanager
-    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
-        """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
-
-        Args:
-            body: Request body that was sent; None for calls that request no reply.
-        """
-        try:
-            yield
-        except anthropic.APIStatusError as error:
-            wait = retry_after_seconds(error.response.headers)
-            if error.response.is_success:  # an error in a stream, from the SDK's typed methods
-                raise self.failure(None, error.body, body) from None
-            said = parsed(error.response)
-            raise self.failure(error.status_code, said, body, retry_after=wait) from None
-        except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
-            timed_out = isinstance(error, anthropic.APITimeoutError)
-            raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
-        except ErrorInReplyError as error:
-            raise self.failure(None, error.body, body) from None
-        except OTHER_SHAPES as error:
-            message = f"{self._host} sent a body that is not a message ({type(error).__name__})"
-            raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
+    path = "/v1/messages"
+    _sdk: ClassVar[ModuleType] = anthropic
+    _events = _Events
+    _kind = "message"
+    _fields = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
+    _of_schema = frozenset(["tools", "output_config"])
+    _client: AsyncAnthropic
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
-        """Return the request body for the API.
-
-        Args:
-            request: Request to convert.
-            whole: Whether to include settings that the model has refused, since an earlier batch
-                may have sent them.
-        """
+        """Return the request body for the API, with the arguments of `SdkChat.body`."""
         info = self._info
         system, turns = _marked(request.messages)
         body: dict[str, object] = {
@@ -179,15 +125,7 @@ class AnthropicChat:
         }
 
     def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
-        """Return a message of the API as a reply.
-
-        Args:
-            raw: Parsed response body.
-            request: Request that was sent.
-
-        Raises:
-            ValueError: `raw` is not a message (or another of `OTHER_SHAPES`).
-        """
+        """Return a message of the API as a reply, with the arguments of `SdkChat.reply`."""
         raise_error_in(raw, "content")
         text = "".join(map(_said, raw["content"]))
         thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
@@ -202,28 +140,16 @@ class AnthropicChat:
             reasoning=well_formed("".join(thoughts)),
         )
 
-    async def _stream(
-        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
-    ) -> ChatReply:
-        asked = {**self._eagerly(body), STREAM: True}
-        with self.errors(asked):
-            if self._typed:
-                create = self._client.messages.create
-                async with aclosing(typed_calls.chunks(create, _FIELDS, asked)) as events:
-                    return await self._read_events(events, request, on_text)
-            stream = await self._client.post(
-                _PATH, body=asked, cast_to=object, stream=True, stream_cls=_Events
-            )
-            async with stream:
-                if "event-stream" not in stream.response.headers.get("content-type", ""):
-                    content = await stream.response.aread()
-                    if content.lstrip().startswith(b"{"):  # a whole reply instead of a stream
-                        reply = self.reply(json.loads(content), request)
-                        if reply.text:
-                            on_text(reply.text)
-                        return reply
-                events = (json.loads(data) async for data in stream.data())
-                return await self._read_events(events, request, on_text)
+    @property
+    def _create(self) -> typed_calls.Create:
+        return self._client.messages.create
+
+    def _streamed(self, body: Mapping[str, object]) -> dict[str, object]:
+        """Return a body that asks for a stream, with tool input as it is written."""
+        tools = body.get("tools")
+        if not isinstance(tools, list) or _EAGERLY in self._refused:
+            return {**body, STREAM: True}
+        return {**body, "tools": [{**tool, _EAGERLY: True} for tool in tools], STREAM: True}
 
     async def _read_events(
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
@@ -267,62 +193,16 @@ class AnthropicChat:
             reasoning=well_formed("".join(thoughts)),
         )
 
-    async def _content(self, body: Mapping[str, object]) -> bytes:
-        if self._typed:
-            return await typed_calls.whole(self._client.messages.create, _FIELDS, body)
-        response = await self._client.post(_PATH, body=body, cast_to=httpx2.Response)
-        return response.content
-
-    def refusal(self) -> ChatReply:
-        """Return the reply for an error of a content filter: a refusal without text."""
-        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
-
-    def _eagerly(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the body with tool input streamed as it is written, not field by field."""
-        tools = body.get("tools")
-        if not isinstance(tools, list) or _EAGERLY in self._refused:
-            return body
-        return {**body, "tools": [{**tool, _EAGERLY: True} for tool in tools]}
-
-    def failure(
-        self,
-        status: int | None,
-        error: object,
-        body: Mapping[str, object] | None = None,
-        *,
-        retry_after: float | None = None,
-    ) -> Exception:
-        """Return the exception for an error of the endpoint: `ProviderError` or `WithheldError`.
-
-        Args:
-            status: HTTP status; None, or below 400, for an error inside a reply.
-            error: Body of the error.
-            body: Request body that was sent; None for calls that request no reply.
-            retry_after: Seconds that the endpoint asked to wait; None if it did not.
-
-        Raises:
-            ProviderError: The endpoint refused a setting (`setting_refused`, `stream_refused`).
-        """
-        said = read_error(error)
-        if status is None or status < httpx2.codes.BAD_REQUEST:
-            named = (STATUS[code] for code in said.code.split() if code in STATUS)
-            status = said.status or next(named, None)
-        if is_withheld(status, said):
-            return WithheldError()
-        words = without_key(said.words or said.code, self._client.api_key or "")
-        body = body or {}
+    def _refusable(self, body: Mapping[str, Any]) -> list[str]:
         sent = [name for name in ("temperature", STREAM) if name in body]
         sent += [name for name in _thinking(self._model, self._info) if body]
-        sent += [_EAGERLY] if "tools" in body else []
-        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
-        return status_error(
-            self._host,
-            status,
-            words,
-            code=said.code,
-            retry_after=said.retry_after if retry_after is None else retry_after,
-            asked_with_schema="tools" in body or "output_config" in body,
-        )
+        return sent + ([_EAGERLY] if "tools" in body else [])
+
+    def _status(self, status: int | None, said: ErrorBody) -> int | None:
+        if status is not None and status >= httpx2.codes.BAD_REQUEST:
+            return status
+        named = (STATUS[code] for code in said.code.split() if code in STATUS)
+        return said.status or next(named, None)
 
 
 def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str, object]:
@@ -356,15 +236,6 @@ def _thinking(model: str, info: ModelInfo) -> dict[str, Any]:
     level = {"effort": "low" if effort == "minimal" else effort} if effort else {}
     shown = {"display": "summarized"} if info.thinking.is_shown else {}
     return {"thinking": {"type": "adaptive", **shown}, **level}
-
-
-class _Events(AsyncStream[object]):
-    """Stream that yields the data of its events as text, including events without a name."""
-
-    async def data(self) -> AsyncIterator[str]:
-        async for event in self._iter_events():
-            if event.data and event.event != "ping" and event.data != "[DONE]":
-                yield event.data
 
 
 def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, object]]]:

@@ -17,6 +17,7 @@ from openai.types import BatchError
 
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.http_errors import one_line, status_error
 from mdagents_llm.providers.openai_chat import OpenAIChat
 from mdagents_llm.wire import BatchState, Line
@@ -114,12 +115,15 @@ class OpenAIBatches:
         if failed.get("code") in _NEVER_TRIED:
             said = one_line(str(failed.get("message") or failed["code"]))
             raise ProviderError(said, kind=ErrorKind.UNANSWERED)
-        with self._chat.errors():
-            response = content["response"]
-            status, body = response["status_code"], response["body"]
-            if status == httpx2.codes.OK:
-                return self._chat.reply(body, request)
-        return self._chat.refusal_or_raise(status, body, self._chat.body(request, whole=True))
+        try:
+            with self._chat.errors():
+                response = content["response"]
+                status, body = response["status_code"], response["body"]
+                if status == httpx2.codes.OK:
+                    return self._chat.reply(body, request)
+            raise self._chat.failure(status, body, self._chat.body(request, whole=True))
+        except WithheldError:
+            return self._chat.refusal()
 
     def _problem(self, problems: Sequence[BatchError]) -> ProviderError:
         """Return the error of a refused batch, of the kind that a single call would have had."""

@@ -1,20 +1,18 @@
 """Chat completions through the `openai` SDK: OpenAI, Azure, embedded model, compatible servers.
 
-The SDK handles sending, pooling and error types. Its typed layer is bypassed unless instrumentation
-wraps it, since building and validating its models costs more than the rest of a call. The SDK sends
-through aiohttp, whose pool does not scan every connection for every request, as httpcore2's does.
+The SDK sends through aiohttp, whose pool does not scan every connection for every request, as
+httpcore2's does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
-import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai._streaming_cleanup import drain_response_async
@@ -30,16 +28,10 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
-from mdagents_llm.providers.error_body import ErrorInReplyError, parsed, raise_error_in, read_error
-from mdagents_llm.providers.filters import WithheldError, is_filters, is_withheld
-from mdagents_llm.providers.http_errors import (
-    OTHER_SHAPES,
-    connection_error,
-    retry_after_seconds,
-    status_error,
-    without_key,
-)
+from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
+from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.refused import STREAM, Refused
+from mdagents_llm.providers.sdk_chat import SdkChat
 from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
 
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -68,7 +60,6 @@ _REASONING = ("reasoning_content", "reasoning")
 and newer vLLM."""
 _DONE = "[DONE]"
 _EFFORT = ("reasoning_effort", "reasoning")
-_FIELDS = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
 """Function that returns the body fields that request a schema from an endpoint."""
@@ -98,7 +89,24 @@ def is_typed(settings: Mapping[str, str]) -> bool:
     return typed_calls.wanted(settings, "openai", *methods)
 
 
-class OpenAIChat:
+class _Events(AsyncStream[object]):
+    """Stream that yields the data of its events, and the end marker."""
+
+    async def data(self) -> AsyncIterator[object]:
+        async for event in self._iter_events():
+            if event.data:
+                yield _parsed(event.data)
+            if event.data.startswith(_DONE):
+                await drain_response_async(self.response)  # so that the connection can be reused
+                break
+
+
+def _parsed(data: str) -> object:
+    """Return the data of an event: parsed JSON, or the end marker."""
+    return _DONE if data.startswith(_DONE) else json.loads(data)
+
+
+class OpenAIChat(SdkChat):
     """One model behind an OpenAI-compatible endpoint.
 
     Args:
@@ -110,17 +118,18 @@ class OpenAIChat:
     """
 
     path = "/chat/completions"
-    """Path of requests, relative to the base URL."""
+    _sdk: ClassVar[ModuleType] = openai
+    _events = _Events
     _kind = "chat completion"
-    _fields = _FIELDS
+    _fields = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
     _of_schema = frozenset(["response_format", "grammar"])
-    """Body fields whose presence means that a schema was requested."""
     _elsewhere = re.compile(
         r"(?i)(only (supported|available) (in|with|through|via)|use) (the )?"
         r"(/?v1/responses|responses api)|not a chat model"
     )
     """Wordings by which an endpoint says that a model supports only the other API."""
     _other_api = "--api responses asks it by the Responses API"
+    _client: AsyncOpenAI
 
     def __init__(
         self,
@@ -131,63 +140,11 @@ class OpenAIChat:
         schema_fields: SchemaFields = response_format,
         typed: bool = False,
     ) -> None:
-        self._client = client
-        self._model = model
-        self._info = info
+        super().__init__(client, model, info, typed=typed)
         self._schema_fields = schema_fields
-        self._typed = typed
-        self._refused = Refused()
-        self._host = client.base_url.host
-        port = client.base_url.port
-        self._place = self._host if port is None else f"{self._host}:{port}"
-
-    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
-        """Answer one request; the reply is streamed when `on_text` is given."""
-        body = self.body(request)
-        try:
-            with self.errors(body):
-                if on_text is not None and STREAM not in self._refused:
-                    return await self._stream(body, request, on_text)
-                reply = self._read(await self._content(body), request)
-        except WithheldError:
-            return self._refusal()
-        if on_text is not None and reply.text:
-            on_text(reply.text)
-        return reply
-
-    @contextmanager
-    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
-        """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
-
-        Args:
-            body: Request body that was sent; None for calls that request no reply.
-        """
-        try:
-            yield
-        except openai.APIStatusError as error:
-            said = parsed(error.response)
-            wait = retry_after_seconds(error.response.headers)
-            raise self._failure(error.status_code, said, body, retry_after=wait) from None
-        except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            timed_out = isinstance(error, openai.APITimeoutError)
-            raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
-        except openai.APIError as error:  # an error in a stream, from the SDK's typed methods
-            raise self._failure(None, {"error": error.body or error.message}, body) from None
-        except ErrorInReplyError as error:
-            raise self._failure(None, error.body, body) from None
-        except OTHER_SHAPES as error:
-            kind = type(error).__name__
-            message = f"{self._host} sent a body that is not a {self._kind} ({kind})"
-            raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
-        """Return the request body for the endpoint.
-
-        Args:
-            request: Request to convert.
-            whole: Whether to include settings that the model has refused, since an earlier batch
-                may have sent them.
-        """
+        """Return the request body for the endpoint, with the arguments of `SdkChat.body`."""
         info, refused = self._info, Refused() if whole else self._refused
         limit: str = info.max_tokens_field
         settings: dict[str, object] = {
@@ -208,15 +165,7 @@ class OpenAIChat:
         return body
 
     def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
-        """Return a chat completion as a reply.
-
-        Args:
-            raw: Parsed response body.
-            request: Request that was sent.
-
-        Raises:
-            ValueError: `raw` is not a chat completion (or another of `OTHER_SHAPES`).
-        """
+        """Return a chat completion as a reply, with the arguments of `SdkChat.reply`."""
         raise_error_in(raw, "choices")
         # A body without choices is an empty reply, recorded since its tokens were used.
         choices: list[Any] = raw["choices"]
@@ -235,45 +184,25 @@ class OpenAIChat:
         chunks = self._chunks()
         for line in content.decode().splitlines():
             if line.startswith("data:"):
-                chunks.add(line.removeprefix("data:").strip())
+                chunks.add(_parsed(line.removeprefix("data:").strip()))
         return self._whole(chunks, request)
 
-    async def _stream(
-        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
+    async def _read_events(
+        self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
-        asked = {**body, **self._streaming()}
         chunks = self._chunks(on_text)
-        with self.errors(asked):
-            if self._typed:
-                async with aclosing(typed_calls.chunks(self._create, self._fields, asked)) as typed:
-                    async for chunk in typed:
-                        chunks.take(chunk)
-                return self._whole(chunks, request)
-            stream = await self._client.post(
-                self.path, body=asked, cast_to=object, stream=True, stream_cls=_Events
-            )
-            async with stream:
-                if "event-stream" not in stream.response.headers.get("content-type", ""):
-                    content = await stream.response.aread()
-                    if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
-                        reply = self.reply(json.loads(content), request)
-                        if reply.text:
-                            on_text(reply.text)
-                        return reply
-                async for data in stream.data():
-                    chunks.add(data)
-            return self._whole(chunks, request)
+        async for event in events:
+            chunks.add(event)
+        return self._whole(chunks, request)
 
     @property
     def _create(self) -> typed_calls.Create:
-        """Typed method of the SDK, looked up at each call since it may be wrapped later."""
         return self._client.chat.completions.create
 
-    def _streaming(self) -> dict[str, object]:
-        """Return the body fields that request a stream."""
+    def _streamed(self, body: Mapping[str, object]) -> dict[str, object]:
         if _STREAM_OPTIONS in self._refused:
-            return {STREAM: True}
-        return {STREAM: True, _STREAM_OPTIONS: {"include_usage": True}}
+            return {**body, STREAM: True}
+        return {**body, STREAM: True, _STREAM_OPTIONS: {"include_usage": True}}
 
     def _chunks(self, on_text: OnText | None = None) -> Chunks:
         return Chunks(self._model, on_text)
@@ -286,81 +215,19 @@ class OpenAIChat:
         chunks.end(reply.text)
         return reply
 
-    async def _content(self, body: Mapping[str, object]) -> bytes:
-        if self._typed:
-            return await typed_calls.whole(self._create, self._fields, body)
-        response = await self._client.post(self.path, body=body, cast_to=httpx2.Response)
-        return response.content
-
-    def refusal_or_raise(self, status: int, error: object, body: Mapping[str, object]) -> ChatReply:
-        """Return a refusal if an error of the endpoint comes from a content filter, else raise it.
-
-        Args:
-            status: HTTP status.
-            error: Body of the error.
-            body: Request body that was sent.
-
-        Raises:
-            ProviderError: The error does not come from a content filter.
-        """
-        try:
-            raise self._failure(status, error, body)
-        except WithheldError:
-            return self._refusal()
-
-    def _refusal(self) -> ChatReply:
-        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
-
-    def _failure(
-        self,
-        status: int | None,
-        error: object,
-        body: Mapping[str, object] | None = None,
-        *,
-        retry_after: float | None = None,
-    ) -> Exception:
-        said = read_error(error)
-        status = said.status if status is None else status
-        if is_withheld(status, said):
-            return WithheldError()
-        words = without_key(said.words or said.code, self._client.api_key)
-        body = body or {}
-        self._refused.raise_for(
-            self._refusable(body), self._host, status, words, said.param, said.code
-        )
-        failure = status_error(
-            self._host,
-            status,
-            words,
-            code=said.code,
-            retry_after=said.retry_after if retry_after is None else retry_after,
-            asked_with_schema=not body.keys().isdisjoint(self._of_schema),
-        )
-        if body and self._is_elsewhere(status, words):
-            message = f"{failure}; {self._other_api}"
-            return ProviderError(message, kind=ErrorKind.MODEL_NOT_FOUND, status=status)
-        return failure
+    def _advised(self, failure: ProviderError, status: int | None, words: str) -> ProviderError:
+        if not self._is_elsewhere(status, words):
+            return failure
+        message = f"{failure}; {self._other_api}"
+        return ProviderError(message, kind=ErrorKind.MODEL_NOT_FOUND, status=status)
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
-        """Return the settings of a body that a model may refuse and that can then be omitted."""
         settings = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM)
         return [name for name in (*settings, *_LIMITS, *_EFFORT) if name in body]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
         """Return whether an error means that the model supports only the other API."""
         return status in (400, 404) and self._elsewhere.search(words) is not None
-
-
-class _Events(AsyncStream[object]):
-    """Stream that yields the data of its events as text, including the end marker."""
-
-    async def data(self) -> AsyncIterator[str]:
-        async for event in self._iter_events():
-            if event.data:
-                yield event.data
-            if event.data.startswith(_DONE):
-                await drain_response_async(self.response)  # so that the connection can be reused
-                break
 
 
 class Chunks:
@@ -384,12 +251,12 @@ class Chunks:
         self.is_done = False
         """Whether the end marker was received."""
 
-    def add(self, data: str) -> None:
-        """Add the data of an event."""
-        if data.startswith(_DONE):
+    def add(self, event: object) -> None:
+        """Add a parsed event, or note the end marker."""
+        if event == _DONE:
             self.is_done = True
-            return
-        self.take(json.loads(data))
+        else:
+            self.take(event)
 
     def take(self, chunk: Any) -> None:
         """Add a parsed chunk."""

@@ -62,7 +62,7 @@ class OpenAIResponses(OpenAIChat):
     _other_api = "--api chat asks it by chat completions"
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
-        """Return the request body for the endpoint, with the arguments of `OpenAIChat.body`."""
+        """Return the request body for the endpoint, with the arguments of `SdkChat.body`."""
         info, refused = self._info, Refused() if whole else self._refused
         settings: dict[str, object] = {_LIMIT: self._limit(request), "store": False}
         if info.takes_temperature:
@@ -83,15 +83,7 @@ class OpenAIResponses(OpenAIChat):
         return body
 
     def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
-        """Return a response as a reply.
-
-        Args:
-            raw: Parsed response body.
-            request: Request that was sent.
-
-        Raises:
-            ValueError: `raw` is not a response (or another of `OTHER_SHAPES`).
-        """
+        """Return a response as a reply, with the arguments of `SdkChat.reply`."""
         raise_error_in(raw, "output")
         message, finish = _message(raw["output"] or ()), _finish(raw, "completed")
         served = served_model(raw.get("model"), self._model)
@@ -102,8 +94,8 @@ class OpenAIResponses(OpenAIChat):
     def _create(self) -> typed_calls.Create:
         return self._client.responses.create
 
-    def _streaming(self) -> dict[str, object]:
-        return {STREAM: True}
+    def _streamed(self, body: Mapping[str, object]) -> dict[str, object]:
+        return {**body, STREAM: True}
 
     def _chunks(self, on_text: OnText | None = None) -> Chunks:
         return _Events(self._model, on_text)

@@ -1,0 +1,228 @@
+"""One model behind the SDK of OpenAI or Anthropic: sending, streaming and errors.
+
+Both SDKs come from the same generator, so their clients, streams and exceptions are named alike.
+They handle sending, pooling and error types. Their typed layer is bypassed unless instrumentation
+wraps it, since building and validating its models costs more than the rest of a call.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from types import ModuleType
+from typing import Any, ClassVar
+
+import httpx2
+
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers import typed_calls
+from mdagents_llm.providers.error_body import ErrorBody, ErrorInReplyError, parsed, read_error
+from mdagents_llm.providers.filters import WithheldError, is_withheld
+from mdagents_llm.providers.http_errors import (
+    OTHER_SHAPES,
+    connection_error,
+    retry_after_seconds,
+    status_error,
+    without_key,
+)
+from mdagents_llm.providers.refused import STREAM, Refused
+
+
+class SdkChat(ABC):
+    """One model of an endpoint; a subclass converts requests and replies.
+
+    Args:
+        client: SDK client of the endpoint, with SDK retries off.
+        model: The endpoint's name for the model.
+        info: Properties of the model.
+        typed: Whether calls go through the typed methods of the SDK.
+    """
+
+    path: ClassVar[str]
+    """Path of requests, relative to the base URL."""
+    _sdk: ClassVar[ModuleType]
+    _events: ClassVar[type[Any]]
+    """Stream class of the SDK, with a method `data` that yields parsed events."""
+    _kind: ClassVar[str]
+    """Noun for a reply, for errors."""
+    _fields: ClassVar[Collection[str]]
+    """Arguments that the typed method accepts."""
+    _of_schema: ClassVar[Collection[str]]
+    """Body fields whose presence means that a schema was requested."""
+
+    def __init__(self, client: Any, model: str, info: ModelInfo, *, typed: bool = False) -> None:
+        self._client = client
+        self._model = model
+        self._info = info
+        self._typed = typed
+        self._refused = Refused()
+        self._host = client.base_url.host
+        port = client.base_url.port
+        self._place = self._host if port is None else f"{self._host}:{port}"
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        """Answer one request; the reply is streamed when `on_text` is given."""
+        body = self.body(request)
+        try:
+            with self.errors(body):
+                if on_text is not None and STREAM not in self._refused:
+                    return await self._stream(self._streamed(body), request, on_text)
+                reply = self._read(await self._content(body), request)
+        except WithheldError:
+            return self.refusal()
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
+
+    @abstractmethod
+    def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
+        """Return the request body for the endpoint.
+
+        Args:
+            request: Request to convert.
+            whole: Whether to include settings that the model has refused, since an earlier batch
+                may have sent them.
+        """
+
+    @abstractmethod
+    def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
+        """Return a parsed response body as a reply.
+
+        Args:
+            raw: Parsed response body.
+            request: Request that was sent.
+
+        Raises:
+            ValueError: `raw` is not a reply of the API (or another of `OTHER_SHAPES`).
+        """
+
+    def refusal(self) -> ChatReply:
+        """Return the reply for an error of a content filter: a refusal without text."""
+        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+    @contextmanager
+    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
+        """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
+
+        Args:
+            body: Request body that was sent; None for calls that request no reply.
+        """
+        sdk = self._sdk
+        try:
+            yield
+        except sdk.APIStatusError as error:
+            if error.response.is_success:  # an error in a stream of Anthropic's typed methods
+                raise self.failure(None, error.body, body) from None
+            wait = retry_after_seconds(error.response.headers)
+            said = parsed(error.response)
+            raise self.failure(error.status_code, said, body, retry_after=wait) from None
+        except (sdk.APIConnectionError, httpx2.HTTPError) as error:
+            timed_out = isinstance(error, sdk.APITimeoutError)
+            raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
+        except sdk.APIError as error:  # an error in a stream of OpenAI's typed methods
+            raise self.failure(None, {"error": error.body or error.message}, body) from None
+        except ErrorInReplyError as error:
+            raise self.failure(None, error.body, body) from None
+        except OTHER_SHAPES as error:
+            kind = type(error).__name__
+            message = f"{self._host} sent a body that is not a {self._kind} ({kind})"
+            raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
+
+    def failure(
+        self,
+        status: int | None,
+        error: object,
+        body: Mapping[str, object] | None = None,
+        *,
+        retry_after: float | None = None,
+    ) -> Exception:
+        """Return the exception for an error of the endpoint: `ProviderError` or `WithheldError`.
+
+        Args:
+            status: HTTP status; None, or below 400, for an error inside a reply.
+            error: Body of the error.
+            body: Request body that was sent; None for calls that request no reply.
+            retry_after: Seconds that the endpoint asked to wait; None if it did not.
+
+        Raises:
+            ProviderError: The endpoint refused a setting (`setting_refused`, `stream_refused`).
+        """
+        said = read_error(error)
+        status = self._status(status, said)
+        if is_withheld(status, said):
+            return WithheldError()
+        words = without_key(said.words or said.code, self._client.api_key or "")
+        body = body or {}
+        sent = self._refusable(body)
+        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
+        failure = status_error(
+            self._host,
+            status,
+            words,
+            code=said.code,
+            retry_after=said.retry_after if retry_after is None else retry_after,
+            asked_with_schema=not body.keys().isdisjoint(self._of_schema),
+        )
+        return self._advised(failure, status, words) if body else failure
+
+    @property
+    @abstractmethod
+    def _create(self) -> typed_calls.Create:
+        """Typed method of the SDK, looked up at each call since it may be wrapped later."""
+
+    @abstractmethod
+    def _streamed(self, body: Mapping[str, object]) -> dict[str, object]:
+        """Return a request body that asks for a stream."""
+
+    @abstractmethod
+    async def _read_events(
+        self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        """Return the reply that the events of a stream add up to."""
+
+    @abstractmethod
+    def _refusable(self, body: Mapping[str, Any]) -> list[str]:
+        """Return the settings of a body that a model may refuse and that can then be omitted."""
+
+    def _status(self, status: int | None, said: ErrorBody) -> int | None:
+        """Return the HTTP status of an error, which may be stated in its body alone."""
+        return said.status if status is None else status
+
+    def _advised(self, failure: ProviderError, status: int | None, words: str) -> ProviderError:
+        """Return an error, with advice if the endpoint's words call for one."""
+        return failure
+
+    def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
+        """Return the reply of a body."""
+        return self.reply(json.loads(content), request)
+
+    async def _stream(
+        self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
+    ) -> ChatReply:
+        with self.errors(body):
+            if self._typed:
+                typed = typed_calls.chunks(self._create, self._fields, body)
+                async with aclosing(typed) as chunks:
+                    return await self._read_events(chunks, request, on_text)
+            stream = await self._client.post(
+                self.path, body=body, cast_to=object, stream=True, stream_cls=self._events
+            )
+            async with stream:
+                if "event-stream" not in stream.response.headers.get("content-type", ""):
+                    content = await stream.response.aread()
+                    if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
+                        reply = self.reply(json.loads(content), request)
+                        if reply.text:
+                            on_text(reply.text)
+                        return reply
+                return await self._read_events(stream.data(), request, on_text)
+
+    async def _content(self, body: Mapping[str, object]) -> bytes:
+        if self._typed:
+            return await typed_calls.whole(self._create, self._fields, body)
+        response = await self._client.post(self.path, body=body, cast_to=httpx2.Response)
+        return bytes(response.content)
