@@ -18,7 +18,7 @@ from evals.run_logs import is_single_record, parse_version, read_run_log
 from evals.schema_files import SCHEMAS, load_schema
 from exaid_core.trace.files import RecordError, read_records
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.text import printable
+from mdagents_llm.text import printable
 
 _CHARS_OF_A_PROBLEM = 200
 _FORMAT_OF_KIND = {kind: format_ for format_, kinds in KINDS.items() for kind in kinds}

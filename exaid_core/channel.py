@@ -11,44 +11,20 @@ import json
 import re
 from collections.abc import Sequence
 
+from mdagents_llm.text import clean
+
 MAX_AGENT_ID_CHARS = 100
 
 _NONCE_CHARS = 16
-
-_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85]")
-_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_INVISIBLE = (
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0"
-)
-_SURROGATES = "\ud800-\udfff"
-_TAGS = "\U000e0000-\U000e0fff"  # tags and variation selectors: both can carry a hidden message
-_UNSEEN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_SURROGATES}{_TAGS}]")
 
 _NOT_IN_AN_ID = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def clean(text: str) -> str:
-    """Return `text` without characters that a reader cannot see.
-
-    This removes control characters except newline and tab, bidirectional controls, zero-width and
-    other invisible characters, lone surrogates, and tag characters (U+E0000 and up). Every kind of
-    line break becomes a newline, so that words stay apart.
-    """
-    return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
-
-
 def shown_id(agent_id: str) -> str:
     """Return `agent_id` as it is stored and displayed: cleaned and stripped of white space."""
     return clean(agent_id).strip()
-
-
-def one_line(text: str) -> str:
-    """Return `text` cleaned and on one line, with single spaces between its words."""
-    return " ".join(clean(text).split())
 
 
 def valid_agent_id(agent_id: str) -> str:

@@ -13,11 +13,10 @@ from xml.etree import ElementTree as ET
 from pydantic import TypeAdapter
 
 from exaid_core.agent_names import AgentNames
-from exaid_core.channel import clean
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.templates import LABELS, flags, texts_of
 from mdagents_llm.files.spreadsheet import text_cell
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import clean, well_formed
 
 _SUMMARIES = TypeAdapter(list[AgentSummary])
 

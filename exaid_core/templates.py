@@ -7,8 +7,8 @@ from string import Template
 from types import MappingProxyType
 
 from exaid_core.agent_names import AgentNames
-from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
+from mdagents_llm.text import one_line
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.shorten import shorten
+from mdagents_llm.text import one_line
 
 Validator: TypeAlias = Callable[[AgentSummary, str], Iterable[str]]
 """A function from a summary and the text that it was made from to its findings, in words."""

@@ -15,8 +15,8 @@ import aiohttp
 
 from exaid_core.schema.agent_summary import AgentSummary
 from mdagents_llm.errors import BenchError, ConfigError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.providers.http_errors import retry_after_seconds
+from mdagents_llm.text import well_formed
 
 SIGNATURE_HEADER = "X-EXAID-Signature"
 """Header with `sha256=` and the hexadecimal HMAC-SHA256 of the body, sent if there is a secret."""

@@ -16,7 +16,7 @@ from demos.cdss_example.events import (
     Summarised,
 )
 from exaid_core import AgentNames, AgentSummary, render_summary
-from mdagents_llm.files.text import printable
+from mdagents_llm.text import printable
 
 NAMES = AgentNames(
     {

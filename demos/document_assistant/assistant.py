@@ -27,8 +27,8 @@ from mdagents_llm import LLMRole, get_llm
 from mdagents_llm.clock import Clock
 from mdagents_llm.embeddings import Embedder
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.text import well_formed
 
 LONGEST_MESSAGE = 20_000
 """Maximum characters of a user's message."""

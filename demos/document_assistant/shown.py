@@ -9,7 +9,7 @@ from demos.document_assistant.assistant import Reply
 from demos.document_assistant.library import Document
 from demos.document_assistant.schemas import NoAnswer, Response
 from demos.toolkit.sessions import Message, Role, Session
-from mdagents_llm.files.text import printable
+from mdagents_llm.text import printable
 
 _WIDTH = 96
 _FROM_MEDIUM, _FROM_HIGH = 0.4, 0.75

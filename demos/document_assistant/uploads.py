@@ -21,9 +21,9 @@ from demos.toolkit.guard import seen
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import regular_file
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.finishing import finished
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.text import well_formed
 
 KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 

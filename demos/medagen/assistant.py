@@ -39,8 +39,8 @@ from demos.toolkit.guard import fenced, seen
 from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, UnknownSessionError
 from mdagents_llm import LLMRole, get_llm
 from mdagents_llm.errors import BenchError, ConfigError, StructuredOutputError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.text import well_formed
 
 IMAGE = "[Image]"
 """Stored text of a message that is only a picture."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from exaid_core.channel import clean
 from exaid_core.term_list import read_terms, with_gaps
+from mdagents_llm.text import clean
 
 LANGUAGES = ("en", "es", "de", "fr", "vi", "zh", "ja", "th", "ar")
 """ISO 639-1 codes of the languages, which are the names of the folders."""

@@ -15,11 +15,12 @@ from typing import Protocol, Self
 from weakref import WeakValueDictionary
 
 from exaid_core.alerts.critical_alerts import find_alert
-from exaid_core.channel import MAX_AGENT_ID_CHARS, one_line
+from exaid_core.channel import MAX_AGENT_ID_CHARS
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
 from exaid_core.trace.events import TraceEvent
 from mdagents_llm.reasoning_tags import ThinkTags, without_reasoning
+from mdagents_llm.text import one_line
 
 _LOG = logging.getLogger("exaid_core")
 

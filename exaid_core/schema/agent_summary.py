@@ -9,8 +9,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from exaid_core.channel import one_line, valid_agent_id
+from exaid_core.channel import valid_agent_id
 from exaid_core.shorten import shorten
+from mdagents_llm.text import one_line
 
 SUMMARY_SCHEMA_VERSION: Literal["1.0.0"] = "1.0.0"
 

@@ -16,8 +16,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from exaid_core.trace.run_records import Determinism
 from mdagents_llm.errors import BenchError, StorageError
 from mdagents_llm.files.regular_file import regular_file
-from mdagents_llm.files.text import printable, well_formed
 from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.text import printable, well_formed
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6

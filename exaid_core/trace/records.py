@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 TRACE_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
 LAST_MS = 253_402_300_799_999

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 LATE_MS = 50
 """Maximum time in ms after the end of a turn at which a delta still belongs to it."""

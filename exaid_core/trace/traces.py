@@ -21,7 +21,7 @@ from exaid_core.trace.records import (
     content_hash,
 )
 from exaid_core.trace.rules import TraceRules
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 

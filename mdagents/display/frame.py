@@ -16,7 +16,6 @@ from rich.segment import Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
-from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.templates import LABELS, flags
 from mdagents.display.display import (
@@ -30,6 +29,7 @@ from mdagents.display.in_progress import OpenQuestion
 from mdagents.display.labels import STATUSES, by_role, by_worth, label_of, result_in_words
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
+from mdagents_llm.text import one_line
 
 LOW = 30
 """Terminal height in lines below which a question and the last words get one line each."""

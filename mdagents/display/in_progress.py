@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.events import TraceEvent
 from mdagents.agents.events import (
@@ -23,6 +22,7 @@ from mdagents.agents.events import (
 from mdagents.datasets.questions import Question
 from mdagents.display.labels import by_role, label_of, phase_in_words
 from mdagents.records.summaries import ItemKey
+from mdagents_llm.text import one_line
 
 _MOST = 1_000  # questions; more than are ever in progress, so only stuck ones are dropped
 _DELTAS = 100  # latest text deltas of a question; a display shows a line or two

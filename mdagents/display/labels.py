@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from exaid_core.channel import one_line
 from exaid_core.schema.agent_summary import PLACEHOLDER, AgentSummary
 from exaid_core.templates import render_summary
 from mdagents.agents.events import Member, Routed
 from mdagents.records.sample import SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.settings import RoutedBy, Status
+from mdagents_llm.text import one_line
 
 STATUSES: Mapping[Status, str] = {
     Status.ANSWERED: "answered",

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, NoReturn
 
-from exaid_core.channel import clean, one_line
 from mdagents.agents.events import Event, Recruited, Routed, Started, Summarised
 from mdagents.display.display import (
     Display,
@@ -32,6 +31,7 @@ from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents_llm.terminal.printing import print_line, takes_text
+from mdagents_llm.text import clean, one_line
 
 if TYPE_CHECKING:
     from tqdm import tqdm

@@ -9,7 +9,6 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from exaid_core.channel import clean, one_line
 from mdagents.agents.events import Event, Summarised
 from mdagents.display.display import Display, Pace, Snapshot
 from mdagents.display.focus import Focus
@@ -27,6 +26,7 @@ from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents_llm.terminal.printing import takes_text
+from mdagents_llm.text import clean, one_line
 
 _ROWS = 5  # finished questions
 _MOST = 10  # summaries that scroll by at a time; more would be unreadable

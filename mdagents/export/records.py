@@ -13,7 +13,7 @@ from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents_llm.clock import ms_of
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 Record = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from exaid_core.channel import one_line
 from mdagents.agents.events import Member
 from mdagents.live.case import Delivered, LiveCase
+from mdagents_llm.text import one_line
 
 Point = tuple[float, float]
 """(x, y), with x to the right and y downward."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
 from mdagents.datasets.questions import LETTERS
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 _LETTERS = frozenset(LETTERS)
 _LETTERED = re.compile(r"\(?([A-J])[).:]\s*(.*)", re.DOTALL)

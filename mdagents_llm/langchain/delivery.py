@@ -16,7 +16,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 Visible = Callable[[str], str]
 """Function that returns the part of a reply to show, given its text so far."""

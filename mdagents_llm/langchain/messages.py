@@ -26,7 +26,7 @@ from langchain_core.messages import (
 
 from mdagents_llm.chat import ChatMessage
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",

@@ -29,7 +29,6 @@ from mdagents_llm.chat import (
     TokenUsage,
 )
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
@@ -38,6 +37,7 @@ from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
+from mdagents_llm.text import well_formed
 
 _MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
 _KEEP = {"type": "ephemeral"}  # kept for 5 minutes, renewed with each use

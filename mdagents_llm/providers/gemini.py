@@ -13,7 +13,6 @@ from google.genai.models import AsyncModels
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
@@ -28,6 +27,7 @@ from mdagents_llm.providers.http_errors import (
     without_key,
 )
 from mdagents_llm.providers.refused import STREAM, Refused
+from mdagents_llm.text import well_formed
 
 _HOST = "Gemini"
 _REFUSABLE = ("temperature", "seed")

@@ -14,10 +14,10 @@ from google.genai.errors import APIError
 
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.http_errors import one_line
+from mdagents_llm.text import well_formed
 from mdagents_llm.wire import BatchState, Line
 
 _KEY = "key"

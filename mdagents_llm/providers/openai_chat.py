@@ -23,7 +23,6 @@ from pydantic import BaseModel
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
@@ -33,6 +32,7 @@ from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
 from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
+from mdagents_llm.text import well_formed
 
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """Names of the token limit of a reply; if a model refuses one, the other is sent."""

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.channel import MAX_AGENT_ID_CHARS, as_data, clean, valid_agent_id
+from exaid_core.channel import MAX_AGENT_ID_CHARS, as_data, valid_agent_id
+from mdagents_llm.text import clean
 
 _ANY_TEXT = st.text(st.characters())  # lone surrogates too
 _SEGMENTS = st.lists(st.tuples(_ANY_TEXT, _ANY_TEXT), max_size=4)

@@ -16,11 +16,10 @@ from markdown_it import MarkdownIt
 from pydantic import ValidationError
 
 from exaid_core.agent_names import AgentNames
-from exaid_core.channel import one_line
 from exaid_core.export import ExportFormat, export_summaries, read_json
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.templates import LABELS, texts_of
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import one_line, well_formed
 
 FIRST = AgentSummary(
     status_action="Chest pain; aspirin given.",

@@ -18,11 +18,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from exaid_core.channel import clean
 from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, SummaryDraft
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.providers.local import grammar
+from mdagents_llm.text import clean
 from tests.conftest import REAL_TRACES
 from tests.exaid_core.models import SHIFT, WAIT, Said, make_exaid, model
 from tests.support.virtual_time import virtual_time

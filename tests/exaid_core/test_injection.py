@@ -9,12 +9,13 @@ import unicodedata
 import pytest
 
 from exaid_core.buffer_agent.buffer_agent import BufferAnalysis
-from exaid_core.channel import as_data, clean
+from exaid_core.channel import as_data
 from exaid_core.exaid import EXAID
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft
 from exaid_core.token_gate.token_gate import GateProfile
 from exaid_core.trace.bus import TraceBus
 from mdagents_llm.chat import ChatReply, ChatRequest
+from mdagents_llm.text import clean
 from tests.exaid_core.models import (
     NO_ALARM,
     STABLE,

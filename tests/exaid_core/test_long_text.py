@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exaid_core.channel import clean
 from exaid_core.policy import TriggerPolicy
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.text import clean
 from tests.exaid_core.models import (
     DOWN,
     SHIFT,

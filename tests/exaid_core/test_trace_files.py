@@ -28,7 +28,7 @@ from exaid_core.trace.files import (
 from exaid_core.trace.records import Decoding, StreamDelta, TraceRecord, content_hash
 from exaid_core.trace.traces import read_trace, write_trace
 from mdagents_llm.errors import BenchError, StorageError
-from mdagents_llm.files.text import well_formed
+from mdagents_llm.text import well_formed
 from tests.conftest import REAL_TRACES
 from tests.support.trace_events import ends, says, starts
 

@@ -22,8 +22,8 @@ from pydantic import (
 
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
-from mdagents_llm.files.text import well_formed
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.text import well_formed
 
 OLDEST = 130
 """Upper bound of a patient's age in years; nobody has lived that long."""

@@ -20,8 +20,8 @@ from mdagents.runs.engines.worker import Worker
 from mdagents_llm.config import Environment
 from mdagents_llm.errors import ClusterError, ConfigError
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.files.text import printable
 from mdagents_llm.finishing import finished
+from mdagents_llm.text import printable
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -1,0 +1,49 @@
+"""Text cleanup for readers, for UTF-8 output and for single lines."""
+
+from __future__ import annotations
+
+import re
+
+_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85]")
+_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_INVISIBLE = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+_SURROGATES = "\ud800-\udfff"
+_TAGS = "\U000e0000-\U000e0fff"  # tags and variation selectors: both can carry a hidden message
+_UNSEEN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}{_SURROGATES}{_TAGS}]")
+
+
+def well_formed(text: str) -> str:
+    """Return `text` with U+FFFD for each lone surrogate, which JSON can hold and UTF-8 cannot.
+
+    Raises:
+        AttributeError: `text` is not a string.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def printable(text: str) -> str:
+    """Return `text` with a space for each non-printable character, such as a line break."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def clean(text: str) -> str:
+    """Return `text` without characters that a reader cannot see.
+
+    This removes control characters except newline and tab, bidirectional controls, zero-width and
+    other invisible characters, lone surrogates, and tag characters (U+E0000 and up). Every kind of
+    line break becomes a newline, so that words stay apart.
+    """
+    return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """Return `text` cleaned and on one line, with single spaces between its words."""
+    return " ".join(clean(text).split())
