@@ -52,8 +52,9 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.policy import TriggerPolicy
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
+from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.files import read_records
 from exaid_core.trace.traces import read_trace
 from mdagents.runs.models import exaid_roles

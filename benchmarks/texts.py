@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.harness import judged, make_parser, parse, show_machine, show_results, show_table
 from evals.concepts import TermExtractor
-from exaid_core.alerts.critical_alerts import find_alert
-from exaid_core.grounding import unsupported_terms
+from exaid_core.checks.alerts import find_alert
+from exaid_core.checks.grounding import unsupported_terms
 from tests.support.medical_prose import SENTENCES, prose
 
 GROWTH_AIM = 2.0

@@ -13,7 +13,7 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from evals.abbreviations import explained_abbreviations
 from evals.normal_form import BREAK, Piece, normal_term, pieces, wrapped
 from evals.terminology import TERMS, Terminology, load_terminology
-from exaid_core.alerts.assertion import REACH, is_affirmed
+from exaid_core.checks.assertion import REACH, is_affirmed
 from exaid_core.trace.run_records import ConceptExtractorInfo
 
 
@@ -57,7 +57,7 @@ class TermExtractor:
     Args:
         path: Table of terms.
         negation: Whether concepts that their clause negates, makes conditional or puts in the
-            past (`exaid_core.alerts.assertion`) differ from the same concepts affirmed.
+            past (`exaid_core.checks.assertion`) differ from the same concepts affirmed.
         stop_concepts: Concept ids to ignore.
         stop_terms: Surface forms to ignore.
 

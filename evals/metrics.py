@@ -21,7 +21,7 @@ from evals.metrics_records import (
 )
 from evals.run_logs import Decision, Event, RunLogFile
 from evals.trace_text import TraceText
-from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.checks.alerts import find_alert
 from exaid_core.ctu import letters, tail_loss
 from exaid_core.trace.run_records import BufferAction
 from mdagents_llm.clock import ms_of

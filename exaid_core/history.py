@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from exaid_core.alerts.critical_alerts import mentions_alert
+from exaid_core.checks.alerts import mentions_alert
+from exaid_core.checks.dissent import dissent_missing, stated_answer
+from exaid_core.checks.grounding import unsupported_terms, without_support
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
-from exaid_core.dissent import dissent_missing, stated_answer
-from exaid_core.grounding import unsupported_terms, without_support
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, alerts_in
 from exaid_core.validators import run_validators
 

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.buffer_agent.buffer_agent import Judgement
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.policy import TriggerPolicy
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary, seq_ranges
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
 from exaid_core.token_gate.token_gate import FlushReason

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exaid_core.alerts.critical_alerts import find_alert, find_alerts
+from exaid_core.checks.alerts import find_alert, find_alerts
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import letters
 from exaid_core.policy import TriggerPolicy

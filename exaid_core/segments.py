@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from exaid_core.alerts.critical_alerts import find_alerts
 from exaid_core.channel import as_data
+from exaid_core.checks.alerts import find_alerts
+from exaid_core.checks.shortening import split_text
 from exaid_core.ctu import CHARS_PER_CTU, ctu
-from exaid_core.shorten import split_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias
 
+from exaid_core.checks.shortening import shorten
 from exaid_core.schema.agent_summary import AgentSummary
-from exaid_core.shorten import shorten
 from mdagents_llm.text import one_line
 
 Validator: TypeAlias = Callable[[AgentSummary, str], Iterable[str]]

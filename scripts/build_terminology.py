@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from evals.normal_form import BREAK, normal_term
 from evals.terminology import FOLDER, TERMS, is_abbreviation
-from exaid_core.term_list import phrases, read_terms
+from exaid_core.checks.term_list import phrases, read_terms
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -190,7 +190,7 @@ def main() -> None:
     table = rows(
         [
             *local_entries(FOLDER / "local_terms.txt"),
-            *drug_entries(read_terms(ROOT / "exaid_core" / "drugs.txt")),
+            *drug_entries(read_terms(ROOT / "exaid_core" / "checks" / "words" / "drugs.txt")),
             *hpo_entries(obo),
             *doid_entries(doid),
             *mesh_entries(mesh),

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.checks.alerts import find_alert
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
 from exaid_core.model_call import Asked, Caller

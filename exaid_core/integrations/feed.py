@@ -14,8 +14,8 @@ from threading import RLock
 from typing import Protocol, Self
 from weakref import WeakValueDictionary
 
-from exaid_core.alerts.critical_alerts import find_alert
 from exaid_core.channel import MAX_AGENT_ID_CHARS
+from exaid_core.checks.alerts import find_alert
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
 from exaid_core.trace.events import TraceEvent

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from exaid_core.channel import valid_agent_id
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import PLACEHOLDER, shorten
 from mdagents_llm.text import one_line
 
 SUMMARY_SCHEMA_VERSION: Literal["1.0.0"] = "1.0.0"
@@ -26,9 +26,6 @@ LIMITS: Mapping[str, int] = MappingProxyType(
     }
 )
 """Maximum characters of each field, in field order."""
-
-PLACEHOLDER = "None reported."
-"""Text of a field without content."""
 
 _NOTHING = frozenset({"", "none", "none reported", "null", "nil", "n/a", "not reported"})
 """Texts that models write into fields without content, in lower case without punctuation."""

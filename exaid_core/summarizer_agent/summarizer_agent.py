@@ -6,17 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from exaid_core.echoes import empty_fields
+from exaid_core.checks.echoes import empty_fields
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.model_call import Caller, added
 from exaid_core.prompts import PROMPTS
-from exaid_core.schema.agent_summary import (
-    LIMITS,
-    PLACEHOLDER,
-    AgentSummary,
-    SummaryDraft,
-    excess,
-    says_nothing,
-)
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess, says_nothing
 from exaid_core.segments import Said, block
 from exaid_core.summarizer_agent.choices import form_of_choices
 from exaid_core.trace.run_records import LlmUsage, SummaryFailure

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from exaid_core.cues.files import normal
-from exaid_core.dissent import named_options, stated_answer
-from exaid_core.normal_form import Wording
+from exaid_core.checks.cue_files import normal
+from exaid_core.checks.dissent import named_options, stated_answer
+from exaid_core.checks.normal_form import Wording
 from mdagents.agents.streaming import PREFIXES
 from mdagents.live.case import Delivered, Flip, LiveCase, Turn
 from mdagents.pages.sentences import Quote, Sources, spoken

@@ -10,12 +10,13 @@ from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Protocol
 
-from exaid_core.alerts.critical_alerts import find_alerts
-from exaid_core.cues.files import normal
-from exaid_core.dissent import named_options, stated_answer
-from exaid_core.drugs import drugs
-from exaid_core.quantities import plain
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
+from exaid_core.checks.alerts import find_alerts
+from exaid_core.checks.cue_files import normal
+from exaid_core.checks.dissent import named_options, stated_answer
+from exaid_core.checks.drugs import drugs
+from exaid_core.checks.quantities import plain
+from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.tokenizer import UNSPACED
 from mdagents.pages.sentences import Quote, Sources, clauses, spoken, with_words
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from exaid_core.schema.agent_summary import PLACEHOLDER
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
 from mdagents.display.labels import phase_in_words
 from mdagents.live.case import LiveCase, Made, Turn

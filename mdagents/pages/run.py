@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from urllib.parse import quote
 
-from exaid_core.schema.agent_summary import PLACEHOLDER
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.templates import LABELS
 from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far, tokens_in_words

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import log
 from types import MappingProxyType
 
-from exaid_core.normal_form import Wording, is_short, without_article
+from exaid_core.checks.normal_form import Wording, is_short, without_article
 from exaid_core.tokenizer import UNMARKED, UNSPACED, sentence_ends
 
 _ACRONYM = 1.5

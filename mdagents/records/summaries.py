@@ -85,7 +85,8 @@ class SummariesFile:
 def is_counting(summary: Mapping[str, Any]) -> bool:
     """Return whether a summary is not empty and was made from text."""
     # Imported lazily: it loads pydantic, which scoring a run without EXAID does not need.
-    from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER
+    from exaid_core.checks.shortening import PLACEHOLDER
+    from exaid_core.schema.agent_summary import LIMITS
 
     said = (summary.get(name, PLACEHOLDER) for name in LIMITS)
     return bool(summary.get("source_seqs")) and any(text != PLACEHOLDER for text in said)

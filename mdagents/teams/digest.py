@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import shorten
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.teams.decision import Stated

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import shorten
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import shorten
 from mdagents.agents import replies
 from mdagents.agents.case import Case
 from mdagents.agents.prompts import render

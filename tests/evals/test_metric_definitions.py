@@ -22,7 +22,7 @@ import pytest
 
 from evals.cli.run_all import main as run_all
 from evals.concepts import Concept, TermExtractor
-from exaid_core.alerts.critical_alerts import find_alert
+from exaid_core.checks.alerts import find_alert
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import write_trace as write_trace_file
 from tests.conftest import SHARED

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from exaid_core.schema.agent_summary import (
-    LIMITS,
-    PLACEHOLDER,
-    AgentSummary,
-    SummaryDraft,
-    excess,
-    seq_ranges,
-)
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import PLACEHOLDER, shorten
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess, seq_ranges
 from mdagents_llm.json_schema import longest_reply, reply_schema, without_string_lengths
 
 FIELDS: dict[str, Any] = {

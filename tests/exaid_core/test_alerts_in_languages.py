@@ -10,9 +10,9 @@ from typing import Literal
 
 import pytest
 
-from exaid_core.alerts.critical_alerts import find_alert, find_alerts
-from exaid_core.cues.files import Cue, folded, read_cues
-from exaid_core.cues.finder import CueFinder, needed_literals
+from exaid_core.checks.alerts import find_alert, find_alerts
+from exaid_core.checks.cue_files import Cue, folded, read_cues
+from exaid_core.checks.cue_finder import CueFinder, needed_literals
 from tests.support.medical_prose import SENTENCES
 
 _FILES = sorted(Path(__file__).with_name("cues").glob("??.txt"))

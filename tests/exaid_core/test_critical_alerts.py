@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.alerts.critical_alerts import find_alert, find_alerts, mentions_alert
+from exaid_core.checks.alerts import find_alert, find_alerts, mentions_alert
 from tests.support.medical_prose import SENTENCES
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exaid_core.dissent import dissent_missing, stated_answer
+from exaid_core.checks.dissent import dissent_missing, stated_answer
 
 SPLIT = {"expert-1-cardiologist": "C", "expert-2-neurologist": "A"}
 _FILES = sorted((Path(__file__).with_name("cues") / "dissent").glob("*.txt"))

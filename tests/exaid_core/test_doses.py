@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.grounding import unsupported_terms
+from exaid_core.checks.grounding import unsupported_terms
 from exaid_core.schema.agent_summary import SummaryDraft
 from tests.exaid_core.models import SHIFT, STABLE, make_exaid, model
 from tests.support.virtual_time import virtual_time

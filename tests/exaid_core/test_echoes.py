@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.echoes import empty_fields
+from exaid_core.checks.echoes import empty_fields
+from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.prompts import PROMPTS
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
+from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.segments import Segment
 from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent
 from exaid_core.templates import flags

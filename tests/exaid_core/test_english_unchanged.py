@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import shorten
 from exaid_core.token_gate.token_gate import LEGACY, RUNTIME, GateCore
 from tests.conftest import REAL_TRACES, SHARED
 from tests.support.medical_prose import prose

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.dissent import dissent_missing, stated_answer
-from exaid_core.grounding import unsupported_terms
+from exaid_core.checks.dissent import dissent_missing, stated_answer
+from exaid_core.checks.grounding import unsupported_terms
 from tests.support.medical_prose import SENTENCES
 
 

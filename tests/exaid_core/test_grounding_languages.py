@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.grounding import unsupported_terms
-from exaid_core.number_words import number_words
+from exaid_core.checks.grounding import unsupported_terms
+from exaid_core.checks.number_words import number_words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.shorten import shorten
+from exaid_core.checks.shortening import shorten
 from exaid_core.tokenizer import is_spaced
 from tests.support.medical_prose import prose
 

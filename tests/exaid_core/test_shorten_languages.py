@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exaid_core.checks.shortening import shorten
 from exaid_core.schema.agent_summary import LIMITS
-from exaid_core.shorten import shorten
 from exaid_core.tokenizer import character_ends, word_spans
 from tests.exaid_core.languages import SAMPLES
 

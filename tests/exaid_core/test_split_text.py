@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.shorten import split_text
+from exaid_core.checks.shortening import split_text
 from exaid_core.tokenizer import character_ends
 
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, SummaryDraft
+from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.segments import Segment
 from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent, SummaryError, Written
 from exaid_core.trace.run_records import SummaryFailure

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.schema.agent_summary import LIMITS, PLACEHOLDER, AgentSummary
+from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from mdagents.live.case import Turn
 from mdagents.pages.phrase_links import Phrase, phrases
 

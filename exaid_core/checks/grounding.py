@@ -10,9 +10,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
-from exaid_core.doses import drug_doses
-from exaid_core.drugs import NamedDrugs, drugs
-from exaid_core.quantities import Quantity, numbers, plain, quantities
+from exaid_core.checks.doses import drug_doses
+from exaid_core.checks.drugs import NamedDrugs, drugs
+from exaid_core.checks.quantities import Quantity, numbers, plain, quantities
 
 # Units of vital signs and ages, which are often omitted.
 _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})

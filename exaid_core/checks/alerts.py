@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
-from exaid_core.alerts.assertion import is_affirmed
-from exaid_core.alerts.vital_signs import dangerous_readings
-from exaid_core.cues.files import CHINESE_OR_JAPANESE, THAI, folded, normal, read_cues
-from exaid_core.cues.finder import CueFinder
-from exaid_core.term_list import phrases
+from exaid_core.checks.assertion import is_affirmed
+from exaid_core.checks.cue_files import CHINESE_OR_JAPANESE, THAI, folded, normal, read_cues
+from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.term_list import phrases
+from exaid_core.checks.vital_signs import dangerous_readings
 
 # In scripts without spaces, a run of letters is searched within longer runs.
 _UNSPACED = re.compile(f"[{CHINESE_OR_JAPANESE}{THAI}]")
@@ -42,9 +42,9 @@ def find_alert(text: str) -> str | None:
 def find_alerts(text: str) -> Iterator[str]:
     """Yield the critical alerts that a text affirms, in order, each once and in its own words.
 
-    An alert is a phrase from the files `alerts.txt` in `exaid_core/cues` or a vital sign beyond its
-    threshold. An alert that is denied, feared or long past does not count (see `is_affirmed`); a
-    suspected one does. Time is linear in the length of the text.
+    An alert is a phrase from the files `alerts.txt` in `exaid_core/checks/words` or a vital sign
+    beyond its threshold. An alert that is denied, feared or long past does not count (see
+    `is_affirmed`); a suspected one does. Time is linear in the length of the text.
 
     Args:
         text: Raw text of a trace segment.

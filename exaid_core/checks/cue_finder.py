@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from ahocorasick_rs import AhoCorasick
 
-from exaid_core.cues.files import Cue, folded
+from exaid_core.checks.cue_files import Cue, folded
 
 
 class Found(NamedTuple):

@@ -10,9 +10,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from exaid_core.drugs import drugs, international_name
-from exaid_core.quantities import Quantity
-from exaid_core.term_list import phrases
+from exaid_core.checks.drugs import drugs, international_name
+from exaid_core.checks.quantities import Quantity
+from exaid_core.checks.term_list import phrases
 
 _DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
 _PER = phrases("kg, m2, s, min, h, d, wk, dose")  # no volumes: mg/dL is a laboratory unit

@@ -6,10 +6,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from exaid_core.term_list import phrases
+from exaid_core.checks.term_list import phrases
 from exaid_core.tokenizer import character_ends, is_spaced, sentence_ends, word_spans
 
 ELLIPSIS = "…"
+PLACEHOLDER = "None reported."
+"""Text of a field without content."""
 
 # Characters that are read past the limit: enough for the words that decide about the last gap.
 _LOOKAHEAD = 200

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from exaid_core.term_list import read_terms, with_gaps
+from exaid_core.checks.term_list import read_terms, with_gaps
 from mdagents_llm.text import clean
 
 LANGUAGES = ("en", "es", "de", "fr", "vi", "zh", "ja", "th", "ar")
@@ -31,7 +31,7 @@ LETTER = rf"(?-i:[^\W{CHINESE_OR_JAPANESE}{THAI}])"
 """A letter or digit of a script that puts spaces between words."""
 
 _UNSPACED = frozenset({"zh", "ja", "th"})
-_FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).with_name("words")
 
 # Optional Arabic signs: vowel marks, and the tatweel that stretches a word.
 _OPTIONAL = re.compile("[\u0640\u064b-\u065f\u0670]")

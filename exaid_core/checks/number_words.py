@@ -11,9 +11,9 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from exaid_core.term_list import read_terms
+from exaid_core.checks.term_list import read_terms
 
-_WORDS_FILE = Path(__file__).with_name("number_words.txt")
+_WORDS_FILE = Path(__file__).with_name("words") / "number_words.txt"
 
 # Words are looked up in a set of bytes, which is five times as fast as a regular expression.
 _NO_LETTERS = bytes(byte if bytes([byte]).isalpha() or byte > 127 else 32 for byte in range(256))

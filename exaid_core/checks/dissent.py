@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from itertools import chain
 
-from exaid_core.cues.files import LETTER, any_of, normal, read_cues
-from exaid_core.cues.finder import CueFinder
+from exaid_core.checks.cue_files import LETTER, any_of, normal, read_cues
+from exaid_core.checks.cue_finder import CueFinder
 
 _ARTICLE_OR_PRONOUN = re.compile(
     r"\s(?!(?:vs|versus|and|or|nor|over|than|but|while|whereas|by|on|for|in|due|because|since|given"
@@ -40,7 +40,7 @@ _TAKES_STANCE = re.compile(_STANCE, re.IGNORECASE)
 def stated_answer(text: str) -> str | None:
     """Return the letter A to J of the last line `Answer: X` in a segment; None without such a line.
 
-    The word for "answer" may be in any language of `exaid_core/cues`.
+    The word for "answer" may be in any language of `exaid_core/checks/words`.
     """
     letters = [line["letter"] for line in _stated_answers().finditer(normal(text))]
     return letters[-1] if letters else None

@@ -2,7 +2,7 @@
 
 The method is ConText (Harkema et al. 2009, https://doi.org/10.1016/j.jbi.2009.05.002): cues before
 or after the finding, each with a scope that ends at the end of the clause or at a new statement.
-The cues are our own, in the files `assertion.txt` of `exaid_core/cues`.
+The cues are our own, in the files `assertion.txt` of `exaid_core/checks/words`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from exaid_core.cues.files import CHINESE_OR_JAPANESE, THAI, any_of, read_cues
-from exaid_core.cues.finder import CueFinder
+from exaid_core.checks.cue_files import CHINESE_OR_JAPANESE, THAI, any_of, read_cues
+from exaid_core.checks.cue_finder import CueFinder
 
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
@@ -29,8 +29,8 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     affirmed.
 
     Args:
-        text: Text normalized by `exaid_core.cues.files.normal`; for English text, ASCII apostrophes
-            are enough.
+        text: Text normalized by `exaid_core.checks.cue_files.normal`; for English text, ASCII
+            apostrophes are enough.
         start: Start index of the finding.
         end: End index of the finding.
     """

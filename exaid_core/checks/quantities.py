@@ -12,10 +12,11 @@ from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 
-from exaid_core.number_words import number_words
-from exaid_core.term_list import phrases, read_terms
+from exaid_core.checks.number_words import number_words
+from exaid_core.checks.term_list import phrases, read_terms
 
-_UNITS_FILES = [Path(__file__).with_name(f"{name}.txt") for name in ("units", "foreign_units")]
+_WORDS = Path(__file__).with_name("words")
+_UNITS_FILES = [_WORDS / "units.txt", _WORDS / "foreign_units.txt"]
 
 _SUPERSCRIPTS = frozenset("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _THIN_SPACES = frozenset("\u00a0\u2009\u202f")

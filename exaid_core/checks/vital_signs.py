@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from exaid_core.cues.files import any_of, read_cues
-from exaid_core.cues.finder import CueFinder
+from exaid_core.checks.cue_files import any_of, read_cues
+from exaid_core.checks.cue_finder import CueFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     nearer to normal, and a change (`from 95 to 70`) as its last value.
 
     Args:
-        text: Text normalized by `exaid_core.cues.files.normal`.
+        text: Text normalized by `exaid_core.checks.cue_files.normal`.
     """
     for label in _labels().find(text):
         sign = _VITAL_SIGNS[label.cue.kind]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from exaid_core.normal_form import Wording, is_unspaced, runs_of, size_of
-from exaid_core.schema.agent_summary import PLACEHOLDER
+from exaid_core.checks.normal_form import Wording, is_unspaced, runs_of, size_of
+from exaid_core.checks.shortening import PLACEHOLDER
 
 _FEWEST = 6
 """Minimum number of words about the patient for a field to be judged by them."""

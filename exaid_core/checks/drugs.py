@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from exaid_core.term_list import phrases, read_terms
+from exaid_core.checks.term_list import phrases, read_terms
 
-_DRUGS_FILE = Path(__file__).with_name("drugs.txt")
-_FOREIGN_FILE = Path(__file__).with_name("foreign_drugs.txt")
+_DRUGS_FILE = Path(__file__).with_name("words") / "drugs.txt"
+_FOREIGN_FILE = Path(__file__).with_name("words") / "foreign_drugs.txt"
 
 # Stems of international nonproprietary names that few other words end with
 # (https://www.who.int/teams/health-product-and-policy-standards/inn). A stem alone, as in

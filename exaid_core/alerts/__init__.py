@@ -1,1 +1,0 @@
-"""Rule-based detection of dangers to life that agents report."""

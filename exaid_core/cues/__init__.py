@@ -1,1 +1,0 @@
-"""Words for danger, denial and disagreement, in one folder per language."""
