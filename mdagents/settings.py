@@ -121,13 +121,13 @@ class TeamSettings:
     """Number of multidisciplinary teams, IAT and FRDT included."""
     team_size: int = 3
     """Number of clinicians in a team, its lead included."""
-    delegate_words: int = 50
-    investigate_words: int = 100
-    synthesise_words: int = 100
     opinion_words: int = 300
     """Maximum number of words of reasoning of an expert of the basic team."""
     debate_opinion_words: int = 50
     message_words: int = 200
+    delegate_words: int = 50
+    investigate_words: int = 100
+    synthesise_words: int = 100
     verdict_words: int = 300
     cot_words: int = 600
     """Maximum number of words of a chain of thought: `cot` and each sample of `cot_sc`."""

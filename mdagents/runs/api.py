@@ -22,7 +22,8 @@ from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, pr
 from mdagents.display import DISPLAYS
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.budget import Budget, Limited
-from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.models import check_models, choose_models, make_runtime, models_of_teams
 from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult

@@ -29,7 +29,8 @@ from mdagents.data_tools.sources import part_note
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
 from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
-from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.history import Estimate, History, read_history
 from mdagents.runs.models import choose_models
 from mdagents.runs.plan import picture_note, select, selection_note

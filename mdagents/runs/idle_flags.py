@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mdagents.datasets.record_lines import ENDINGS
-from mdagents.runs.config import ADAPTIVE, WORD_LIMITS, RunConfig
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.flag import flag_name
+from mdagents.runs.flags.team_flags import ADAPTIVE, TEAM_COUNTS
+from mdagents.runs.flags.word_limits import WORD_LIMITS
 from mdagents.runs.models import exaid_roles
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import ALONE, Difficulty, Method
 from mdagents_llm.errors import ConfigError
-
-_COUNTS = ("num_experts", "num_rounds", "num_turns", "num_teams", "team_size")
 
 _USED: Mapping[str, frozenset[str]] = {
     Difficulty.BASIC: frozenset({"num_experts", "opinion", "verdict"}),
@@ -86,9 +87,9 @@ def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
     if is_team and not is_routed and set(config.skip).isdisjoint(config.levels):
         yield "--skip", f"{which} sends no question to {', '.join(config.skip)}"
     used = _used(config)
-    for name in _COUNTS:
+    for name in TEAM_COUNTS.values():
         if name not in used:
-            yield f"--{name.replace('_', '-')}", f"{which} has no such number"
+            yield flag_name(name), f"{which} has no such number"
     if config.method in ALONE:
         yield "--preset", f"{which} has none of a preset's numbers"
         yield "--show-interaction-table", f"in {which} nobody writes to anybody"
@@ -104,6 +105,6 @@ def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
 def _used(config: RunConfig) -> frozenset[str]:
     """Return the team numbers and word limits that a run can read; all for a user's method."""
     if config.method is not Method.MDAGENTS:
-        return _USED.get(config.method, frozenset({*_COUNTS, *WORD_LIMITS}))
+        return _USED.get(config.method, frozenset({*TEAM_COUNTS.values(), *WORD_LIMITS}))
     levels = Difficulty if ADAPTIVE in config.levels else config.levels
     return frozenset().union(*(_USED[level] for level in levels))

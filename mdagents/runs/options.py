@@ -1,7 +1,8 @@
 """The settings of `main.py`: flags, environment variables, a configuration file.
 
 The precedence is flag > environment (`MDAGENTS_` and the flag in capitals) > `--run-config` >
-default. This module only lists the settings; `config` interprets and validates them.
+default. This module only reads texts; `flags` describes and validates each flag, and `config`
+validates them together.
 """
 
 from __future__ import annotations
@@ -11,25 +12,26 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import configargparse
+from pydantic.fields import FieldInfo
 
 import mdagents
-from exaid_core.policy import TriggerPolicy
-from mdagents.datasets.questions import OptionOrder
 from mdagents.display import DISPLAYS
-from mdagents.runs.config import EXAID_OFF, MODEL_ROLES, WORD_LIMITS, RunConfig
-from mdagents.settings import Difficulty, EngineName, Method, Preset, Router
-from mdagents.teams.ladder import AGREEMENT
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.call_flags import CallFlags
+from mdagents.runs.flags.flag import Flag, flag_name, value_type
+from mdagents.runs.flags.lists import parts_of
+from mdagents.runs.flags.model_flags import ModelFlags
+from mdagents.runs.flags.output_flags import OutputFlags
+from mdagents.runs.flags.question_flags import QuestionFlags
+from mdagents.runs.flags.team_flags import TeamFlags
+from mdagents.settings import Difficulty
 from mdagents_llm.config import origin_of, read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.yaml_text import read_yaml
-from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
-from mdagents_llm.layers.cache import CacheMode
-from mdagents_llm.model_configs import APIS, EFFORTS
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import print_line
@@ -38,9 +40,6 @@ from mdagents_llm.web.address import add_address_flags
 SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTION_TABLE")
 """Variables that `env_flag` reads for the constants of `main.py`."""
 
-EXAID_POLICIES = (*(policy.value for policy in TriggerPolicy), EXAID_OFF)
-
-_PLAIN = (str, int, float, Path)
 _ENV_PREFIX = "MDAGENTS_"
 _RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
 _NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_DEBUG", "MDAGENTS_SHARED_DATA")
@@ -102,7 +101,7 @@ class _Formatter(argparse.HelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         plain = action.help or ""
-        if action.default is None or action.default is False or action.default in ("", []):
+        if action.default is None or action.default is False or action.default in ("", (), []):
             return plain
         if action.default is argparse.SUPPRESS:
             return plain
@@ -155,9 +154,8 @@ def read_options(
         arguments = ["--run-config", file, *arguments]
     options = parser.parse_args(arguments, env_vars=dict(variables))
     _check_names(variables, options)
-    flags = [f"--{name.replace('_', '-')}" for name in vars(options)]
+    options.places = {flag: parser.place_of(flag) for flag in map(flag_name, vars(options))}
     options.typed = flags_in(map(_with_dashes, argv))
-    options.places = {flag: parser.place_of(flag) for flag in flags}
     return options
 
 
@@ -201,7 +199,7 @@ def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunCon
             command line is named with its source where it first appears.
     """
     said = {name: getattr(options, name) for name in RunConfig.model_fields}
-    said["skip"] = ",".join([options.skip, *skip])
+    said["skip"] = ",".join([*parts_of(options.skip), *skip])
     try:
         return RunConfig(**said)
     except ConfigError as error:
@@ -239,158 +237,51 @@ def make_parser(program: str = "python main.py") -> _Parser:
         usage="%(prog)s [--dataset NAME] [--model NAME] [flags]",
     )
     parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")
-    _add_data_flags(parser.add_argument_group("Questions"))
-    _add_model_flags(parser.add_argument_group("Models"))
-    _add_team_flags(parser.add_argument_group("Teams"))
-    _add_endpoint_flags(parser.add_argument_group("Calls and limits"))
-    _add_run_flags(parser.add_argument_group("Run and output"))
-    _add_view_flags(parser.add_argument_group("Live view"))
-    fields = RunConfig.model_fields.items()
-    defaults = {n: field.default for n, field in fields if isinstance(field.default, _PLAIN)}
-    parser.set_defaults(**{n: str(d) if isinstance(d, Path) else d for n, d in defaults.items()})
+    for flags in _GROUPS:
+        group = parser.add_argument_group(flags.title)
+        for name, field, flag in flags.described():
+            group.add_argument(flag_name(name), help=flag.help, **_arguments(field, flag))
+            _add_start_flags(group, after=name)
+    group = parser.add_argument_group("Live view")
+    group.add_argument(
+        "--view", action="store_true", help="open a live view of the run in a browser"
+    )
+    add_address_flags(group)
     return parser
 
 
-def _values(closed_set: type[StrEnum]) -> list[str]:
-    return [member.value for member in closed_set]
+_GROUPS = (QuestionFlags, ModelFlags, TeamFlags, CallFlags, OutputFlags)
+"""Groups of flags, ordered as in the help."""
 
 
-def _add_data_flags(group: Any) -> None:
-    add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
-    add(
-        "--dataset", metavar="NAME", help="folder under --data-dir, or a .jsonl, .json or .csv file"
-    )
-    add("--split", metavar="NAME", help="file in that folder, without extension")
-    add("--data-dir", metavar="DIR", help="folder of the data sets")
-    count("--num-samples", help="answer the first N questions [all]")
-    add("--limit", metavar="N|A-B", help="the first N, or the A-th to the B-th question [all]")
-    add("--sample-id", metavar="ID,…", help="only the questions with these ids")
-    add("--sample-shuffle", metavar="SEED", type=int, help="shuffle the questions before the limit")
-    add("--option-order", choices=_values(OptionOrder),
-        help="order of the options: a new one in each epoch, one for all epochs, or the data "
-        "set's")  # fmt: skip
-    count("--seed", help="seed for the option order and for every call")
-    count("--epochs", help="answer each question N times")
-    add("--skip", metavar="LEVEL,…", default="", help="skip questions routed to these levels")
-    add("--skip-pictures", action="store_true",
-        help="skip questions with a picture, or whose text refers to one")  # fmt: skip
-
-
-def _add_model_flags(group: Any) -> None:
+def _add_start_flags(group: Any, after: str) -> None:
+    """Add the flags of one start, no settings of a run, that the help shows after a field's."""
     add = group.add_argument
-    add("--model", metavar="NAME",
-        help="provider/name or a known name; auto: by key, else the embedded model")  # fmt: skip
-    add("--model-base-url", metavar="URL", help="any OpenAI-compatible endpoint")
-    add("--model-role", metavar="ROLE=MODEL", action="append", default=[],
-        help=f"a different model for one role; repeatable ({', '.join(MODEL_ROLES)})")  # fmt: skip
-    add("--api", metavar="API",
-        help=f"which API of an OpenAI-compatible endpoint: {', '.join(APIS)}; by role: "
-        "expert=responses [auto: responses for models that have no other]")  # fmt: skip
-    add("--reasoning-effort", metavar="EFFORT",
-        help=f"reasoning effort: {', '.join(EFFORTS)}; by role: expert=low,decision=high "
-        "[the endpoint's default]")  # fmt: skip
-    add("--reasoning-tokens", metavar="N",
-        help="tokens for hidden reasoning; also by role [8192, and more when they are used "
-        "up; 0 for models that do not think]")  # fmt: skip
-    add("--max-tokens", metavar="N",
-        help="maximum tokens of a reply, hidden reasoning included; also by role [as each reply "
-        "needs]")  # fmt: skip
+    match after:
+        case "exaid_wait":
+            add("--show-interaction-table", action="store_true", help="print who wrote to whom")
+        case "cache":
+            add("--resume", metavar="RUN", nargs="?", const="",
+                help="resume this run, or the newest unfinished one")  # fmt: skip
+        case "retry_errors":
+            add("--dry-run", action="store_true",
+                help="forecast calls, tokens and cost; call no model")  # fmt: skip
+            add("--display", choices=DISPLAYS, default="full",
+                help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
+            add("--json", action="store_true", help="print only the results, as one JSON object")
 
 
-def _add_team_flags(group: Any) -> None:
-    add, count = group.add_argument, partial(group.add_argument, metavar="N", type=int)
-    temperature = partial(group.add_argument, metavar="T", type=float)
-    add("--difficulty", metavar="LEVEL,…",
-        help="adaptive: a router rates each question; basic, intermediate or advanced: that team "
-        "answers; several: in turn")  # fmt: skip
-    add("--method", metavar="METHOD",
-        help=f"the teams ({Method.MDAGENTS}), or instead of them "
-        f"{', '.join(m for m in Method if m is not Method.MDAGENTS)}; or one of your own: "
-        "a file.py or package.module:solve")  # fmt: skip
-    add("--router", choices=_values(Router),
-        help="what chooses the team: a model, or whether the experts of a team "
-        "agree")  # fmt: skip
-    add("--agreement", metavar="X", type=float,
-        help="mean confidence at which agreeing experts decide, with --router disagreement "
-        f"[{AGREEMENT:g}]")  # fmt: skip
-    add("--preset", choices=_values(Preset), help="sizes of the teams")
-    count(
-        "--num-experts",
-        help="number of experts of basic and intermediate [3; classic 3, 5; small 2]",
-    )
-    count("--num-rounds", help="number of debate rounds [3; classic 5; small 1]")
-    count("--num-turns", help="turns per round [3; classic 5; small 1]")
-    count("--num-teams", help="number of teams of advanced [3; classic 2; small 2]")
-    count("--team-size", help="clinicians per team [3; classic 2; small 2]")
-    add("--words", metavar="NAME=N", action="append", default=[],
-        help=f"a different word limit; repeatable ({', '.join(WORD_LIMITS)})")  # fmt: skip
-    temperature(
-        "--decision-temperature",
-        help="temperature of router, recruiter, arbitrator, moderator, coordinator",
-    )
-    temperature("--expert-temperature", help="temperature of all other turns")
-    add("--exaid", metavar="POLICY",
-        help=f"live summaries: {', '.join(EXAID_POLICIES)} [full_exaid for "
-        "the teams, turn_end with --preset small; off with another --method]")  # fmt: skip
-    add("--exaid-wait", metavar="S", type=float,
-        help="seconds to wait for summaries after the last answer")  # fmt: skip
-    add("--show-interaction-table", action="store_true", help="print who wrote to whom")
-
-
-def _add_endpoint_flags(group: Any) -> None:
-    count = partial(group.add_argument, metavar="N", type=int)
-    rate = partial(group.add_argument, metavar="N", type=float)
-    seconds = partial(group.add_argument, metavar="S", type=float)
-    count("--max-connections", help="concurrent calls to an endpoint [16; local 2]")
-    count("--max-samples",
-        help="concurrent questions [twice --max-connections; local as many; batch "
-        "500]")  # fmt: skip
-    count("--max-retries", help="retries of a failed call")
-    seconds("--timeout", help="stop retrying a call after S seconds")
-    seconds("--attempt-timeout",
-        help="timeout of one attempt, in seconds "
-        f"[{ATTEMPT_TIMEOUT:g}; local: as --timeout]")  # fmt: skip
-    seconds("--hedge-after", help="send a second request after S silent seconds [never]")
-    rate("--rpm", help="requests per minute at an endpoint [no limit]")
-    rate("--tpm", help="tokens per minute at an endpoint [no limit]")
-    count("--token-limit", help="maximum tokens of the run [none]")
-    group.add_argument(
-        "--cost-limit", metavar="USD", type=float, help="maximum cost of the run [none]"
-    )
-    count("--sample-token-limit", help="maximum tokens of a question [none]")
-    seconds("--sample-time-limit", help="maximum seconds of a question [none]")
-    group.add_argument("--fail-on-error", metavar="X", type=float,
-        help="stop after more than X api errors (a count, or a fraction below 1) "
-        "[never]")  # fmt: skip
-
-
-def _add_run_flags(group: Any) -> None:
-    add, switch = group.add_argument, partial(group.add_argument, action="store_true")
-    add("--output-dir", metavar="DIR", help="folder for runs")
-    add("--engine", choices=_values(EngineName), help="where questions are answered")
-    add("--ray-address", metavar="HOST:PORT",
-        help="head of a Ray cluster, or auto [a cluster on this machine]")  # fmt: skip
-    add("--ray-workers", metavar="N", type=int,
-        help="worker processes [one per CPU of the cluster; this machine 2]")  # fmt: skip
-    add("--cache", choices=_values(CacheMode),
-        help="cache replies and reuse them; only: replay without network")  # fmt: skip
-    add("--resume", metavar="RUN", nargs="?", const="",
-        help="resume this run, or the newest unfinished one")  # fmt: skip
-    switch("--batch",
-        help="use the provider's batch API (half price, up to 24 h)")  # fmt: skip
-    switch("--fresh", help="start over and keep the old run under a dated name")
-    switch("--retry-errors", help="answer questions that ended in api_error again")
-    switch("--dry-run", help="forecast calls, tokens and cost; call no model")
-    add("--display", choices=DISPLAYS, default="full",
-        help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
-    switch("--json", help="print only the results, as one JSON object")
-    switch("--log-prompts", help="write prompts and replies into calls.jsonl")
-    switch("--keep-reasoning",
-        help="keep the hidden reasoning that endpoints return, in calls.jsonl and on "
-        "pages")  # fmt: skip
-
-
-def _add_view_flags(group: Any) -> None:
-    add = group.add_argument
-    add("--view", action="store_true", help="open a live view of the run in a browser")
-    add_address_flags(group)
+def _arguments(field: FieldInfo, flag: Flag) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for a flag, besides its help."""
+    kind = value_type(field)
+    if kind is bool:
+        return {"action": "store_true"}
+    if kind is Mapping:
+        return {"metavar": flag.metavar, "action": "append", "default": []}
+    if issubclass(kind, StrEnum):
+        return {"choices": [member.value for member in kind], "default": field.default}
+    return {
+        "metavar": flag.metavar,
+        "type": kind if kind in (int, float) else None,
+        "default": str(field.default) if kind is Path else field.default,
+    }

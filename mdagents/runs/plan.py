@@ -18,8 +18,10 @@ from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name
 from mdagents.runs.budget import Budget
-from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Item, Task
+from mdagents.runs.flags.team_flags import ADAPTIVE
+from mdagents.runs.identity import identity
 from mdagents.runs.models import choose_models, local_embedding
 from mdagents.runs.solver import Solver
 from mdagents.settings import Method, Status, TeamRole
@@ -228,7 +230,7 @@ def make_manifest(
     exemplars, source = "", ""
     if method is not None:
         exemplars, source = method.exemplars_sha256, method.source_sha256
-    config_hash = config.identity(endpoints, items_hash, exemplars, source)
+    config_hash = identity(config, endpoints, items_hash, exemplars, source)
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(

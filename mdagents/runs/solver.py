@@ -12,7 +12,8 @@ from mdagents.agents.case import Case
 from mdagents.agents.events import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.exemplars import Exemplars
-from mdagents.runs.config import ADAPTIVE, RunConfig
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.settings import Difficulty, Method, RoutedBy, Router, TeamRole
 from mdagents.teams import TEAMS, Decision
 from mdagents.teams.ladder import Agreement, Ladder, Stops

@@ -10,7 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from mdagents.runs.config import ADAPTIVE, EXAID_OFF, RunConfig
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.flag import value_type
+from mdagents.runs.flags.team_flags import ADAPTIVE, EXAID_OFF
 from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty, Method
 from mdagents.teams.own_method import is_own
@@ -288,12 +290,10 @@ def _count(value: Any, where: str) -> int | None:
     return int(value)
 
 
-_SWITCHES = ("batch", "log-prompts", "retry-errors")
-
-
 def _words(name: str, value: str | Sequence[str]) -> list[str]:
     """Return a setting as command-line arguments."""
-    if name in _SWITCHES:
+    field = RunConfig.model_fields.get(name.replace("-", "_"))
+    if field is not None and value_type(field) is bool:
         return [f"--{name}"] if str(value).lower() in ("1", "true", "yes", "on") else []
     values = [value] if isinstance(value, str) else value
     return [f"--{name}={each}" for each in values]

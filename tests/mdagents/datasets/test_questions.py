@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
+from mdagents.runs.identity import identity
 from mdagents.runs.options import read_config, read_options
 
 
@@ -81,13 +82,17 @@ def test_identical_option_texts_count_as_right() -> None:
     assert not question.is_right("B")
 
 
-def identity(*flags: str) -> str:
-    return read_config(read_options(flags, {})).identity({}, "items")
+def identity_of(*flags: str) -> str:
+    return identity(read_config(read_options(flags, {})), {}, "items")
 
 
 def test_runs_that_show_the_same_are_the_same_run() -> None:
-    assert identity() == identity("--option-order", "same") != identity("--option-order=original")
+    assert (
+        identity_of()
+        == identity_of("--option-order", "same")
+        != identity_of("--option-order=original")
+    )
     several, same, original = (
-        identity("--epochs", "2", "--option-order", order) for order in OptionOrder
+        identity_of("--epochs", "2", "--option-order", order) for order in OptionOrder
     )
     assert len({several, same, original}) == 3

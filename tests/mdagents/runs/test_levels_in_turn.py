@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mdagents.runs.config import RunConfig
+from mdagents.runs.identity import identity
 from mdagents.settings import Difficulty, Preset
 from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider
@@ -83,7 +84,7 @@ def test_one_level_is_no_list_and_its_case_does_not_matter() -> None:
 
 def test_another_order_is_another_run() -> None:
     runs = [RunConfig(difficulty=level) for level in ("basic,advanced", "advanced,basic", "basic")]
-    assert len({config.identity({}, "") for config in runs}) == 3
+    assert len({identity(config, {}, "") for config in runs}) == 3
 
 
 def test_the_smallest_preset_summarises_once_a_turn_unless_told() -> None:

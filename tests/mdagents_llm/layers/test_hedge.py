@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mdagents.runs.config import RunConfig
+from mdagents.runs.identity import identity
 from mdagents.runs.options import read_config, read_options
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatReply, ChatRequest, OnText, TokenUsage
 from mdagents_llm.clock import Clock
@@ -439,7 +440,7 @@ def config(*arguments: str) -> RunConfig:
 def test_hedging_is_off_by_default_and_changes_no_result() -> None:
     usual, hedged = config(), config("--hedge-after", "20")
     assert (usual.hedge_after, hedged.hedge_after) == (None, 20.0)
-    assert usual.identity({}, "") == hedged.identity({}, "")
+    assert identity(usual, {}, "") == identity(hedged, {}, "")
     assert usual.flags() == hedged.flags()
 
 
