@@ -1,6 +1,6 @@
 """One run, from the user's request to its files.
 
-main.py ─ program.py     flags → RunConfig (options, config); prints results, exit status
+main.py ─ program.py     flags → RunConfig (flags, options, config); prints results, exit status
 session.py     opens models, store, ledger and display; closes them
 plan.py        what is to be done: data set, items, models, budget, name of the run
 engines/       where: local.py in this process, distributed.py on a cluster

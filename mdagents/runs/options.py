@@ -22,7 +22,7 @@ import mdagents
 from mdagents.display import DISPLAYS
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.call_flags import CallFlags
-from mdagents.runs.flags.flag import Flag, flag_name, value_type
+from mdagents.runs.flags.flag import Flag, Flags, flag_name, value_type
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
@@ -48,6 +48,16 @@ _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "
     "flag > environment > file. --num_samples is read like --num-samples."
 )
+
+
+_GROUPS: Mapping[str, type[Flags]] = {
+    "Questions": QuestionFlags,
+    "Models": ModelFlags,
+    "Teams": TeamFlags,
+    "Calls and limits": CallFlags,
+    "Run and output": OutputFlags,
+}
+"""Title of a group in the help -> its flags."""
 
 
 class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
@@ -237,8 +247,8 @@ def make_parser(program: str = "python main.py") -> _Parser:
         usage="%(prog)s [--dataset NAME] [--model NAME] [flags]",
     )
     parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")
-    for flags in _GROUPS:
-        group = parser.add_argument_group(flags.title)
+    for title, flags in _GROUPS.items():
+        group = parser.add_argument_group(title)
         for name, field, flag in flags.described():
             group.add_argument(flag_name(name), help=flag.help, **_arguments(field, flag))
             _add_start_flags(group, after=name)
@@ -248,10 +258,6 @@ def make_parser(program: str = "python main.py") -> _Parser:
     )
     add_address_flags(group)
     return parser
-
-
-_GROUPS = (QuestionFlags, ModelFlags, TeamFlags, CallFlags, OutputFlags)
-"""Groups of flags, ordered as in the help."""
 
 
 def _add_start_flags(group: Any, after: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,8 +15,6 @@ from mdagents_llm.layers.retry import RetryPolicy
 
 class CallFlags(Flags):
     """How many calls are made, how long they may take, and what they may cost."""
-
-    title: ClassVar[str] = "Calls and limits"
 
     max_connections: Annotated[
         AtLeast1 | None, StartFlag("concurrent calls to an endpoint [16; local 2]")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
@@ -36,9 +36,6 @@ class Flags(BaseModel):
     """A group of flags: each field has the name of its flag, and a `Flag` in its metadata."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    title: ClassVar[str]
-    """Title of the group in the help."""
 
     @classmethod
     def described(cls) -> Iterator[tuple[str, FieldInfo, Flag]]:

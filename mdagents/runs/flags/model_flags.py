@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import ValidationInfo, field_validator
@@ -28,8 +28,6 @@ from mdagents_llm.model_configs import APIS, EFFORTS
 
 class ModelFlags(Flags):
     """Which models answer, and with which settings."""
-
-    title: ClassVar[str] = "Models"
 
     model: Annotated[
         str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from mdagents.runs.flags.bounds import AtLeast1
 from mdagents.runs.flags.flag import Flag, Flags, StartFlag
@@ -14,17 +14,13 @@ from mdagents_llm.layers.cache import CacheMode
 class OutputFlags(Flags):
     """Where questions are answered, and what is kept of a run."""
 
-    title: ClassVar[str] = "Run and output"
-
     output_dir: Annotated[Path, StartFlag("folder for runs", "DIR")] = Path("output")
     engine: Annotated[EngineName, StartFlag("where questions are answered")] = EngineName.LOCAL
     ray_address: Annotated[
-        str,
-        StartFlag("head of a Ray cluster, or auto [a cluster on this machine]", "HOST:PORT"),
+        str, StartFlag("head of a Ray cluster, or auto [a cluster on this machine]", "HOST:PORT")
     ] = ""
     ray_workers: Annotated[
-        AtLeast1 | None,
-        StartFlag("worker processes [one per CPU of the cluster; this machine 2]"),
+        AtLeast1 | None, StartFlag("worker processes [one per CPU of the cluster; this machine 2]")
     ] = None
     cache: Annotated[
         CacheMode, StartFlag("cache replies and reuse them; only: replay without network")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import field_validator, model_validator
 
@@ -37,11 +37,8 @@ class Selection:
 class QuestionFlags(Flags):
     """Which questions are answered, in which order."""
 
-    title: ClassVar[str] = "Questions"
-
     dataset: Annotated[
-        str,
-        Flag("folder under --data-dir, or a .jsonl, .json or .csv file", "NAME", in_name=True),
+        str, Flag("folder under --data-dir, or a .jsonl, .json or .csv file", "NAME", in_name=True)
     ] = "medqa"
     split: Annotated[str, Flag("file in that folder, without extension", "NAME", in_name=True)] = (
         "test"

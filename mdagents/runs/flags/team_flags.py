@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -31,8 +31,6 @@ _OTHER_METHODS = ", ".join(method for method in Method if method is not Method.M
 class TeamFlags(Flags):
     """Who answers a question, and how they work together."""
 
-    title: ClassVar[str] = "Teams"
-
     difficulty: Annotated[
         LevelChoice | tuple[LevelChoice, ...],
         Flag(
@@ -54,8 +52,7 @@ class TeamFlags(Flags):
         ),
     ] = Method.MDAGENTS
     router: Annotated[
-        Router,
-        Flag("what chooses the team: a model, or whether the experts of a team agree"),
+        Router, Flag("what chooses the team: a model, or whether the experts of a team agree")
     ] = Router.LLM
     agreement: Annotated[
         Fraction | None,
@@ -75,21 +72,16 @@ class TeamFlags(Flags):
     ] = None
     num_rounds: Annotated[
         Count | None,
-        Flag(
-            "number of debate rounds [3; classic 5; small 1]",
-            sets=("rounds", "answer_rounds"),
-        ),
+        Flag("number of debate rounds [3; classic 5; small 1]", sets=("rounds", "answer_rounds")),
     ] = None
     num_turns: Annotated[
         Count | None, Flag("turns per round [3; classic 5; small 1]", sets=("turns",))
     ] = None
     num_teams: Annotated[
-        Count | None,
-        Flag("number of teams of advanced [3; classic 2; small 2]", sets=("teams",)),
+        Count | None, Flag("number of teams of advanced [3; classic 2; small 2]", sets=("teams",))
     ] = None
     team_size: Annotated[
-        Count | None,
-        Flag("clinicians per team [3; classic 2; small 2]", sets=("team_size",)),
+        Count | None, Flag("clinicians per team [3; classic 2; small 2]", sets=("team_size",))
     ] = None
     words: Annotated[
         Mapping[str, int],

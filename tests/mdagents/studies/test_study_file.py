@@ -50,6 +50,13 @@ def test_an_entry_with_settings_is_called_by_them_or_by_its_label() -> None:
     assert found[0].model == "m"
 
 
+def test_every_switch_of_a_run_can_be_on_or_off() -> None:
+    found = cells(**{"skip-pictures": True, "keep-reasoning": "yes", "log-prompts": False})
+    assert {cell.config.skip_pictures for cell in found} == {True}
+    assert {cell.config.keep_reasoning for cell in found} == {True}
+    assert {cell.config.log_prompts for cell in found} == {False}
+
+
 def test_the_file_goes_before_the_environment() -> None:
     write_study()
     found = cells_of(read_study(FILE), {}, {"MDAGENTS_MODEL": "o3", "MDAGENTS_SEED": "7"})
