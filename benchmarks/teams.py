@@ -36,7 +36,7 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
-from mdagents.settings import Method
+from mdagents.teams.methods import baseline_names, declared
 from mdagents_llm.ledger import CallRow
 
 GROWTH_AIM = 1.2
@@ -70,16 +70,15 @@ COURSES = (
     Course("ladder, silent, at random", _LADDER),
     Course("ladder, everybody writes, nobody agrees", _LADDER, "everybody", agree="never"),
     *(
-        Course(method.value, ("--method", method, *(_TABLE if method is Method.RECONCILE else ())))
-        for method in Method
-        if method is not Method.MDAGENTS
+        Course(method, ("--method", method, *(_TABLE if declared(method).seats else ())))
+        for method in baseline_names()
     ),
     *(
         Course(f"{method}, all agree", ("--method", method, *flags), agree="always")
         for method, flags in (
-            (Method.MULTI_PERSONA, ()),
-            (Method.DEBATE, ()),
-            (Method.RECONCILE, _TABLE),
+            ("multi_persona", ()),
+            ("debate", ()),
+            ("reconcile", _TABLE),
         )
     ),
 )

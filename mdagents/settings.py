@@ -1,4 +1,4 @@
-"""Enums of levels, methods, statuses and roles, and the numbers that define the teams."""
+"""Enums of levels, statuses and roles, and the numbers that define the teams."""
 
 from __future__ import annotations
 
@@ -14,29 +14,8 @@ class Difficulty(StrEnum):
     ADVANCED = "advanced"
 
 
-class Method(StrEnum):
-    """Method of answering a question."""
-
-    MDAGENTS = "mdagents"
-    """The team for the difficulty of the question answers; the other methods do not route."""
-    ZERO_SHOT = "zero_shot"
-    FEW_SHOT = "few_shot"
-    COT = "cot"
-    COT_SC = "cot_sc"
-    MEDPROMPT = "medprompt"
-    SELF_REFINE = "self_refine"
-    MULTI_PERSONA = "multi_persona"
-    MAJORITY_VOTE = "majority_vote"
-    DEBATE = "debate"
-    RECONCILE = "reconcile"
-    MEDAGENTS = "medagents"
-
-
-ALONE = frozenset({Method.ZERO_SHOT, Method.FEW_SHOT, Method.COT, Method.COT_SC, Method.MEDPROMPT})
-"""Methods in which agents do not communicate: one turn, or a vote over several turns."""
-
-IN_ROUNDS = frozenset({Method.DEBATE, Method.RECONCILE})
-"""Methods in which all agents answer in rounds, each in view of the last round's answers."""
+MDAGENTS = "mdagents"
+"""Method in which the team for the difficulty of a question answers it; the others do not route."""
 
 
 class Router(StrEnum):

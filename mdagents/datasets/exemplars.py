@@ -99,6 +99,9 @@ class Exemplars:
             shown = present(exemplar, order, seed)
             self._first.setdefault(fingerprint(exemplar.text), shown)
 
+    async def prepare(self) -> None:
+        """Do nothing: the exemplars were read when they were opened."""
+
     def beside(self, question: Question) -> list[Question]:
         """Return `SHOTS` exemplars for a question, without near-duplicates of it or each other.
 

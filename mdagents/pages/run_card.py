@@ -15,7 +15,7 @@ from mdagents.scoring.group import Group
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
-from mdagents.settings import Method, Status
+from mdagents.settings import MDAGENTS, Status
 
 _REVISION = 10  # characters of a git revision
 
@@ -98,7 +98,7 @@ def _dataset(manifest: Mapping[str, Any]) -> str:
 
 def _difficulty(options: Mapping[str, Any]) -> str:
     # A baseline method has no levels, whatever the flag says.
-    is_team = options.get("method", Method.MDAGENTS) == Method.MDAGENTS
+    is_team = options.get("method", MDAGENTS) == MDAGENTS
     return text_of(options, "difficulty").replace(",", ", ") if is_team else ""
 
 

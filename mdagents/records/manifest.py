@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mdagents.agents.case import PREPARE
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
-from mdagents.settings import Method, Status
+from mdagents.settings import MDAGENTS, Status
 from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, CallRow, add_costs
@@ -283,7 +283,7 @@ class RunManifest(BaseModel):
         """Name of the method, or of the team levels: `adaptive`, `basic, advanced`, `cot`."""
         method = str(self.options.get("method", ""))
         levels = str(self.options.get("difficulty", "")).replace(",", ", ")
-        return levels if method in ("", Method.MDAGENTS) else method
+        return levels if method in ("", MDAGENTS) else method
 
     @property
     def epochs(self) -> int:

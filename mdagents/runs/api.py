@@ -29,7 +29,8 @@ from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import carry_out
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty, Method
+from mdagents.settings import MDAGENTS, Difficulty
+from mdagents.teams.methods import baseline_names, method_names
 from mdagents.teams.own_method import is_own
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
@@ -152,13 +153,13 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
 
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:
     said = config.model_dump(exclude_unset=True)
-    if team is not None and (team in set(Method) or is_own(team)):
+    if team is not None and (team in method_names() or is_own(team)):
         said |= {"method": team, "difficulty": ADAPTIVE}
     elif team is not None:
         if team not in {ADAPTIVE, *Difficulty}:
-            known = ", ".join([ADAPTIVE, *Difficulty, *(m for m in Method if m != Method.MDAGENTS)])
+            known = ", ".join([ADAPTIVE, *Difficulty, *baseline_names()])
             raise ConfigError(f"there is no team '{team}'; there are {known}")
-        said |= {"method": Method.MDAGENTS, "difficulty": team}
+        said |= {"method": MDAGENTS, "difficulty": team}
     if model is not None:
         said["model"] = model
     roles = {role: of for role, of in config.model_role.items() if role not in EXAID_ROLES}

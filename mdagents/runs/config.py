@@ -16,7 +16,9 @@ from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
-from mdagents.settings import EngineName, Method, Router
+from mdagents.settings import MDAGENTS, EngineName, Router
+from mdagents.teams.declaration import Method
+from mdagents.teams.methods import declared
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
 from mdagents_llm.layers.cache import CacheMode
@@ -58,14 +60,14 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
         if self.router is not Router.DISAGREEMENT and self.agreement is not None:
             raise ConfigError("--agreement belongs to --router disagreement")
         if self.router is Router.DISAGREEMENT:
-            if self.method is not Method.MDAGENTS or ADAPTIVE not in self.levels:
+            if self.method != MDAGENTS or ADAPTIVE not in self.levels:
                 raise ConfigError(
                     "--router chooses among the teams; leave it out, or leave --method and "
                     "--difficulty out"
                 )
             if self.team.basic_experts < 2:
                 raise ConfigError("--router disagreement needs --num-experts 2 or more")
-        if self.method is not Method.MDAGENTS:
+        if self.method != MDAGENTS:
             does_not = f"--method {self.method} does not route its questions"
             if self.difficulty != ADAPTIVE:
                 raise ConfigError(f"{does_not}; leave --difficulty {','.join(self.levels)} out")
@@ -73,11 +75,6 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
                 raise ConfigError(
                     f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
                 )
-        if self.method is Method.RECONCILE and len(self.own_experts) < 2:
-            raise ConfigError(
-                "--method reconcile is a round table of different models; name them: "
-                "--model-role expert-1=MODEL --model-role expert-2=MODEL"
-            )
         attempt_timeout = self.attempt_timeout or ATTEMPT_TIMEOUT
         if self.hedge_after is not None and self.hedge_after >= attempt_timeout:
             raise ConfigError(
@@ -107,19 +104,17 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
                 raise ConfigError(
                     f"{flag_name(name)} is for calls that are made at once; leave it out"
                 )
-        from mdagents.teams.methods import depth_of  # loads all methods, which few starts need
-
-        depth = depth_of(self.method, self.levels, self.team)
+        depth = self.declared.steps(self.team)
         if depth > DEEPEST_IN_BATCHES:
             raise ConfigError(
-                f"--batch waits for a whole batch at each step, and {self._whose_steps} takes up "
-                f"to {depth} steps one after the other; it is for {DEEPEST_IN_BATCHES} at most"
+                f"--batch waits for a whole batch at each step, and {self._whose_steps} can "
+                f"take {depth} steps one after the other; it is for {DEEPEST_IN_BATCHES} at most"
             )
         return self
 
     @property
     def _whose_steps(self) -> str:
-        if self.method is Method.MDAGENTS:
+        if self.method == MDAGENTS:
             return f"--difficulty {','.join(self.levels)}"
         return f"--method {self.method_name}"
 
@@ -131,11 +126,20 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
                     raise ConfigError(f"--ray-{flag} {value} belongs to --engine ray")
         elif self.cache is CacheMode.ONLY:
             raise ConfigError("--cache only makes no call and needs no cluster; leave --engine out")
-        elif self.method is Method.MEDPROMPT:
+        elif self.declared.one_machine:
             raise ConfigError(
-                "--method medprompt looks for similar questions on one machine; leave --engine out"
+                f"--method {self.method} looks for similar questions on one machine; leave --engine out"
             )
         return self
+
+    @property
+    def declared(self) -> Method:
+        """Properties of the method, or of the teams of the levels together.
+
+        Raises:
+            ConfigError: A user-defined method cannot be loaded.
+        """
+        return declared(self.method, self.levels)
 
     def thinking(self, role: str) -> Thinking:
         """Return the reasoning settings for the model of a role."""

@@ -36,8 +36,8 @@ from mdagents.runs.models import choose_models
 from mdagents.runs.plan import picture_note, select, selection_note
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Table, wrapped
-from mdagents.settings import Difficulty, Method, TeamRole
-from mdagents.teams.methods import Embedding
+from mdagents.settings import MDAGENTS, Difficulty, TeamRole
+from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.config import Environment, LLMRole
 from mdagents_llm.endpoints import ModelSpec
@@ -311,7 +311,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     history = read_history(config, dataset.name, models)
     sent_to = Counter(map(config.forced_level, range(len(entries))))
     levels: list[Level] = [None]
-    if config.method is Method.MDAGENTS:
+    if config.method == MDAGENTS:
         is_routed = ADAPTIVE in config.levels
         levels = [level for level in Difficulty if is_routed or level in config.levels]
     usual = _usual(dataset, entries)

@@ -11,7 +11,7 @@ from typing import Any
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.questions import OptionOrder
 from mdagents.runs.config import RunConfig
-from mdagents.settings import IN_ROUNDS, Router
+from mdagents.settings import Router
 
 
 def identity(
@@ -51,7 +51,7 @@ def identity(
         content["source"] = source_hash
     if config.router is not Router.LLM:
         content |= {"router": config.router, "agreement": config.least_agreement}
-    if config.method not in IN_ROUNDS:
+    if "answer_rounds" not in config.declared.reads:
         del content["team"]["answer_rounds"]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -7,40 +7,17 @@ are often meant for several runs, some of which have no use for them.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from mdagents.datasets.record_lines import ENDINGS
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import flag_name
-from mdagents.runs.flags.team_flags import ADAPTIVE, TEAM_COUNTS
-from mdagents.runs.flags.word_limits import WORD_LIMITS
+from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.runs.models import exaid_roles
 from mdagents.runs.solver import roles_at_work
-from mdagents.settings import ALONE, Difficulty, Method
+from mdagents.settings import MDAGENTS
 from mdagents_llm.errors import ConfigError
-
-_USED: Mapping[str, frozenset[str]] = {
-    Difficulty.BASIC: frozenset({"num_experts", "opinion", "verdict"}),
-    Difficulty.INTERMEDIATE: frozenset(
-        {"num_experts", "num_rounds", "num_turns", "debate_opinion", "message", "verdict"}
-    ),
-    Difficulty.ADVANCED: frozenset(
-        {"num_teams", "team_size", "delegate", "investigate", "synthesise", "verdict"}
-    ),
-    Method.ZERO_SHOT: frozenset(),
-    Method.FEW_SHOT: frozenset(),
-    Method.COT: frozenset({"cot"}),
-    Method.COT_SC: frozenset({"cot"}),
-    Method.MEDPROMPT: frozenset({"cot"}),
-    Method.SELF_REFINE: frozenset({"cot", "message"}),
-    Method.MULTI_PERSONA: frozenset({"cot", "opinion", "verdict"}),
-    Method.MAJORITY_VOTE: frozenset({"num_experts", "opinion"}),
-    Method.DEBATE: frozenset({"num_experts", "num_rounds", "opinion"}),
-    Method.RECONCILE: frozenset({"num_rounds", "opinion"}),
-    Method.MEDAGENTS: frozenset({"num_experts", "num_rounds", "opinion", "investigate", "verdict"}),
-}
-"""Level or method -> sizes of the teams and word limits that it reads."""
 
 
 def refuse_idle_flags(config: RunConfig, options: argparse.Namespace) -> None:
@@ -76,7 +53,7 @@ def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str,
 
 def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Yield (flag, reason) for flags that the method, or the levels of the teams, do not use."""
-    is_team = config.method is Method.MDAGENTS
+    is_team = config.method == MDAGENTS
     is_routed = is_team and ADAPTIVE in config.levels
     which = f"--difficulty {','.join(config.levels)}"
     if not is_team:
@@ -86,25 +63,17 @@ def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "--router", f"{which} does not route its questions"
     if is_team and not is_routed and set(config.skip).isdisjoint(config.levels):
         yield "--skip", f"{which} sends no question to {', '.join(config.skip)}"
-    used = _used(config)
-    for name in TEAM_COUNTS.values():
-        if name not in used:
+    declared = config.declared
+    for name, _, flag in TeamFlags.described():
+        if flag.sets and declared.reads.isdisjoint(flag.sets):
             yield flag_name(name), f"{which} has no such number"
-    if config.method in ALONE:
+    if not declared.communicates:
         yield "--preset", f"{which} has none of a preset's numbers"
         yield "--show-interaction-table", f"in {which} nobody writes to anybody"
     for name in config.words:
-        if name not in used:
+        if f"{name}_words" not in declared.reads:
             yield "--words", f"{which} has no limit '{name}'"
     at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
     for role in config.model_role:
         if role not in at_work:
             yield "--model-role", f"{which}, --exaid {config.exaid}: nobody is {role}"
-
-
-def _used(config: RunConfig) -> frozenset[str]:
-    """Return the team numbers and word limits that a run can read; all for a user's method."""
-    if config.method is not Method.MDAGENTS:
-        return _USED.get(config.method, frozenset({*TEAM_COUNTS.values(), *WORD_LIMITS}))
-    levels = Difficulty if ADAPTIVE in config.levels else config.levels
-    return frozenset().union(*(_USED[level] for level in levels))

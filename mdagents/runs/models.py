@@ -11,8 +11,8 @@ from exaid_core.policy import TriggerPolicy
 from mdagents.agents.case import expert_number
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import EngineName, Method, TeamRole
-from mdagents.teams.methods import Embedding
+from mdagents.settings import EngineName, TeamRole
+from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment, LLMRole
@@ -33,8 +33,16 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
     """Return role -> model, by the order of precedence in docs/models.md.
 
     Raises:
-        ConfigError: A model is unknown, or takes no batches although the run uses them.
+        ConfigError: A model is unknown, or takes no batches although the run uses them; or the
+            method needs experts with models of their own, and they are missing or all equal.
     """
+    seats, seated = config.declared.seats, config.own_experts
+    if len(seated) < seats:
+        examples = " ".join(f"--model-role expert-{n}=MODEL" for n in range(1, seats + 1))
+        raise ConfigError(
+            f"--method {config.method_name} is a round table of different models; name them: "
+            f"{examples}"
+        )
     configs = load_model_configs()
     team = ModelChooser(environment, configs, config.model_base_url).parse(config.model)
     specs = {role.value: team for role in TeamRole}
@@ -58,13 +66,11 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
         provider = configs.provider(spec.provider)
         if provider is None or provider.batch_price is None:
             raise ConfigError(f"{spec.provider} takes no batches; leave --batch out")
-    if config.method is Method.RECONCILE:
-        at_table = {f"{specs[role]} {specs[role].base_url}" for role in config.own_experts}
-        if len(at_table) < 2:
-            raise ConfigError(
-                f"--method reconcile is a round table of different models, and all of its experts "
-                f"are {specs[config.own_experts[0]]}; give them others by --model-role expert-N"
-            )
+    if seats and len({f"{specs[role]} {specs[role].base_url}" for role in seated}) < 2:
+        raise ConfigError(
+            f"--method {config.method_name} is a round table of different models, and all of its "
+            f"experts are {specs[seated[0]]}; give them others by --model-role expert-N"
+        )
     return specs
 
 

@@ -24,7 +24,7 @@ from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.identity import identity
 from mdagents.runs.models import choose_models, local_embedding
 from mdagents.runs.solver import Solver
-from mdagents.settings import Method, Status, TeamRole
+from mdagents.settings import MDAGENTS, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
@@ -276,7 +276,7 @@ def make_manifest(
 
 def _how_answered(config: RunConfig) -> tuple[str, str]:
     """Return (the method's part of a run's name, the same part in earlier versions)."""
-    if config.method is Method.MDAGENTS:
+    if config.method == MDAGENTS:
         return ("-".join(config.levels),) * 2
     return config.method_name, f"{ADAPTIVE}_{config.method_name}"
 

@@ -34,7 +34,7 @@ from mdagents.runs.result import RunResult
 from mdagents.runs.shared import Shared
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.runs.solver import roles_at_work
-from mdagents.settings import EngineName, Method, Router, Status
+from mdagents.settings import MDAGENTS, EngineName, Router, Status
 from mdagents.teams.own_method import is_own
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
@@ -410,7 +410,7 @@ def _show_banner(
 
 def _who_answers(config: RunConfig) -> str:
     """Return the line of the banner that names the teams or the method."""
-    if config.method is not Method.MDAGENTS:
+    if config.method != MDAGENTS:
         return f"method     {config.method_name}"
     levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
     if config.router is Router.DISAGREEMENT:

@@ -11,21 +11,14 @@ from typing import Protocol
 from mdagents.agents.case import Case
 from mdagents.agents.events import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
-from mdagents.datasets.exemplars import Exemplars
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
-from mdagents.settings import Difficulty, Method, RoutedBy, Router, TeamRole
+from mdagents.settings import MDAGENTS, Difficulty, RoutedBy, Router, TeamRole
 from mdagents.teams import TEAMS, Decision
 from mdagents.teams.ladder import Agreement, Ladder, Stops
-from mdagents.teams.methods import (
-    Embedding,
-    OpenMethod,
-    no_embedding,
-    open_method,
-    roles_of,
-    with_exemplars,
-)
+from mdagents.teams.methods import OpenMethod, open_method
 from mdagents.teams.router import Route, route
+from mdagents.teams.train_split import Embedding, OpenExemplars, TrainSplit, no_embedding
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import (
     BenchError,
@@ -39,12 +32,10 @@ from mdagents_llm.errors import (
 
 def roles_at_work(config: RunConfig) -> tuple[str, ...]:
     """Return the roles whose models a run can ask."""
-    roles = tuple(TeamRole)
-    if config.method is not Method.MDAGENTS:
-        roles = roles_of(config.method)
-    elif ADAPTIVE not in config.levels or config.router is Router.DISAGREEMENT:
-        roles = tuple(role for role in TeamRole if role is not TeamRole.ROUTER)
-    return *roles, *(config.own_experts if TeamRole.EXPERT in roles else ())
+    roles = config.declared.roles
+    asks_router = ADAPTIVE in config.levels and config.router is Router.LLM
+    router = (TeamRole.ROUTER,) if config.method == MDAGENTS and asks_router else ()
+    return *router, *roles, *(config.own_experts if TeamRole.EXPERT in roles else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,7 @@ class Solver:
         config: Configuration of the run.
         dataset: Data set of the questions, with its train split; None: no data set.
         embedding: Returns the embedding that finds similar questions; needed only with a data set.
-        exemplars: Exemplars of `few_shot` that were read elsewhere; None: they are read here.
+        exemplars: Exemplars that were read elsewhere; None: they are read here if needed.
 
     Raises:
         ConfigError: The train split that a method needs is missing, or a user-defined method cannot
@@ -91,15 +82,13 @@ class Solver:
         config: RunConfig,
         dataset: Dataset | None = None,
         embedding: Callable[[], Embedding] = no_embedding,
-        exemplars: Exemplars | None = None,
+        exemplars: OpenExemplars | None = None,
     ) -> None:
         self._config = config
-        if exemplars is not None:
-            self.method: OpenMethod | None = with_exemplars(exemplars)
-        else:
-            self.method = open_method(
-                config.method, dataset, config.option_order, config.seed, embedding
-            )
+        train = None
+        if dataset is not None:
+            train = TrainSplit(dataset, config.option_order, config.seed, embedding)
+        self.method: OpenMethod | None = open_method(config.method, train, exemplars)
         """Method that answers the questions; None: the teams do."""
 
     async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:

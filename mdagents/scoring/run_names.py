@@ -15,8 +15,9 @@ from typing import Any
 from mdagents.datasets.dataset import KNOWN, SAMPLE_NAME, TRIAGE_NAME
 from mdagents.scoring.fields import object_of, text_of
 from mdagents.scoring.rows import RunOutput
-from mdagents.settings import Difficulty, Method, Router, TeamRole
+from mdagents.settings import MDAGENTS, Difficulty, Router, TeamRole
 from mdagents.teams import own_method
+from mdagents.teams.methods import method_names
 from mdagents_llm.model_configs import load_model_configs
 
 _BETWEEN = " · "
@@ -139,7 +140,7 @@ def _model(manifest: Mapping[str, Any]) -> str:
 
 def _method(options: Mapping[str, Any]) -> str:
     method = text_of(options, "method")
-    if method == Method.MDAGENTS:
+    if method == MDAGENTS:
         levels, router = text_of(options, "difficulty"), text_of(options, "router")
         routed = [f"router {router}"] if router not in ("", Router.LLM) else []
         return _BETWEEN.join([levels.replace(",", "-"), *routed])
@@ -170,7 +171,7 @@ def _phrases(names: Iterable[str], ending: str = "") -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)}){ending}(?![^\W_])", re.IGNORECASE)
 
 
-_METHODS = _phrases([*Method, *Difficulty, "adaptive"], r"(?:-\d{1,2})?")
+_METHODS = _phrases([*method_names(), *Difficulty, "adaptive"], r"(?:-\d{1,2})?")
 _DATASETS = _phrases([*KNOWN, SAMPLE_NAME, TRIAGE_NAME])
 _SPLITS = _phrases(["test", "test_hard", "dev", "val", "validation", "train"])
 _SAMPLES = re.compile(r"(?<![^\W_])\d+samples?(?![^\W_])")

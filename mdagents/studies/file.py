@@ -14,7 +14,8 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import value_type
 from mdagents.runs.flags.team_flags import ADAPTIVE, EXAID_OFF
 from mdagents.runs.options import read_config, read_options
-from mdagents.settings import Difficulty, Method
+from mdagents.settings import Difficulty
+from mdagents.teams.methods import baseline_names, method_names
 from mdagents.teams.own_method import is_own
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.yaml_text import read_yaml
@@ -203,8 +204,8 @@ def _entry(given: Any, axis: str, path: Path) -> Entry:
     if isinstance(given, str):
         given = _text(given, where)
         is_level = axis == "methods" and given.lower() in _LEVELS
-        if axis == "methods" and not (is_level or given in set(Method) or is_own(given)):
-            names = [*_LEVELS, *(m for m in Method if m is not Method.MDAGENTS)]
+        if axis == "methods" and not (is_level or given in method_names() or is_own(given)):
+            names = [*_LEVELS, *baseline_names()]
             raise ConfigError(
                 f"{where} has '{given}', which is none of {', '.join(names)}, a file.py or "
                 f"package.module:solve{did_you_mean(given, names)}"

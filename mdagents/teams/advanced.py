@@ -19,12 +19,24 @@ from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam
+from mdagents.teams.declaration import Method
 from mdagents.teams.recruitment import TeamPlan, recruit_teams
 
 ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
 """Task of an assistant when the lead's delegation fails."""
 
 
+@Method(
+    depth=8,
+    reads=(
+        "teams",
+        "team_size",
+        "delegate_words",
+        "investigate_words",
+        "synthesise_words",
+        "verdict_words",
+    ),
+)
 async def solve(
     case: Case, question: Question, settings: TeamSettings, *, known: str = ""
 ) -> Decision:

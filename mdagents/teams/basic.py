@@ -11,9 +11,11 @@ from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.declaration import Method
 from mdagents.teams.recruitment import recruit_experts
 
 
+@Method(depth=3, reads=("basic_experts", "opinion_words", "verdict_words"))
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Recruit N experts, let each judge alone, let an arbitrator decide.
 

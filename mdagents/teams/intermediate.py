@@ -17,6 +17,7 @@ from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
+from mdagents.teams.declaration import Method
 from mdagents.teams.digest import digest
 from mdagents.teams.memory import memory
 from mdagents.teams.recruitment import Profile, recruit_ranked_experts
@@ -27,6 +28,17 @@ EMOJIS = [f"{doctor}{tone}\u200d\u2695\ufe0f" for tone in _TONES for doctor in _
 """Health worker emojis, one for each expert of the largest panel."""
 
 
+@Method(
+    depth=lambda settings: 3 + settings.rounds * (settings.turns + 1),
+    reads=(
+        "debate_experts",
+        "rounds",
+        "turns",
+        "debate_opinion_words",
+        "message_words",
+        "verdict_words",
+    ),
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Recruit N experts, let them form opinions and debate, and let a moderator decide.
 

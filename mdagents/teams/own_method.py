@@ -13,8 +13,9 @@ import inspect
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache, wraps
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +25,8 @@ from mdagents.agents.case import Case, first_of
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.decision import Decision
+from mdagents.teams.declaration import Method, declared_by
+from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import StopReason, TokenUsage
 from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
 
@@ -37,7 +40,7 @@ _SOURCES = (".py", ".txt")
 class OwnMethod:
     """A loaded user-defined method."""
 
-    solve: Callable[[Case, Question, TeamSettings], Awaitable[Decision]]
+    solve: Callable[..., Awaitable[Decision]]
     source_sha256: str
     """SHA-256 of the source: the file, or all `.py` and `.txt` files of the package."""
 
@@ -74,11 +77,28 @@ def load(method: str) -> OwnMethod:
     module = _from_file(Path(method)) if is_file else _from_module(method)
     function = SOLVE if is_file else method.partition(":")[2]
     solve = getattr(module, function, None)
-    if not inspect.iscoroutinefunction(solve) or not _takes_three(solve):
+    if not inspect.iscoroutinefunction(solve) or not _takes_a_question(solve):
         signature = _SIGNATURE.replace(SOLVE, function)
         raise ConfigError(f"--method {method} has no `{signature}`; see docs/own-method.md")
     sources = _sources_of(module)
     return OwnMethod(_checked(solve, name_of(method), sources), _hash_of(sources))
+
+
+def declared(method: str) -> Method:
+    """Return the properties of a user-defined method, which is loaded once for each source.
+
+    Raises:
+        ConfigError: The method cannot be loaded.
+    """
+    source = b""
+    with suppress(OSError):  # a module has no file, and `load` says why another cannot be read
+        source = Path(method).read_bytes()
+    return _declared(method, source, Path.cwd())
+
+
+@lru_cache(maxsize=64)
+def _declared(method: str, _source: bytes, _folder: Path) -> Method:
+    return declared_by(load(method).solve)
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -120,9 +140,10 @@ def _in_words(error: BaseException) -> str:
     return " ".join(f"{where}{type(error).__name__}: {message}".split())
 
 
-def _takes_three(solve: Callable[..., object]) -> bool:
+def _takes_a_question(solve: Callable[..., Awaitable[Decision]]) -> bool:
+    shown = {} if declared_by(solve).exemplars is None else {"exemplars": "exemplars"}
     try:
-        inspect.signature(solve).bind("case", "question", "settings")
+        inspect.signature(solve).bind("case", "question", "settings", **shown)
     except TypeError:
         return False
     return True
@@ -147,10 +168,8 @@ def _hash_of(sources: Iterable[Path]) -> str:
 
 
 def _checked(
-    solve: Callable[[Case, Question, TeamSettings], Awaitable[object]],
-    name: str,
-    sources: Iterable[Path],
-) -> Callable[[Case, Question, TeamSettings], Awaitable[Decision]]:
+    solve: Callable[..., Awaitable[object]], name: str, sources: Iterable[Path]
+) -> Callable[..., Awaitable[Decision]]:
     """Return the method with one-line errors and checked decisions.
 
     Errors of a model and limits pass through: they become the status of the question, as for every
@@ -158,9 +177,12 @@ def _checked(
     """
     files = {str(path) for path in sources}
 
-    async def checked(case: Case, question: Question, settings: TeamSettings) -> Decision:
+    @wraps(solve)
+    async def checked(
+        case: Case, question: Question, settings: TeamSettings, **shown: OpenExemplars
+    ) -> Decision:
         try:
-            decided = await solve(case, question, settings)
+            decided = await solve(case, question, settings, **shown)
         except (Exception, BaseExceptionGroup) as raised:
             error = first_of(raised)
             if isinstance(error, BenchError) or not isinstance(error, Exception):

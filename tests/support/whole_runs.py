@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mdagents.settings import Method
+from mdagents.teams.methods import baseline_names, declared
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
@@ -18,7 +18,7 @@ Run = Callable[..., tuple[int, str, str]]
 """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
 ROUND_TABLE = {"expert-1": "gpt-4o-mini", "expert-2": "gpt-4.1-mini"}
 """Role -> model: what `--method reconcile` has to be told."""
-WITH_TRAIN_SPLIT = (Method.FEW_SHOT, Method.MEDPROMPT)
+WITH_TRAIN_SPLIT = [name for name in baseline_names() if declared(name).exemplars]
 """Methods that a question alone is not enough for."""
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 
@@ -30,9 +30,9 @@ def records(output: Path = Path("output")) -> list[dict[str, Any]]:
     return loaded
 
 
-def asked_for(method: Method) -> list[str]:
+def asked_for(method: str) -> list[str]:
     """The flags that ask for a method, with all that it has to be told."""
-    seats = ROUND_TABLE if method is Method.RECONCILE else {}
+    seats = ROUND_TABLE if declared(method).seats else {}
     named = (flag for role, model in seats.items() for flag in ("--model-role", f"{role}={model}"))
     return ["--method", method, *named]
 

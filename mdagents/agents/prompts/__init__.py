@@ -1,11 +1,10 @@
-"""Prompts of the benchmark: one text file each, those of a single method in its own folder."""
+"""Prompts of the benchmark, one text file each; a folder holds those of the method of its name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from exaid_core import prompts as exaid_prompts
-from mdagents.settings import Method
 from mdagents_llm.files.prompts import PromptFiles
 
 PROMPTS = PromptFiles(Path(__file__).parent)
@@ -15,9 +14,8 @@ render = PROMPTS.render
 def prompt_hashes(method: str, *, with_exaid: bool) -> dict[str, str]:
     """Return file name -> hash of every prompt that a run of a method can use."""
     hashes = dict(PROMPTS.hashes)
-    if method in set(Method):
-        own = PROMPTS.below(method).hashes.items()
-        hashes |= {f"{method}/{name}": hash_ for name, hash_ in own}
+    own = PROMPTS.below(method).hashes.items()
+    hashes |= {f"{method}/{name}": hash_ for name, hash_ in own}
     if with_exaid:
         hashes |= {f"exaid/{name}": hash_ for name, hash_ in exaid_prompts.PROMPTS.hashes.items()}
     return hashes

@@ -13,7 +13,6 @@ from typing import Any
 
 from exaid_core.policy import TriggerPolicy
 from mdagents.agents.events import Event
-from mdagents.datasets.exemplars import Exemplars
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
@@ -21,6 +20,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.claims import Found
 from mdagents.runs.engines.engine import Item, Outcome
 from mdagents.runs.engines.shares import EndpointState, Share
+from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import ChatReply
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import ModelSpec
@@ -55,8 +55,8 @@ class Opening:
     """Questions that the worker answers at once."""
     endpoint: str
     """Endpoint whose places the run uses, shared with other runs."""
-    exemplars: Exemplars | None = None
-    """Worked examples of the method `few_shot`; None for other methods."""
+    exemplars: OpenExemplars | None = None
+    """Exemplars of the method; None if it shows none."""
     own_source: bytes | None = None
     """Source file of a user-defined method; None if the method is not a single file."""
     source_sha256: str = ""

@@ -493,15 +493,14 @@ def _solver(opening: Opening) -> Solver:
         ConfigError: A user-defined method cannot be used here.
     """
     config = opening.config
-    if opening.exemplars is not None:
-        return Solver(config, exemplars=opening.exemplars)
     if opening.own_source is not None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{name_of(config.method)}.py"
             path.write_bytes(opening.own_source)
-            solver = Solver(config.model_copy(update={"method": str(path)}))
+            own = config.model_copy(update={"method": str(path)})
+            solver = Solver(own, exemplars=opening.exemplars)
     else:
-        solver = Solver(config)
+        solver = Solver(config, exemplars=opening.exemplars)
     method = solver.method
     if method is not None and method.source_sha256 != opening.source_sha256:
         raise ConfigError(

@@ -13,9 +13,10 @@ from mdagents.runs.flags.bounds import Count, Fraction, NotNegative, Temperature
 from mdagents.runs.flags.flag import Flag, Flags, StartFlag
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.word_limits import WORD_LIMITS, read_word_limits
-from mdagents.settings import PRESETS, Difficulty, Method, Preset, Router, TeamSettings
+from mdagents.settings import MDAGENTS, PRESETS, Difficulty, Preset, Router, TeamSettings
 from mdagents.teams import own_method
 from mdagents.teams.ladder import AGREEMENT
+from mdagents.teams.methods import baseline_names, method_names
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
@@ -25,7 +26,6 @@ LevelChoice = Difficulty | Literal["adaptive"]
 
 _LEVEL_CHOICES = (ADAPTIVE, *(level.value for level in Difficulty))
 _EXAID_CHOICES = (*(policy.value for policy in TriggerPolicy), EXAID_OFF)
-_OTHER_METHODS = ", ".join(method for method in Method if method is not Method.MDAGENTS)
 
 
 class TeamFlags(Flags):
@@ -42,15 +42,14 @@ class TeamFlags(Flags):
     ] = ADAPTIVE
     """Several levels also as one text, `basic,advanced`."""
     method: Annotated[
-        Method | str,
-        Field(union_mode="left_to_right"),
+        str,
         Flag(
-            f"the teams ({Method.MDAGENTS}), or instead of them {_OTHER_METHODS}; or one of your "
-            "own: a file.py or package.module:solve",
+            f"the teams ({MDAGENTS}), or instead of them {', '.join(baseline_names())}; or one of "
+            "your own: a file.py or package.module:solve",
             "METHOD",
             in_name=True,
         ),
-    ] = Method.MDAGENTS
+    ] = MDAGENTS
     router: Annotated[
         Router, Flag("what chooses the team: a model, or whether the experts of a team agree")
     ] = Router.LLM
@@ -123,10 +122,11 @@ class TeamFlags(Flags):
     @classmethod
     def _known_method(cls, value: object) -> object:
         name = str(value)
-        if name not in set(Method) and not own_method.is_own(name):
+        known = method_names()
+        if name not in known and not own_method.is_own(name):
             raise ConfigError(
-                f"--method is '{name}' but must be one of {', '.join(Method)}, a file.py or "
-                f"package.module:solve{did_you_mean(name, Method)}"
+                f"--method is '{name}' but must be one of {', '.join(known)}, a file.py or "
+                f"package.module:solve{did_you_mean(name, known)}"
             )
         return value
 
@@ -145,7 +145,7 @@ class TeamFlags(Flags):
             )
         if value is not None:
             return value
-        if info.data.get("method") is not Method.MDAGENTS or info.data.get("batch"):
+        if info.data.get("method") != MDAGENTS or info.data.get("batch"):
             return EXAID_OFF
         if info.data.get("preset") is Preset.SMALL:
             return TriggerPolicy.TURN_END

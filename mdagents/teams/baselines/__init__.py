@@ -1,1 +1,1 @@
-"""Baselines to which the teams are compared: methods without a team of roles, one per file."""
+"""Methods to which the teams are compared: each module is one, and `--method` takes its name."""

@@ -9,15 +9,17 @@ from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.alone import apart, physician
+from mdagents.settings import TeamRole, TeamSettings
+from mdagents.teams.alone import apart, physician
 from mdagents.teams.baselines.cot import reason
-from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.declaration import Method
+from mdagents.teams.voting import by_majority
 
 SAMPLES = 5
 
 
+@Method(roles=(TeamRole.DECISION,), depth=1, reads=("cot_words",), communicates=False)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Sample all chains at once and take the most frequent answer.
 

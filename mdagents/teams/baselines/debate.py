@@ -10,12 +10,18 @@ from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
-from mdagents.teams.baselines.alone import apart
-from mdagents.teams.baselines.rounds import answers_in_rounds
-from mdagents.teams.baselines.voting import by_majority
+from mdagents.teams.alone import apart
 from mdagents.teams.decision import Decision
+from mdagents.teams.declaration import Method
+from mdagents.teams.rounds import answers_in_rounds
+from mdagents.teams.voting import by_majority
 
 
+@Method(
+    roles=(TeamRole.EXPERT,),
+    depth=lambda settings: settings.answer_rounds,
+    reads=("debate_experts", "answer_rounds", "opinion_words"),
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Let all agents answer alone, then in view of all answers, until they agree or R rounds end.
 

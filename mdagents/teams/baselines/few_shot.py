@@ -7,13 +7,21 @@ from collections.abc import Sequence
 from mdagents.agents import replies
 from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
-from mdagents.datasets.exemplars import SHOTS, Exemplars
+from mdagents.datasets.exemplars import SHOTS, Exemplars, open_exemplars
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.alone import physician
+from mdagents.settings import TeamRole, TeamSettings
+from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision
+from mdagents.teams.declaration import Method
 
 
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=1,
+    reads=(),
+    communicates=False,
+    exemplars=lambda train: open_exemplars(train.dataset, train.order, train.seed),
+)
 async def solve(
     case: Case, question: Question, settings: TeamSettings, *, exemplars: Exemplars
 ) -> Decision:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.voting import by_majority
+from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.basic import hear_experts
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.declaration import Method
+from mdagents.teams.voting import by_majority
 
 
+@Method(
+    roles=(TeamRole.RECRUITER, TeamRole.EXPERT),
+    depth=2,
+    reads=("basic_experts", "opinion_words"),
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Recruit N experts, let each judge alone, and take the most frequent answer.
 

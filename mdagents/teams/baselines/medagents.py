@@ -18,8 +18,13 @@ from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.basic import hear_experts
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.declaration import Method
 
 
+@Method(
+    depth=lambda settings: 4 + 2 * settings.rounds,
+    reads=("basic_experts", "rounds", "opinion_words", "investigate_words", "verdict_words"),
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Gather experts, sum up their analyses, consult them on the report, and decide from it.
 

@@ -13,7 +13,7 @@ import asyncio
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
@@ -23,29 +23,34 @@ from mdagents.agents.agent import Agent
 from mdagents.agents.case import PREPARE, Case, LeftOut, ModelError, gather
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
-from mdagents.datasets.dataset import Dataset, open_dataset
+from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, train_file
-from mdagents.datasets.questions import OptionOrder, Question
-from mdagents.settings import TeamSettings
+from mdagents.datasets.questions import Question
+from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.baselines import cot
 from mdagents.teams.baselines.cot_sc import SAMPLES, sample
-from mdagents.teams.baselines.voting import by_majority
 from mdagents.teams.decision import Decision, Stated
-from mdagents_llm.terminal.printing import print_line
+from mdagents.teams.declaration import Method
+from mdagents.teams.train_split import TrainSplit
+from mdagents.teams.voting import by_majority
 
-# These modules need numpy, which would delay the first request of runs of any method.
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mdagents.datasets.neighbours import Neighbours
-    from mdagents_llm.embeddings import Embedder
+    from mdagents.datasets.neighbours import Neighbours  # loads numpy, which a worker may lack
 
 TRIED = 20
 """Number of nearest train questions to try as examples; only those solved correctly are shown."""
 
 
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=5,
+    reads=("cot_words",),
+    communicates=False,
+    one_machine=True,
+    exemplars=lambda train: open_library(train),
+)
 async def solve(
-    case: Case, question: Question, settings: TeamSettings, *, library: Library
+    case: Case, question: Question, settings: TeamSettings, *, exemplars: Library
 ) -> Decision:
     """Show solved neighbors, then the question with its options in a separate order per sample.
 
@@ -55,7 +60,7 @@ async def solve(
     Raises:
         ProviderError, StructuredOutputError: Every sample failed.
     """
-    solved = await library.beside(case)
+    solved = await exemplars.beside(case)
     orders = _orders(question, case.seed)
     samples = [_sample(case, number, order, solved) for number, order in enumerate(orders)]
     prompt = "medprompt/sample" if solved else "cot"
@@ -146,34 +151,24 @@ class Library:
             return self._tried[question.id]
 
 
-def open_library(
-    dataset: Dataset,
-    order: OptionOrder,
-    seed: int,
-    *,
-    embedder: Embedder | None,
-    cache_dir: Path,
-    say: Callable[[str], None] = print_line,
-) -> Library:
+def open_library(train: TrainSplit) -> Library:
     """Open the train split of a data set.
-
-    Args:
-        dataset: Data set of the run.
-        order: Order of the options of train questions.
-        seed: Seed of the run.
-        embedder: Embedder of this machine; None without one.
-        cache_dir: The user's cache folder, for the vectors of the train split.
-        say: Shows a line to the user before a long wait begins.
 
     Raises:
         ConfigError: There is no train split or no embedder, or the split cannot be read.
     """
     from mdagents.datasets.neighbours import Neighbours
 
-    path = train_file(dataset.path, "medprompt")
-    train = open_dataset(str(path), path.parent)
-    neighbours = Neighbours(train, order, seed, embedder=embedder, cache_dir=cache_dir, say=say)
-    return Library(neighbours, seed)
+    path, by = train_file(train.dataset.path, "medprompt"), train.embedding()
+    neighbours = Neighbours(
+        open_dataset(str(path), path.parent),
+        train.order,
+        train.seed,
+        embedder=by.embedder,
+        cache_dir=by.cache_dir,
+        say=by.say,
+    )
+    return Library(neighbours, train.seed)
 
 
 def _orders(question: Question, seed: int) -> list[dict[str, str]]:

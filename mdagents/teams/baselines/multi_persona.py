@@ -17,13 +17,15 @@ from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
-from mdagents.teams.baselines.alone import physician
+from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.declaration import Method
 from mdagents.teams.recruitment import recruit_experts
 
 PERSONAS = 2
 
 
+@Method(roles=(TeamRole.DECISION,), depth=4, reads=("cot_words", "opinion_words", "verdict_words"))
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Identify personas and let each draft an answer; where drafts differ, discuss and decide.
 

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.rounds import answers_in_rounds
-from mdagents.teams.baselines.voting import by_weight
+from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision
+from mdagents.teams.declaration import Method
+from mdagents.teams.rounds import answers_in_rounds
+from mdagents.teams.voting import by_weight
 
 
+@Method(
+    roles=(TeamRole.EXPERT,),
+    depth=lambda settings: settings.answer_rounds,
+    reads=("answer_rounds", "opinion_words"),
+    seats=2,
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Let each model answer alone, then in view of all answers; vote when all agree or time is up.
 

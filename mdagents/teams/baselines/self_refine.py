@@ -9,14 +9,16 @@ from mdagents.agents import replies
 from mdagents.agents.case import Case, ModelError
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.alone import physician
+from mdagents.settings import TeamRole, TeamSettings
+from mdagents.teams.alone import physician
 from mdagents.teams.baselines.cot import reason
 from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.declaration import Method
 
 ROUNDS = 3
 
 
+@Method(roles=(TeamRole.DECISION,), depth=1 + 2 * ROUNDS, reads=("cot_words", "message_words"))
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Answer; criticize and revise until the critique finds nothing, or R rounds are over.
 

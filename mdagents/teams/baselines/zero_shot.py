@@ -6,11 +6,13 @@ from mdagents.agents import replies
 from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.baselines.alone import physician
+from mdagents.settings import TeamRole, TeamSettings
+from mdagents.teams.alone import physician
 from mdagents.teams.decision import Decision
+from mdagents.teams.declaration import Method
 
 
+@Method(roles=(TeamRole.DECISION,), depth=1, reads=(), communicates=False)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Ask for the letter.
 

@@ -28,17 +28,18 @@ from mdagents.display.labels import phase_in_words
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty, Method, RoutedBy, Router
+from mdagents.settings import Difficulty, RoutedBy, Router
+from mdagents.teams.methods import baseline_names
 from mdagents_llm.clock import Clock
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import WITH_TRAIN_SPLIT, Run, records
 
-_ELSEWHERE = (Method.MDAGENTS, *WITH_TRAIN_SPLIT, Method.RECONCILE)
+_ELSEWHERE = (*WITH_TRAIN_SPLIT, "reconcile")
 """The teams, and methods that a question alone is not enough for."""
 WAYS: list[dict[str, Any]] = [
     *({"difficulty": level} for level in Difficulty),
-    *({"method": method} for method in Method if method not in _ELSEWHERE),
+    *({"method": method} for method in baseline_names() if method not in _ELSEWHERE),
     {"router": Router.DISAGREEMENT},
 ]
 

@@ -240,8 +240,8 @@ def test_a_fresh_start_names_the_batches_that_it_leaves(provider: FakeProvider) 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--method", "medagents"), "--method medagents takes up to 10 steps"),
-        ((), "--difficulty adaptive takes up to 10 steps one after the other; it is for 3 at most"),
+        (("--method", "medagents"), "--method medagents can take 10 steps"),
+        ((), "--difficulty adaptive can take 15 steps one after the other; it is for 3 at most"),
         ((*COT, "--exaid", "turn_end"), "EXAID summarises while agents speak"),
         ((*COT, "--rpm", "5"), "--rpm is for calls that are made at once"),
         ((*COT, "--sample-time-limit", "5"), "--sample-time-limit is for calls"),

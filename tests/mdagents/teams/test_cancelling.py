@@ -13,7 +13,8 @@ from mdagents.agents.case import Case
 from mdagents.agents.events import Event, TurnBegan, TurnEnded
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty, Method, Router
+from mdagents.settings import MDAGENTS, Difficulty, Router
+from mdagents.teams.methods import baseline_names, declared
 from mdagents_llm.clock import Clock
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
@@ -22,7 +23,7 @@ from tests.support.whole_runs import ROUND_TABLE, WITH_TRAIN_SPLIT
 
 WAYS: list[dict[str, Any]] = [
     *({"difficulty": level} for level in Difficulty),
-    *({"method": m} for m in Method if m not in (Method.MDAGENTS, *WITH_TRAIN_SPLIT)),
+    *({"method": m} for m in baseline_names() if m not in WITH_TRAIN_SPLIT),
     {"router": Router.DISAGREEMENT},
 ]
 
@@ -35,7 +36,7 @@ async def test_a_question_that_is_stopped(
     provider.latency = 0.02
     chatter(provider)
     chance = Random(str(way))
-    roles = ROUND_TABLE if way.get("method") is Method.RECONCILE else {}
+    roles = ROUND_TABLE if declared(way.get("method", MDAGENTS)).seats else {}
     config = RunConfig(model="gpt-4o-mini", preset="small", model_role=roles, **way)
     models = {**case.models, **dict.fromkeys(roles, case.models["expert"])}
     before, stopped = asyncio.all_tasks(), 0

@@ -27,6 +27,7 @@ from mdagents.settings import TeamRole
 from mdagents.teams import Decision
 from mdagents.teams.baselines import medprompt
 from mdagents.teams.baselines.medprompt import Library, open_library
+from mdagents.teams.train_split import Embedding, TrainSplit
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError, LimitExceeded, ProviderError
@@ -47,13 +48,12 @@ def library(*texts: str) -> Library:
     Path("data/mine/test.jsonl").write_text(
         '{"question": "Any?", "options": {"A": "1", "B": "2"}, "answer_idx": "A"}\n'
     )
-    return open_library(
-        open_dataset("mine", Path("data")),
-        OptionOrder.SHUFFLED,
-        7,
-        embedder=WordEmbedder(),
-        cache_dir=Path("cache"),
-    )
+    return open_library(train_split(OptionOrder.SHUFFLED, 7))
+
+
+def train_split(order: OptionOrder, seed: int) -> TrainSplit:
+    dataset = open_dataset("mine", Path("data"))
+    return TrainSplit(dataset, order, seed, lambda: Embedding(WordEmbedder(), Path("cache")))
 
 
 def asked(request: SeenRequest) -> Question:
@@ -100,7 +100,7 @@ def shown_in(provider: FakeProvider) -> list[str]:
 
 
 async def solve(case: Case, library: Library) -> Decision:
-    return await medprompt.solve(case, case.question, case.settings, library=library)
+    return await medprompt.solve(case, case.question, case.settings, exemplars=library)
 
 
 def another(case: Case, number: int) -> Case:
@@ -359,9 +359,8 @@ def test_without_a_train_split_one_line_says_what_to_do() -> None:
     Path("data/mine/test.jsonl").write_text(
         '{"question": "Any?", "options": {"A": "1", "B": "2"}, "answer_idx": "A"}\n'
     )
-    dataset = open_dataset("mine", Path("data"))
     with pytest.raises(ConfigError, match=r"^--method medprompt needs data/mine/train.jsonl") as e:
-        open_library(dataset, OptionOrder.SAME, 0, embedder=WordEmbedder(), cache_dir=Path("cache"))
+        open_library(train_split(OptionOrder.SAME, 0))
     assert "\n" not in str(e.value)
     assert "in the form of test.jsonl" in str(e.value)
 
