@@ -32,10 +32,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
-from mdagents.data_tools.conversion import rows_by_hand
 from mdagents.data_tools.fetching import fetch, sha256_of
 from mdagents.data_tools.question_files import Made, as_published, make_questions
-from mdagents.data_tools.sources import BY_HAND, SOURCES, About, PinnedFile, Source
+from mdagents.datasets.conversion import rows_by_hand
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.source_note import (
     NOTE,
@@ -45,6 +44,7 @@ from mdagents.datasets.source_note import (
     Upstream,
     read_note,
 )
+from mdagents.datasets.sources import BY_HAND, SOURCES, About, PinnedFile, Source
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.did_you_mean import did_you_mean

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from mdagents.data_tools.sources import Host, PinnedFile
+from mdagents.datasets.sources import Host, PinnedFile
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdagents.data_tools.conversion import Record
+from mdagents.datasets.conversion import Record
 from mdagents.datasets.dataset import file_counting, open_dataset, read_question
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.published_forms import OutOfScopeError

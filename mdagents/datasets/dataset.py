@@ -15,22 +15,14 @@ from mdagents.datasets.pictures import mentioned_picture
 from mdagents.datasets.question_records import is_missing, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
+from mdagents.datasets.source_note import origin_of
+from mdagents.datasets.sources import KNOWN, published_size
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 DATA_DIR = Path("data")
 """Default folder of the data sets."""
-
-KNOWN = (
-    "medqa", "medqa_5options", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro", "medbullets",
-    "medxpertqa", "medexqa", "afrimedqa", "hle",
-    *(f"medagentsbench/{name}_hard" for name in (
-        "afrimedqa", "medbullets", "medexqa", "medmcqa", "medqa", "medxpertqa-r", "medxpertqa-u",
-        "mmlu", "mmlu-pro", "pubmedqa",
-    )),
-)  # fmt: skip
-"""Names of the data sets for which `mdagents data download` has files or instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +88,23 @@ class Dataset:
         """Return the SHA-256 over the ids and contents of `entries`, independent of their order."""
         lines = sorted(f"{entry.id}\t{entry.digest}" for entry in entries)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def part_note(dataset: Dataset) -> str:
+    """Return a notice if a file holds only part of a published data set; empty if complete.
+
+    Args:
+        dataset: Data set whose name may be that of a published one.
+    """
+    published = published_size(dataset.name)
+    origin = origin_of(dataset.path, dataset.sha256)
+    held = len(dataset.index) + (origin.left_out if origin else 0)
+    if published is None or held >= published:
+        return ""
+    return (
+        f"this file of {dataset.name} holds {len(dataset.index):,} of the {published:,} published "
+        f"questions: a score is one of this part, not of {dataset.name}."
+    )
 
 
 SAMPLE_NAME = "medqa-sample"

@@ -10,10 +10,8 @@ from pathlib import Path
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, Question, present
+from mdagents.datasets.sources import FETCHED_WITH_TRAIN
 from mdagents_llm.errors import ConfigError
-
-FETCHED_WITH_TRAIN = ("medqa", "medmcqa", "pubmedqa", "mmlu", "mmlu-pro")
-"""Data sets for which `mdagents data download` fetches a train split."""
 
 SHOTS = 5
 """Number of exemplars in a prompt, as in Hendrycks et al. 2021,
@@ -86,8 +84,8 @@ class Exemplars:
         entries = [entry for entry in train.index if not entry.picture]
         if len(entries) < SHOTS:
             raise ConfigError(
-                f"--method few_shot shows {SHOTS} questions and {train.path} "
-                f"has only {len(entries)}"
+                f"a prompt shows {SHOTS} questions and {train.path} has only {len(entries)}; "
+                "add more"
             )
         # A string seed makes the choice independent of the shuffle of --sample-shuffle.
         random.Random(f"exemplars/{seed}").shuffle(entries)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from mdagents.data_tools.sources import published_size
+from mdagents.datasets.sources import published_size
 from mdagents.scoring.fields import entries_of, number_of, object_of, text_of
 from mdagents.scoring.formatting import counts, points, usd
 from mdagents.scoring.group import Group

@@ -128,7 +128,7 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
             raise ConfigError("--cache only makes no call and needs no cluster; leave --engine out")
         elif self.declared.one_machine:
             raise ConfigError(
-                f"--method {self.method} looks for similar questions on one machine; leave --engine out"
+                f"--method {self.method_name} can run on one machine only; leave --engine out"
             )
         return self
 

@@ -25,8 +25,7 @@ from exaid_core.config import ExaidConfig
 from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
-from mdagents.data_tools.sources import part_note
-from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset
+from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset, part_note
 from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig

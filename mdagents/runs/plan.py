@@ -12,8 +12,7 @@ from pathlib import Path
 
 import mdagents
 from mdagents.agents.prompts import prompt_hashes
-from mdagents.data_tools.sources import part_note
-from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset
+from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset, part_note
 from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
 from mdagents.records.manifest import Invocation, RunManifest, run_name

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mdagents.datasets.dataset import KNOWN, SAMPLE_NAME, TRIAGE_NAME
+from mdagents.datasets.dataset import SAMPLE_NAME, TRIAGE_NAME
+from mdagents.datasets.sources import KNOWN
 from mdagents.scoring.fields import object_of, text_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.settings import MDAGENTS, Difficulty, Router, TeamRole

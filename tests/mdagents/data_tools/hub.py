@@ -26,8 +26,8 @@ MEBIBYTE = 1 << 20
 # not ours to ship, and their SHA-256 cannot be met by anything else.
 DRIVER = """
 import datetime, json, sys
-from mdagents.data_tools import conversion as data_conversion
-from mdagents.data_tools.sources import About, Host, PinnedFile, Source
+from mdagents.datasets import conversion as data_conversion
+from mdagents.datasets.sources import About, Host, PinnedFile, Source
 from mdagents.data_tools.download import main
 
 def source(about, files, convert, **rest):

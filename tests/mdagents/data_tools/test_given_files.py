@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from mdagents.data_tools.sources import BY_HAND
 from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.sources import BY_HAND
 from tests.mdagents.data_tools.hub import Hub, Workspace, jsonl, refusal
 
 pytestmark = pytest.mark.process

@@ -382,7 +382,7 @@ def test_few_shot_without_a_train_split_is_one_line(provider: FakeProvider, mine
     write_split("train", "One?", "Two?")
     status, _, err = mine("--method", "few_shot")
     assert status == 2
-    assert "shows 5 questions and data/mine/train.jsonl has only 2" in err
+    assert "a prompt shows 5 questions and data/mine/train.jsonl has only 2; add more" in err
     assert not Path("output").exists()
     assert provider.calls == []
 

@@ -1,5 +1,7 @@
 """Sources of the data sets: pinned files and their conversion to `test.jsonl` and `train.jsonl`.
 
+A data set is one row: of `SOURCES` if its files are pinned, else of `BY_HAND`.
+
 Each SHA-256 was published identically by several independent projects that pin the same commit;
 none was computed by us. Files that could not be pinned that way are not downloaded; users supply
 them.
@@ -13,10 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from mdagents.data_tools import conversion
-from mdagents.datasets.dataset import Dataset
+from mdagents.datasets import conversion
 from mdagents.datasets.medmcqa import Counting
-from mdagents.datasets.source_note import origin_of
 
 
 class Host(StrEnum):
@@ -269,23 +269,6 @@ def published_size(name: str) -> int | None:
     return sizes.get(name)
 
 
-def part_note(dataset: Dataset) -> str:
-    """Return a notice if a file holds only part of a published data set; empty if complete.
-
-    Args:
-        dataset: Data set whose name may be that of a published one.
-    """
-    published = published_size(dataset.name)
-    origin = origin_of(dataset.path, dataset.sha256)
-    held = len(dataset.index) + (origin.left_out if origin else 0)
-    if published is None or held >= published:
-        return ""
-    return (
-        f"this file of {dataset.name} holds {len(dataset.index):,} of the {published:,} published "
-        f"questions: a score is one of this part, not of {dataset.name}."
-    )
-
-
 _MEDAGENTSBENCH = {
     "afrimedqa": "AfrimedQA",
     "medbullets": "MedBullets",
@@ -391,3 +374,13 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
     }
 )
 """Name of a data set -> how to obtain it by hand."""
+
+KNOWN = (*SOURCES, *BY_HAND)
+"""Names of the data sets for which `mdagents data download` has files or instructions."""
+
+FETCHED_WITH_TRAIN = tuple(
+    name
+    for name, sources in SOURCES.items()
+    if any(source.target == "train.jsonl" for source in sources)
+)
+"""Data sets for which `mdagents data download` fetches a train split."""
