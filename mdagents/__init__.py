@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from mdagents.runs.result import RunResult
     from mdagents.settings import TeamRole, TeamSettings
     from mdagents.teams.decision import Decision, Stated
+    from mdagents.teams.declaration import Method
 
 __version__ = "0.3.0"
 
 __all__ = [
     "Case",
     "Decision",
+    "Method",
     "Question",
     "RunConfig",
     "RunResult",
@@ -35,6 +37,7 @@ __all__ = [
 _MODULES = {
     "Case": "agents.case",
     "Decision": "teams.decision",
+    "Method": "teams.declaration",
     "Question": "datasets.questions",
     "RunConfig": "runs.config",
     "RunResult": "runs.result",
