@@ -13,7 +13,7 @@ from mdagents.teams.train_split import OpenExemplars, TrainSplit
 Solving = TypeVar("Solving", bound=Callable[..., Awaitable[Decision]])
 
 _NUMBERS = frozenset(field.name for field in fields(TeamSettings))
-_ATTRIBUTE = "method"
+_ATTRIBUTE = "mdagents_method"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
