@@ -65,7 +65,7 @@ def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "--skip", f"{which} sends no question to {', '.join(config.skip)}"
     declared = config.declared
     for name, _, flag in TeamFlags.described():
-        if flag.sets and declared.reads.isdisjoint(flag.sets):
+        if flag.sets and set(flag.sets).isdisjoint(declared.reads):
             yield flag_name(name), f"{which} has no such number"
     if not declared.communicates:
         yield "--preset", f"{which} has none of a preset's numbers"

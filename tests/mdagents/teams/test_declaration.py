@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mdagents.runs.config import RunConfig
+from mdagents.runs.identity import identity
 from mdagents.settings import PRESETS, TeamRole
 from mdagents.teams import baselines
 from mdagents.teams.declaration import Method
@@ -95,7 +96,7 @@ def test_what_its_declaration_rules_out(
 
 
 def test_its_rounds_are_part_of_the_identity(relay: str) -> None:
-    identities = {RunConfig(method=relay, num_rounds=n).identity({}, "") for n in (1, 2)}
+    identities = {identity(RunConfig(method=relay, num_rounds=n), {}, "") for n in (1, 2)}
     assert len(identities) == 2
 
 
