@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from demos.document_assistant.assistant import DocumentAssistant, Reply
 from demos.document_assistant.shown import (
@@ -18,6 +17,7 @@ from demos.document_assistant.shown import (
 )
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.terminal.printing import print_line, print_result
 
 HELP = """Ask about the documents, have one summarized, or have something calculated.
   /docs            the documents, with those that you uploaded
@@ -30,26 +30,18 @@ HELP = """Ask about the documents, have one summarized, or have something calcul
 Ctrl-C stops an answer. Twice, or where you type, it ends the program."""
 
 
-class Screen(Protocol):
-    """Output of the dialogue."""
-
-    def result(self, text: str) -> None:
-        """Print a result."""
-
-    def step(self, text: str) -> None:
-        """Print a progress message."""
-
-
 class LeaveError(Exception):
     """The user has asked to end the dialogue."""
 
 
 @dataclass(slots=True)
 class Dialogue:
-    """Dialogue of one user with the assistant, in one session at a time."""
+    """Dialogue of one user with the assistant, in one session at a time.
+
+    Answers go to stdout, progress to stderr.
+    """
 
     assistant: DocumentAssistant
-    screen: Screen
     session_id: str
     user_id: str
     monotonic: Callable[[], float]
@@ -82,7 +74,7 @@ class Dialogue:
         """Finish the turn that an earlier run of the program left unfinished, if there is one."""
         view = await self.assistant.get_session(self.session_id, self.user_id)
         if view.unfinished:
-            self.screen.result(wrapped(f"Your last question was not answered: {view.unfinished}"))
+            print_result(wrapped(f"Your last question was not answered: {view.unfinished}"))
             await self._retry("")
 
     async def drop_unfinished(self) -> None:
@@ -93,35 +85,35 @@ class Dialogue:
         started = self.monotonic()
         reply = await asked
         if reply is None:
-            self.screen.result("There is no question that was not answered.")
+            print_result("There is no question that was not answered.")
             return
         titles = {one.id: one.title for one in await self.assistant.documents(self.session_id)}
-        self.screen.result(reply_as_text(reply, titles, self.monotonic() - started) + "\n")
+        print_result(reply_as_text(reply, titles, self.monotonic() - started) + "\n")
 
     def _step(self, text: str) -> None:
-        self.screen.step(clean(text))
+        print_line(f"  … {clean(text)}")
 
     async def _help(self, _: str) -> None:
-        self.screen.result(HELP)
+        print_result(HELP)
 
     async def _docs(self, _: str) -> None:
-        self.screen.result(documents_as_text(await self.assistant.documents(self.session_id)))
+        print_result(documents_as_text(await self.assistant.documents(self.session_id)))
 
     async def _upload(self, rest: str) -> None:
         if not rest:
             raise ConfigError("/upload needs the path of a file, such as: /upload report.pdf")
         document = await self.assistant.upload(_path_of(rest), self.session_id, self.user_id)
-        self.screen.result(
+        print_result(
             clean(f"Added {document.id} - {document.title}, {len(document.text)} characters")
         )
 
     async def _history(self, _: str) -> None:
         view = await self.assistant.get_session(self.session_id, self.user_id)
-        self.screen.result(messages_as_text(view.messages))
+        print_result(messages_as_text(view.messages))
 
     async def _sessions(self, _: str) -> None:
         found = await self.assistant.sessions(self.user_id)
-        self.screen.result(sessions_as_text(found, self.session_id))
+        print_result(sessions_as_text(found, self.session_id))
 
     async def _retry(self, _: str) -> None:
         await self._turn(self.assistant.resume(self.session_id, self.user_id, on_step=self._step))
@@ -129,7 +121,7 @@ class Dialogue:
     async def _reset(self, _: str) -> None:
         session = await self.assistant.start_session(self.user_id)
         self.session_id = session.id
-        self.screen.result(f"New session {session.id}")
+        print_result(f"New session {session.id}")
 
     async def _quit(self, _: str) -> None:
         raise LeaveError

@@ -40,16 +40,6 @@ class TerminatedError(BaseException):
     """SIGTERM arrived outside a turn. A BaseException, so that no `except Exception` catches it."""
 
 
-class _Terminal:
-    """Prints answers on stdout, and progress and errors on stderr."""
-
-    def result(self, text: str) -> None:
-        print_result(text)
-
-    def step(self, text: str) -> None:
-        print_line(f"  … {text}")
-
-
 @fails_in_one_line
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the dialogue.
@@ -132,7 +122,7 @@ async def _opened(stack: AsyncExitStack, options: argparse.Namespace) -> Dialogu
     )
     session = await assistant.start_session(options.user, options.session)
     _greet(await assistant.documents(session.id), model, session.id)
-    return Dialogue(assistant, _Terminal(), session.id, options.user, time.monotonic)
+    return Dialogue(assistant, session.id, options.user, time.monotonic)
 
 
 def _greet(documents: Sequence[Document], model: OpenedModel, session_id: str) -> None:

@@ -30,7 +30,7 @@ from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
-from mdagents.runs.history import Estimate, History, read_history
+from mdagents.runs.forecast_history import Estimate, History, read_history
 from mdagents.runs.models import choose_models
 from mdagents.runs.plan import picture_note, select, selection_note
 from mdagents.runs.solver import Solver

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import errno
 import os
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
@@ -14,30 +13,29 @@ from contextlib import (
     closing,
     contextmanager,
 )
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from textwrap import TextWrapper
 from typing import TYPE_CHECKING
 
 from mdagents.display import Display, Snapshot, make_display
 from mdagents.live import LIVE_FILE, LiveFeed
-from mdagents.records.batches import BATCHES_FILE, BatchFile, read_batches
+from mdagents.records.batches import BATCHES_FILE, BatchFile
 from mdagents.records.manifest import RunManifest
 from mdagents.records.store import RunStore, writable
+from mdagents.runs.banner import forecast_price, show_banner
+from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
 from mdagents.runs.engines.local import local_engine
-from mdagents.runs.models import check_models, exaid_roles, make_runtime
-from mdagents.runs.plan import Plan, selection_note
+from mdagents.runs.models import check_models, make_runtime
+from mdagents.runs.plan import Plan
 from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
-from mdagents.runs.shared import Shared
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
-from mdagents.runs.solver import roles_at_work
-from mdagents.settings import MDAGENTS, EngineName, Router, Status
-from mdagents.teams.own_method import is_own
+from mdagents.settings import EngineName, Status
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import Endpoints
 from mdagents_llm.errors import BenchError, ConfigError, NothingRecorded
 from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from mdagents_llm.ledger import Ledger
@@ -49,6 +47,30 @@ if TYPE_CHECKING:
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
 """Cached replies of all runs, below the output folder."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """Resources that concurrent runs share."""
+
+    endpoints: Endpoints
+    replies: ReplyStore | None
+    """Reply cache; None: no cache."""
+    cluster: Cluster | None
+    """Cluster that answers the questions; None: this process does."""
+    budget: Budget
+    """Budget of all runs together."""
+    stops: Stops
+    _places: dict[str, Places] = field(default_factory=dict)
+
+    def places(self, endpoint: str, count: int) -> Places:
+        """Return the places of an endpoint.
+
+        Args:
+            endpoint: Name of the endpoint.
+            count: Number of places, used at the first call for the endpoint.
+        """
+        return self._places.setdefault(endpoint, Places(count))
 
 
 async def carry_out(
@@ -117,15 +139,15 @@ async def carry_out(
             )
             kept = [(item, store.attempts[item]) for item in store.unsummarised if recorder.policy]
             answering = engine.answering(recorder, kept)
-            price = "" if display == "none" else await _price(plan, store, environment)
-            _show_banner(shown, store, plan, len(kept), price)
+            price = "" if display == "none" else await forecast_price(plan, store, environment)
+            show_banner(shown, store, plan, len(kept), price)
             if view is not None:
                 line = view.start(plan.manifest.name)
                 shown.say(line)
                 print_line(line if display == "none" else "")  # it holds the token of the view
             if config.exaid_policy is not None and recorder.policy is None:
                 shown.say("NOTE: no recorded run for EXAID to follow, so it is left out")
-            stops.tell(answering)
+            stops.at_each(answering.interrupt)
             if stops_on_signals:
                 stops.listen()
             places = Places(engine.places)
@@ -230,7 +252,7 @@ async def open_cluster(
     async with ray_workers(config.ray_address, config.ray_workers, environment) as (hire, size):
         stops.listen_again()
         cluster = Cluster(hire, size, replies, clock, stops.say)
-        stops.tell(cluster)
+        stops.at_each(cluster.interrupt)
         async with cluster:
             yield cluster
 
@@ -343,112 +365,6 @@ def _reason(
         case Outcome.INTERRUPTED:
             planned = len(manifest.item_ids) * epochs
             return f"interrupted with {totals.done} of {planned} questions done"
-
-
-async def _price(plan: Plan, store: RunStore, environment: Environment) -> str:
-    """Return the forecast cost of the run.
-
-    Empty if the run is free, is resumed, or has a user-defined method.
-    """
-    config = plan.config
-    if store.done or config.cache is CacheMode.ONLY:
-        return ""
-    if is_own(config.method):  # a forecast would run the user's code
-        return ""
-    from mdagents.runs.forecast import forecast  # not needed without a banner
-
-    try:
-        found = await asyncio.to_thread(forecast, config, environment)
-    except Exception as error:  # noqa: BLE001 - a line of the banner must not end the run
-        return f"no forecast ({type(error).__name__}: {' '.join(str(error).split())})"
-    most = found.whole()[1].cost
-    return "" if most == 0 else found.price_of(found.questions)
-
-
-def _show_banner(
-    display: Display, store: RunStore, plan: Plan, unsummarised: int, price: str
-) -> None:
-    config, manifest, finished = plan.config, store.manifest, len(store.done)
-    epochs = f", {config.epochs} times each" if config.epochs > 1 else ""
-
-    def say(line: str) -> None:
-        wrapper = TextWrapper(80, subsequent_indent=" " * 11, break_long_words=False)
-        wrapper.break_on_hyphens = False
-        display.say(wrapper.fill(line))
-
-    say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
-    if note := selection_note(plan.dataset, config):
-        say(f"NOTE: {note}")
-    say(f"models     {_models_at_work(plan)}")
-    say(f"{_who_answers(config)}, EXAID {config.exaid}")
-    if price:
-        say(f"cost       {price}")
-    if config.batch:
-        say(
-            "batches    a step takes minutes to a day; stop whenever you like (Ctrl-C), the same "
-            "command resumes"
-        )
-        if config.limits.run_cost is not None or config.limits.run_tokens is not None:
-            say("NOTE: limits are checked before a batch is submitted, and a batch may exceed them")
-    if changes := config.changes_from_default():
-        say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
-    display.say(f"output     {store.array_path}")  # a path is not wrapped
-    if finished:
-        say(f"continued  {finished} questions are finished already")
-    if unsummarised:
-        say(f"EXAID      resumes {unsummarised} questions decided before")
-    if not config.batch and (left := _left_in_batches(store.folder)):
-        say(f"NOTE: what was asked in batches is asked again; only --batch collects {left}")
-    if store.kept_as:
-        say(f"NOTE: the earlier run of this name was kept as {store.kept_as}")
-        if left := _left_behind(store.folder.with_name(store.kept_as)):
-            say(f"NOTE: its batches continue at the provider, and nothing collects them: {left}")
-    if not _is_one_place():  # else they are shown once, with the results
-        for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
-            say(f"NOTE: {notice}")
-
-
-def _who_answers(config: RunConfig) -> str:
-    """Return the line of the banner that names the teams or the method."""
-    if config.method != MDAGENTS:
-        return f"method     {config.method_name}"
-    levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
-    if config.router is Router.DISAGREEMENT:
-        levels = f"{levels} by disagreement below {config.least_agreement:g}"
-    return f"teams      {levels}, preset {config.preset}"
-
-
-def _models_at_work(plan: Plan) -> str:
-    """Return each model that can be asked, with its roles."""
-    config = plan.config
-    by_model: dict[str, list[str]] = {}
-    at_work = {*roles_at_work(config), *(r.value for r in exaid_roles(config.exaid_policy))}
-    for role, model in plan.manifest.models.items():
-        if role in at_work:
-            by_model.setdefault(model, []).append(role)
-    return "; ".join(f"{model} ({', '.join(roles)})" for model, roles in by_model.items())
-
-
-def _left_in_batches(folder: Path) -> str:
-    """Return the ids of the batches of a run that have not been collected, joined by commas."""
-    batches = read_batches(folder / BATCHES_FILE)
-    return ", ".join(one.id for one in batches if one.id and not (one.is_collected or one.is_over))
-
-
-def _left_behind(folder: Path) -> str:
-    """Return the uncollected batches of a run that `--fresh` keeps; tolerates a damaged file."""
-    try:
-        return _left_in_batches(folder)
-    except ConfigError:
-        return f"those in {folder / BATCHES_FILE}, which is damaged"
-
-
-def _is_one_place() -> bool:
-    """Return whether stdout and stderr go to one terminal, pipe or file."""
-    try:
-        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
-    except (AttributeError, OSError, ValueError):  # None, closed, or not a file of the system
-        return False
 
 
 async def _show(

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable
-from typing import Protocol
 
 STOPPING = "stopping: questions in progress get 10 s; repeat to stop at once"
 STOPPING_BATCHES = (
@@ -14,13 +13,6 @@ STOPPING_BATCHES = (
     "repeat to cancel them"
 )
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-
-
-class Interruptible(Protocol):
-    """An object that a stop interrupts."""
-
-    def interrupt(self) -> None:
-        """Start nothing more; at a second call, stop at once."""
 
 
 class Stops:
@@ -37,13 +29,17 @@ class Stops:
         """Numbers of the signals received so far."""
         self.say = say
         self._listens = False
-        self._told: list[Interruptible] = []
+        self._interrupts: list[Callable[[], None]] = []
 
-    def tell(self, told: Interruptible) -> None:
-        """Interrupt an object at each stop, including those that came before."""
-        self._told.append(told)
+    def at_each(self, interrupt: Callable[[], None]) -> None:
+        """Call a function at each stop, and once for each that came before.
+
+        Args:
+            interrupt: Starts nothing more; at a second call, it stops at once.
+        """
+        self._interrupts.append(interrupt)
         for _ in self.signals:
-            told.interrupt()
+            interrupt()
 
     def listen(self) -> None:
         """Handle the signals as long as the event loop runs."""
@@ -67,5 +63,5 @@ class Stops:
         if not self.signals:
             self.say(self._first)
         self.signals.append(number)
-        for told in self._told:
-            told.interrupt()
+        for interrupt in self._interrupts:
+            interrupt()

@@ -15,8 +15,7 @@ from mdagents.runs.budget import Budget
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.models import make_runtime
 from mdagents.runs.plan import Plan, make_plan
-from mdagents.runs.session import carry_out, kept_replies, open_cluster
-from mdagents.runs.shared import Shared
+from mdagents.runs.session import Shared, carry_out, kept_replies, open_cluster
 from mdagents.runs.signals import Stops
 from mdagents.studies.file import Cell, StudyFile
 from mdagents_llm.clock import Clock
