@@ -24,7 +24,8 @@ _BEST = (
     r"(?:most (?:likely|probable|appropriate|suitable|consistent|compatible|accurate|reasonable"
     r"|common|effective|specific|sensitive|important|critical|relevant|fitting|useful|definitive"
     r"|plausible)|best|correct|right|next step|first[- ]line|indicated|recommended|preferred"
-    r"|(?:the|my|our|final) (?:diagnosis|conclusion)|likeliest|(?:drug|treatment|test) of choice|gold standard)"
+    r"|(?:the|my|our|final) (?:diagnosis|conclusion)|likeliest"
+    r"|(?:drug|treatment|test) of choice|gold standard)"
 )
 _SINGLES_OUT = re.compile(rf"\b{_BEST}\b", re.IGNORECASE)
 # The words between the subject and the option: "is", "would be to", "is consistent with".
@@ -44,8 +45,8 @@ _CHOOSES = re.compile(
 )
 # "(C) Heparin is the most likely cause"
 _IS_IT = re.compile(
-    r"\W{0,3}(?:is|remains|would be|(?:seems|appears) to be)(?:\s(?:therefore|thus|clearly))?\s(?:the|our|my)\s"
-    rf"(?:\w+\s){{0,2}}?{_BEST}\b",
+    r"\W{0,3}(?:is|remains|would be|(?:seems|appears) to be)(?:\s(?:therefore|thus|clearly))?"
+    rf"\s(?:the|our|my)\s(?:\w+\s){{0,2}}?{_BEST}\b",
     re.IGNORECASE,
 )
 # Words by which a sentence does not assert its option as the answer.
