@@ -24,6 +24,7 @@ from mdagents_llm.processes import cores, in_processes
 
 PER_CASE_FILE = "per_case.metrics.jsonl"
 AGGREGATE_FILE = "aggregate.metrics.jsonl"
+_MOST_NAMED = 5
 _WORTH_PROCESSES = 60  # run logs, about 3 s of work, from which starting processes pays off
 
 
@@ -35,7 +36,8 @@ class Metrics:
     """Per-case records, ordered by variant, then case."""
     aggregate: AggregateMetrics
     problems: tuple[str, ...] = ()
-    """One line for each run log or trace that is skipped: file, line, field."""
+    """One line for each run log or trace that is skipped (file, line, field), and for each variant
+    that lacks cases which others have."""
 
 
 def run_log_files(folder: Path) -> list[Path]:
@@ -103,6 +105,7 @@ def compute(
         raise ConfigError(f"{min(problems)}{others}")
     metas = [meta for meta, _ in measured.values()]
     by_variant = _by_variant(measured, manifest_hash)
+    problems += _without_cases(by_variant)
     dataset_hashes = {meta.trace_dataset_hash for meta in metas}
     return Metrics(
         tuple(record for cases in by_variant.values() for record in flag_outliers(cases)),
@@ -168,14 +171,35 @@ def _by_variant(
     return by_variant
 
 
+def _without_cases(by_variant: Mapping[str, Sequence[CaseMeasures]]) -> list[str]:
+    """Return a line for each variant without metrics of a case that another variant has."""
+    cases = {name: {one.record.case_id for one in of} for name, of in by_variant.items()}
+    every = set().union(*cases.values())
+    lines = []
+    for variant, own in cases.items():
+        missing = sorted(every - own)
+        if missing:
+            more = ", …" if len(missing) > _MOST_NAMED else ""
+            lines.append(
+                f"{variant} has metrics of {len(own)} of {len(every)} cases, so its means are not "
+                f"those of the other variants; without {', '.join(missing[:_MOST_NAMED])}{more}"
+            )
+    return lines
+
+
 def write_metrics(folder: Path, metrics: Metrics) -> None:
     """Write the per-case and aggregate files; equal metrics give equal bytes."""
     write_whole(folder / PER_CASE_FILE, b"".join(map(dump_line, metrics.per_case)))
     write_whole(folder / AGGREGATE_FILE, dump_line(metrics.aggregate))
 
 
-def metrics_table(metrics: AggregateMetrics) -> str:
-    """Return a table of M1 to M10 and the other metrics, with one column per variant."""
+def metrics_table(metrics: AggregateMetrics, cases: int) -> str:
+    """Return a table of M1 to M10 and the other metrics, with one column per variant.
+
+    Args:
+        metrics: Metrics of the variants.
+        cases: Number of cases that any of the variants has.
+    """
     table = PrettyTable(["metric", *metrics.variants], align="r")
     table.align["metric"] = "l"
     rows: dict[str, list[str]] = {}
@@ -184,7 +208,7 @@ def metrics_table(metrics: AggregateMetrics) -> str:
         budgets = variant.m7b_coverage_by_budget_mean
         # Short names, so that five variants fit in an 80-column terminal.
         cells = {
-            "cases": str(variant.n_cases),
+            "cases": f"{n} of {cases}" if (n := variant.n_cases) < cases else str(n),
             "M1 updates": _number(variant.m1_update_count_mean, 1),
             "M2 output CTU": _number(variant.m2_output_ctu_mean, 0),
             "M3 redundancy": _number(m3.jaccard_mean),

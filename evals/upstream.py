@@ -31,6 +31,7 @@ from exaid_core.trace.files import DETERMINISM, RecordError, validated
 from exaid_core.trace.run_records import (
     RUN_SCHEMA_NAME,
     RUN_SCHEMA_VERSION,
+    FilterResults,
     SummaryContent,
     SummaryFailure,
     TriggerType,
@@ -55,6 +56,10 @@ _CLINICAL = (
     "uncertainty_confidence",
     "recommendation_next_step",
 )
+_REQUIRED_JUDGMENTS = tuple(
+    name for name, field in FilterResults.model_fields.items() if field.is_required()
+)
+_NO_JUDGMENT = "the judge gave no judgement"
 _REFERENCES = ("latest_summary_event_id", "summary_history_event_ids")
 
 
@@ -226,9 +231,11 @@ def _decision(record: Content, place: int, changes: Changes) -> None:
         usage = record.get("llm_usage") or {}
         changes.default(record, "input_ctu", usage.get("prompt_ctu", 0))
     results = record.get("filter_results")
-    if isinstance(results, dict) and results and not any(v is not None for v in results.values()):
+    if isinstance(results, dict) and any(results.get(name) is None for name in _REQUIRED_JUDGMENTS):
         changes.set(record, "filter_results", None, "left out, as the judge gave no judgement")
-        changes.default(record, "failure_mode", "the judge gave no judgement")
+    was_called = isinstance(results, dict) or record.get("latency_ms") is not None
+    if was_called and record.get("filter_results") is None and not record.get("failure_mode"):
+        changes.set(record, "failure_mode", _NO_JUDGMENT, f"not there, now {_NO_JUDGMENT}")
     _usage(record, changes)
 
 

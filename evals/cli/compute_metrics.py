@@ -88,7 +88,8 @@ def compute_metrics(options: argparse.Namespace, traces: Mapping[str, Path]) -> 
     for problem in metrics.problems:
         print_line(f"error: {problem}")
     write_metrics(out, metrics)
-    print_result(metrics_table(metrics.aggregate))
+    cases = {record.case_id for record in metrics.per_case}
+    print_result(metrics_table(metrics.aggregate, len(cases)))
     print_result(f"written: {out / PER_CASE_FILE} and {AGGREGATE_FILE}")
     return FOUND_PROBLEMS if metrics.problems else 0
 

@@ -141,9 +141,26 @@ def test_metrics_and_figures_are_the_same_bytes(
     aggregate = json.loads((tmp_path / "one" / "metrics" / "aggregate.metrics.jsonl").read_text())
     assert list(aggregate["variants"]) == ["V1", "V2"]
     variants = {f"V{n}": aggregate["variants"]["V1"] for n in range(5)}
-    table = metrics_table(AggregateMetrics.model_validate(aggregate | {"variants": variants}))
+    table = metrics_table(AggregateMetrics.model_validate(aggregate | {"variants": variants}), 20)
     assert all(len(line) <= 80 for line in table.splitlines())
     assert {d["variant"] for d in aggregate["paired_differences"]} == {"V2"}
+
+
+def test_a_variant_with_fewer_cases_is_named(
+    traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay([str(traces), "--variants", "V0,V1", *model_options()]) == 0
+    assert compute_metrics([str(traces)]) == 0
+    assert "| cases            |         2 |         2 |" in capsys.readouterr().out
+    (traces / "data" / "runs" / "V1" / "case-2.jsonl.gz").unlink()
+    assert compute_metrics([str(traces)]) == 1
+    shown = capsys.readouterr()
+    assert "| cases            |         2 |    1 of 2 |" in shown.out
+    (line,) = shown.err.splitlines()
+    assert line == (
+        "error: V1 has metrics of 1 of 2 cases, so its means are not those of the other variants; "
+        "without case-2"
+    )
 
 
 @pytest.mark.sweep

@@ -15,6 +15,8 @@ from evals.cli.import_upstream import main as import_upstream
 from evals.cli.make_manifest import main as make_manifest
 from evals.cli.replay import main as replay
 from evals.cli.validate_logs import main as validate
+from evals.variants import FOLDER, VARIANT_IDS, load_variant
+from exaid_core.trace.records import hash_of
 from tests.conftest import REAL_TRACES, SHARED
 from tests.evals.conftest import write_trace
 
@@ -22,6 +24,9 @@ Options = Callable[..., list[str]]
 Record = dict[str, Any]
 
 PUBLISHED = SHARED / "published_exaid"
+
+PUBLISHED_GATE = "sha256:67d6303e2d249654e8b08c0e82635bc840c23e200ae76cb6c0546fe564596253"
+"""`tokengate_config_hash` of the published run logs."""
 
 # These depend on the concept extractor, or on how deltas are joined to text.
 OTHER_CONCEPTS = ("m3_", "m4_", "m5_", "m6a_", "m6b_", "m7b_")
@@ -202,6 +207,46 @@ def test_a_field_of_another_type_is_named(
     assert "5 of 6 run logs and manifests imported" in shown.out
 
 
+@pytest.mark.parametrize(
+    "nulls",
+    [
+        {"filter_results": {"completeness_passed": None, "value_passed": None}},
+        {"filter_results": {"completeness_passed": None, "value_passed": True}},
+        {"filter_results": {}},
+        {"filter_results": None},
+        {"filter_results": None, "failure_mode": None},
+        {"filter_results": {"value_passed": None, "novelty_passed": None}, "failure_mode": "429"},
+    ],
+)
+def test_a_decision_without_judgments_is_a_failed_call(published: Path, nulls: Record) -> None:
+    path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
+    records = read(path)
+    number = next(i for i, r in enumerate(records) if r["record_type"] == "buffer_decision")
+    records[number] |= {"latency_ms": 2099, "decision": "buffer"} | nulls
+    write(path, records)
+    assert import_upstream([str(published)]) == 0
+    imported = published / "imported" / "data" / "runs" / "V4" / "case-1.jsonl.gz"
+    failed, *others = (r for r in read(imported) if r["record_type"] == "buffer_decision")
+    assert failed["filter_results"] is None
+    assert failed["failure_mode"] == (nulls.get("failure_mode") or "the judge gave no judgement")
+    assert all(one.get("failure_mode") is None for one in others), "novelty alone may be null"
+    assert validate([str(imported)]) == 0
+
+
+def test_a_decision_that_asked_no_model_has_not_failed(published: Path) -> None:
+    path = published / "runs" / "V0" / "case-1.trace.jsonl.gz"
+    records = read(path)
+    for record in records:
+        if record["record_type"] == "buffer_decision":
+            record |= {"filter_results": None, "latency_ms": None}
+    write(path, records)
+    assert import_upstream([str(published)]) == 0
+    imported = read(published / "imported" / "data" / "runs" / "V0" / "case-1.jsonl.gz")
+    decisions = [record for record in imported if record["record_type"] == "buffer_decision"]
+    assert decisions
+    assert all(record.get("failure_mode") is None for record in decisions)
+
+
 def test_a_span_in_which_the_trace_has_no_delta(published: Path) -> None:
     path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
     records = read(path)
@@ -313,6 +358,16 @@ def test_odd_values_are_measured(
 # The published logs themselves
 
 
+def test_the_shipped_published_gate_is_that_of_the_published_logs() -> None:
+    for variant in VARIANT_IDS:
+        settings = load_variant(variant, FOLDER.with_name("published"))
+        gate = settings.token_gate.model_dump()
+        as_published = {name: int(value) for name, value in gate.items()} | {"enabled": True}
+        text = json.dumps(as_published, sort_keys=True, separators=(",", ":"))
+        assert hash_of(text.encode()) == PUBLISHED_GATE
+        assert settings.trigger_policy is load_variant(variant).trigger_policy
+
+
 @pytest.mark.sweep
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the published logs are not here")
 def test_the_published_metrics_come_out_again(
@@ -324,7 +379,7 @@ def test_the_published_metrics_come_out_again(
     logs = [path for path in out.rglob("*.jsonl*") if "traces" not in path.parts]
     assert len(logs) == 17
     assert validate(list(map(str, logs))) == 0
-    assert compute_metrics([str(out)]) == 0
+    assert compute_metrics([str(out)]) == 1, "the fourth case was published under V4 alone"
     ours = {
         (r["case_id"], r["variant_id"]): r for r in read(out / "metrics" / "per_case.metrics.jsonl")
     }
