@@ -233,6 +233,7 @@ class DocumentAssistant:
         """Run the graph from its current state, and add the result to the turn."""
         services = Services(
             model=self._model,
+            library=self._library,
             tools=tools_of(self._library, self._tool_log, scope=session.id),
             log=self._log,
             now=self._clock.now,

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 
+from demos.document_assistant.amounts import NUMBER, decimal_of
+
 _NUMBER = re.compile(
     r"(?<![\w.,])"
     r"(?P<number>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
     r"(?:\s?(?P<percent>%|percent\b|per\s?cent\b)|\s?(?P<unit>k|thousand|m|million|bn|billion)\b)?",
     re.IGNORECASE,
 )
-_SPACED = re.compile(
-    r"(?<![\w.,])[0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+(?:\.[0-9]+)?(?![0-9,])"
-)
+_WRITTEN_OTHERWISE = re.compile(rf"(?<![\w.,'’])(?P<number>{NUMBER})(?![,.'’]?[0-9])")
 _UNITS = {
     "k": 1_000,
     "thousand": 1_000,
@@ -30,7 +30,8 @@ _EVERYWHERE = frozenset(map(Decimal, (0, 1, 2, 4, 7, 12, 24, 30, 52, 60, 100, 36
 def figures(text: str) -> set[Decimal]:
     """Return the numbers of a text, with percentages and units also converted.
 
-    `4,200` is 4200, `12%` is 12 and 0.12, and `2 million` is 2 and 2000000.
+    `4,200`, `4'200`, `4 200` and `4.200,00` are 4200, `12%` is 12 and 0.12, and `2 million` is 2
+    and 2000000.
     """
     found = set[Decimal]()
     for match in _NUMBER.finditer(text):
@@ -40,8 +41,7 @@ def figures(text: str) -> set[Decimal]:
             found.add(number / 100)
         if match["unit"]:
             found.add(number * _UNITS[match["unit"].lower()])
-    for match in _SPACED.finditer(text):
-        found.add(Decimal(re.sub(r"\s", "", match[0])))
+    found.update(decimal_of(match["number"]) for match in _WRITTEN_OTHERWISE.finditer(text))
     return found
 
 

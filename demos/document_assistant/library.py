@@ -263,41 +263,7 @@ def _parts(text: str) -> Iterator[str]:
         yield part.strip()
 
 
-# Metadata of uploads
-
-_CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "₫": "VND"}
-_CODE = r"USD|EUR|GBP|CHF|VND"
-_MONEY = re.compile(
-    rf"(?<![-−0-9.,])(?P<sign>[$€£₫]|\b(?:{_CODE})\b)?\s?"
-    r"(?<![-−0-9.,])(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9][0-9]?)?)(?![,.]?[0-9])"
-    rf"\s?(?P<code>[€£₫]|(?:{_CODE})\b)?"
-)
-_HAS_MONEY = re.compile(rf"[$€£₫]|\b(?:{_CODE})\b")
-_LONGEST_LINE = 400  # characters after a total; a longer line is not part of a bill
-_TOTAL = re.compile(
-    r"\b(?:grand total|total|amount due|balance due|total due|sum claimed)\b(?P<rest>.*)",
-    re.IGNORECASE,
-)
 _KINDS = ("invoice", "claim", "contract", "policy", "letter", "report")
-
-
-def amount_of(text: str) -> tuple[Decimal | None, str]:
-    """Return the total that a document states and its currency; None and "" if there is none.
-
-    The total is the last amount with a currency after the last `total`, `amount due` or `balance
-    due` in a line. Nothing is added up: a document without such a line has no total. Neither has a
-    document whose amount is ambiguous (`1.234 EUR`, `1.234,50 EUR`) or negative.
-    """
-    for line in reversed(text.split("\n")):
-        match = _TOTAL.search(line)
-        rest = match["rest"][:_LONGEST_LINE] if match else ""
-        if _HAS_MONEY.search(rest) and any(character.isdecimal() for character in rest):
-            found = [one for one in _MONEY.finditer(rest) if one["sign"] or one["code"]]
-            if not found:
-                break
-            mark = found[-1]["sign"] or found[-1]["code"]
-            return Decimal(found[-1]["number"].replace(",", "")), _CURRENCIES.get(mark, mark)
-    return None, ""
 
 
 def kind_of(name: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from demos.document_assistant.chat_prompts import (
     get_chat_prompt_template,
     get_intent_classification_prompt,
 )
+from demos.document_assistant.citations import cited
 from demos.document_assistant.errors import NoUsableAnswerError
 from demos.document_assistant.figures import only_figures_of
 from demos.document_assistant.memory import remembered
@@ -201,6 +203,10 @@ async def _answered(
         if drafted.problem:
             raise NoUsableAnswerError(drafted.problem)
         response = make(drafted, {"sources": sources_of(uses), "timestamp": services.now()})
+        found = [await services.library.document(id_, state.session_id) for id_ in response.sources]
+        documents = [one for one in found if one]
+        citations = await asyncio.to_thread(cited, text_of(response), documents)
+        response = response.model_copy(update={"citations": citations})
     except NoUsableAnswerError as error:
         services.log.warning(node, state.session_id, problem=Said(error))
         response = NoAnswer(

@@ -78,6 +78,25 @@ class CalculationDraft(BaseModel):
 # -- responses to the user ------------------------------------------------------------------------
 
 
+class Citation(BaseModel):
+    """The line of a document that supports a sentence of an answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sentence: str
+    document_id: str
+    page: int | None
+    """Page of a PDF, from 1; None for other documents."""
+    line: int
+    """Line of the page or document as it was read, from 1."""
+
+    @property
+    def place(self) -> str:
+        """Document, page and line in words."""
+        page = f"page {self.page}, " if self.page else ""
+        return f"{self.document_id}, {page}line {self.line}"
+
+
 class AnswerResponse(BaseModel):
     """The answer to a question."""
 
@@ -88,6 +107,8 @@ class AnswerResponse(BaseModel):
     answer: str
     sources: list[str]
     """Ids of the documents that tools gave to the model in this turn."""
+    citations: list[Citation] = []
+    """Lines of these documents that support sentences of the text, in the order of the text."""
     confidence: Confidence
     timestamp: datetime
     """When the response was made, UTC."""
@@ -102,6 +123,8 @@ class SummarizationResponse(BaseModel):
     key_points: list[str]
     sources: list[str]
     """Ids of the documents that tools gave to the model in this turn."""
+    citations: list[Citation] = []
+    """Lines of these documents that support sentences of the text, in the order of the text."""
     confidence: Confidence
     timestamp: datetime
     """When the response was made, UTC."""
@@ -131,6 +154,8 @@ class CalculationResponse(BaseModel):
     """All calculations of the turn, the one above the last of them."""
     sources: list[str]
     """Ids of the documents that tools gave to the model in this turn."""
+    citations: list[Citation] = []
+    """Lines of these documents that support sentences of the text, in the order of the text."""
     confidence: Confidence
     timestamp: datetime
     """When the response was made, UTC."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from demos.document_assistant.assistant import Reply
+from demos.document_assistant.citations import with_places
 from demos.document_assistant.library import Document
 from demos.document_assistant.schemas import NoAnswer, Response
 from demos.toolkit.sessions import Message, Role, Session
@@ -51,7 +52,7 @@ def _document(document: Document, width: int) -> str:
 
 
 def reply_as_text(reply: Reply, titles: Mapping[str, str], seconds: float) -> str:
-    """Return a reply with its sources and the model's confidence.
+    """Return a reply with the place behind each sentence, its sources, and the model's confidence.
 
     Args:
         reply: Reply of the assistant.
@@ -59,7 +60,8 @@ def reply_as_text(reply: Reply, titles: Mapping[str, str], seconds: float) -> st
         seconds: Duration of the turn in seconds.
     """
     response = reply.response
-    lines = [wrapped(reply.text), ""]
+    citations = () if isinstance(response, NoAnswer) else response.citations
+    lines = [wrapped(with_places(reply.text, citations)), ""]
     if response.sources:
         lines += [_source(one, titles) for one in response.sources]
     else:

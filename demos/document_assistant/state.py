@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
 from demos.document_assistant.assistant_log import AssistantLog
+from demos.document_assistant.library import Library
 from demos.document_assistant.schemas import UserIntent
 
 OnStep = Callable[[str], None]
@@ -60,6 +61,7 @@ class Services:
     """Services of the nodes, which are not stored in checkpoints."""
 
     model: BaseChatModel
+    library: Library
     tools: Sequence[BaseTool]
     """Tools of the session."""
     log: AssistantLog

@@ -16,6 +16,10 @@ from importlib import import_module
 from typing import Any
 
 _MOST_PARTS = 5_000  # maximum number of parts of an archive
+_BOX = "txbxContent"
+_NOT_SHOWN = ("del", "moveFrom", "Fallback")
+"""Elements of WordprocessingML: deleted and moved text, and the second form of a text box."""
+_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _LIBRARIES = {".pdf": "pypdf", ".docx": "docx", ".xlsx": "openpyxl"}
 
 
@@ -44,13 +48,14 @@ def main() -> None:
 
 
 def _read(content: io.BytesIO, order: dict[str, Any]) -> str:
+    """Return the text of the file; each page of a PDF after the first begins with a form feed."""
     most = order["characters"]
     if order["kind"] == ".pdf":
-        return _joined("\n\n", _pages(content, order["pages"]), most)
+        return _joined("\n\n\f", _pages(content, order["pages"]), most)
     _check_archive(content, order)
     if order["kind"] == ".docx":
-        return _joined("\n\n", _blocks(content), most)
-    return _joined("\n", _rows(content, order["cells"]), most)
+        return _joined("\n\n", _word_document(content), most)
+    return _joined("\n", _rows(content, order["cells"]), most).lstrip("\n")
 
 
 def _joined(between: str, parts: Iterator[str], most: int) -> str:
@@ -112,22 +117,90 @@ def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
         yield page.extract_text()
 
 
-def _blocks(content: io.BytesIO) -> Iterator[str]:
-    """Yield the paragraphs and tables of a Word document in order."""
+def _word_document(content: io.BytesIO) -> Iterator[str]:
+    """Yield the headers, paragraphs, text boxes, tables and footers of a Word document."""
     import docx
-    from docx.table import Table
 
-    for block in docx.Document(content).iter_inner_content():
-        if isinstance(block, Table):
-            rows = (" | ".join(cell.text.strip() for cell in row.cells) for row in block.rows)
+    document = docx.Document(content)
+    yield from _margins(document, "header")
+    yield from _blocks(document.element.body, document)
+    yield from _margins(document, "footer")
+
+
+def _margins(document: Any, kind: str) -> Iterator[str]:
+    """Yield the different headers or footers of a document, each once, as `Header: …`."""
+    told: set[str] = set()
+    has_even = document.settings.odd_and_even_pages_header_footer
+    for section in document.sections:
+        names = [kind]
+        names += [f"first_page_{kind}"] if section.different_first_page_header_footer else []
+        names += [f"even_page_{kind}"] if has_even else []
+        for name in names:
+            margin = getattr(section, name)
+            if margin.is_linked_to_previous:  # the same as in the section before, or none
+                continue
+            text = "\n".join(_blocks(margin._element, margin))  # noqa: SLF001 - boxes need the XML
+            if text and text not in told:
+                told.add(text)
+                yield f"{kind.title()}: {text}"
+
+
+def _blocks(element: Any, story: Any) -> Iterator[str]:
+    """Yield the paragraphs and tables in an element of WordprocessingML, in order.
+
+    Args:
+        element: Element that contains paragraphs, perhaps within others.
+        story: Document, header or footer that the element belongs to.
+    """
+    from docx.text.paragraph import Paragraph
+
+    for child in element:
+        tag = _tag(child)
+        if tag == "tbl":
+            rows = (
+                " | ".join("\n".join(_blocks(cell, story)).strip() for cell in row.tc_lst)
+                for row in child.tr_lst
+            )
             yield "\n".join(rows)
-        elif block.text.strip():
-            heading = str(block.style.name if block.style else "").startswith(("Heading", "Title"))
-            yield f"{'# ' * heading}{block.text}"
+        elif tag == "p":
+            text = "".join(_words(child))
+            if text.strip():
+                style = Paragraph(child, story).style
+                heading = str(style.name if style else "").startswith(("Heading", "Title"))
+                yield f"{'# ' * heading}{text}"
+            for box in _boxes(child):
+                yield from _blocks(box, story)
+        elif tag not in _NOT_SHOWN:
+            yield from _blocks(child, story)
+
+
+def _words(element: Any) -> Iterator[str]:
+    """Yield the text in a paragraph, also that of links, fields and accepted insertions."""
+    for child in element:
+        tag = _tag(child)
+        if tag == "t":
+            yield child.text or ""
+        elif tag in _SIGNS:
+            yield _SIGNS[tag]
+        elif tag not in _NOT_SHOWN and tag not in ("pPr", "rPr", _BOX):
+            yield from _words(child)
+
+
+def _boxes(element: Any) -> Iterator[Any]:
+    """Yield the text boxes in a paragraph; those within another are part of it."""
+    for child in element:
+        if _tag(child) == _BOX:
+            yield child
+        elif _tag(child) not in _NOT_SHOWN:
+            yield from _boxes(child)
+
+
+def _tag(element: Any) -> str:
+    return str(element.tag).rpartition("}")[2]
 
 
 def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
-    """Yield the rows of a spreadsheet, with a heading before each sheet."""
+    """Yield the rows of a spreadsheet, with a heading before each sheet; hidden ones are named."""
     import openpyxl
 
     values = openpyxl.load_workbook(content, read_only=True, data_only=True)
@@ -139,6 +212,9 @@ def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
         for one in (sheet, its_formulas):
             one.reset_dimensions()  # the size stated in the file may be wrong or a whole sheet
         yield f"\n# {sheet.title}\n"
+        if sheet.sheet_state != "visible":
+            yield "(a hidden sheet, which is not read)"
+            continue
         for row, written in zip(sheet.iter_rows(), its_formulas.iter_rows(), strict=True):
             cells = [_cell(one.value, two.value) for one, two in zip(row, written, strict=True)]
             count += sum(map(bool, cells))

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from demos.document_assistant.library import Document, amount_of, kind_of, shipped
+from demos.document_assistant.amounts import amount_of
+from demos.document_assistant.library import Document, kind_of, shipped
 from demos.toolkit.database import SETTING
 from demos.toolkit.guard import seen
 from mdagents_llm.config import read_variables
@@ -101,7 +102,7 @@ async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: 
 
 def _document(path: Path, name: str, text: str, limits: Limits, scope: str) -> Document:
     kind = path.suffix.casefold()
-    text = seen(well_formed(text)).strip()
+    text = "\f".join(map(seen, well_formed(text).split("\f"))).rstrip()
     if not text:
         image = "; a scanned page needs text recognition first" if kind == ".pdf" else ""
         raise UploadError(f"{name} has no text{image}")

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from demos.toolkit.database import Database
+from exaid_core.tokenizer import is_spaced, word_spans
 from mdagents_llm.embeddings import Embedder
 
 _RANK = 60
@@ -41,6 +43,8 @@ _DEPTH = 50
 """Number of top ranks that each list contributes."""
 _MOST_WORDS = 64
 """Maximum number of words of a query that are searched."""
+_BREAK = "\u200b"
+"""Zero width space: separates words in the stored text of scripts without spaces."""
 _LANGUAGES = {"english": "porter unicode61 remove_diacritics 2", "simple": "unicode61"}
 """PostgreSQL text search configuration -> SQLite FTS5 tokenizer."""
 
@@ -216,7 +220,9 @@ class HybridRetriever:
             best = sorted(scores, key=lambda number: (-scores[number], number))[:k]
             rows = await connection.execute(select(_PASSAGES).where(_PASSAGES.c.number.in_(best)))
             passages = {
-                row.number: Passage(row.id, row.document, row.text, row.title, row.scope)
+                row.number: Passage(
+                    row.id, row.document, _joined(row.text), _joined(row.title), row.scope
+                )
                 for row in rows
             }
         return [Hit(passages[n], scores[n], ranks[n]) for n in best if n in passages]
@@ -278,13 +284,14 @@ class HybridRetriever:
 
     def _digest(self, passage: Passage) -> str:
         made_by = self._embedder.name if self._embedder else ""
-        parts = (passage.document, passage.title, passage.text, self._language, made_by)
+        texts = (_divided(passage.title), _divided(passage.text))
+        parts = (passage.document, *texts, self._language, made_by)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     async def _insert(
         self, connection: AsyncConnection, passage: Passage, vector: bytes | None
     ) -> None:
-        title, body = passage.title.replace("\0", " "), passage.text.replace("\0", " ")
+        title, body = (_divided(one.replace("\0", " ")) for one in (passage.title, passage.text))
         row = {
             "collection": self._collection,
             "scope": passage.scope,
@@ -296,7 +303,7 @@ class HybridRetriever:
             "vector": vector,
         }
         if self._database.is_postgres:
-            words = func.to_tsvector(self._language, f"{title}\n{body}")
+            words = func.to_tsvector(self._language, f"{title}\n{body}".replace(_BREAK, " "))
             await connection.execute(insert(_PASSAGES).values(**row, words=words))
             return
         done = await connection.execute(insert(_PASSAGES).values(row))
@@ -323,5 +330,21 @@ class HybridRetriever:
 
 def _words_of(query: str) -> list[str]:
     """Return the distinct words of a query: letters and digits only, without query syntax."""
-    words = re.findall(r"[^\W_]+", query[: 100 * _MOST_WORDS].casefold())
+    words = re.findall(r"[^\W_]+", _divided(query[: 100 * _MOST_WORDS].casefold()))
     return list(dict.fromkeys(words))[:_MOST_WORDS]
+
+
+def _divided(text: str) -> str:
+    """Return a text with `_BREAK` before each word, if a part of it is in a script without spaces.
+
+    The tokenizers of both databases take such a part for a single word, and split at `_BREAK`.
+    """
+    if is_spaced(text):
+        return text
+    starts = [start for start, _ in word_spans(text)]
+    return _BREAK.join(text[start:end] for start, end in pairwise([0, *starts, len(text)]))
+
+
+def _joined(text: str) -> str:
+    """Return the text that `_divided` divided."""
+    return text.replace(_BREAK, "")

@@ -64,6 +64,7 @@ def test_a_dialogue_through_pipes(provider: FakeProvider, tmp_path: Path) -> Non
     assert "12 documents, model openai/gpt-4o-mini" in done.stdout
     assert "doc_spreadsheet_productB" in done.stdout
     assert "$1,238,450" in done.stdout
+    assert "[doc_fin_2025_march, line " in done.stdout
     assert "source: doc_fin_2025_march - Financial statement, March 2025" in done.stdout
     assert "confidence: high" in done.stdout
     assert f"you: {EXPENSE[:40]}" in done.stdout

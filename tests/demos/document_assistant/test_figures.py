@@ -18,6 +18,7 @@ from demos.document_assistant.figures import figures, only_figures_of, unfounded
         ("12 % of 4,200, or 12.5 percent", ["12", "0.12", "4200", "12.5", "0.125"]),
         ("2 million and 3k", ["2", "2000000", "3", "3000"]),
         ("1 234 567.5 pieces", ["1234567.5"]),
+        ("CHF 1'250.00, then 1 250,50 or 1.250,75", ["1250.00", "1250.50", "1250.75"]),
         (".5 and 0.50", ["0.5"]),
         ("version v2 of doc_42", []),
         ("no numbers, not even ３ or ½", []),

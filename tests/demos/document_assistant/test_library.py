@@ -76,6 +76,29 @@ async def test_an_upload_is_seen_in_its_session_only(library: Library) -> None:
     assert await library.retrieve("gauze tape bill") == []
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("料金はいくらですか", "お知らせ\n料金は2,300円です。"),
+        ("抽血室几点开放", "通知\n抽血室上午8点到下午3点开放。费用为230元。"),
+        ("しりとり", "今日は成語しりとりをした"),
+        ("成语接龙", "今天玩成语接龙游戏"),
+        ("悬空", "步2 重跑gen-itgc后50条悬空引用清零，修复已验证"),
+        ("itgc", "步2 重跑gen-itgc后50条悬空引用清零，修复已验证"),
+        ("ﾕｰｻﾞｰ", "開始ﾕｰｻﾞｰ認証完了"),
+        ("生命科学", "研究生命科学"),
+        ("部署方案", "今天讨论了部署方案"),
+    ],
+)
+async def test_words_inside_a_sentence_without_spaces(
+    library: Library, query: str, text: str
+) -> None:
+    await library.add(upload(text, "s1"))
+    assert [one.text for one in await library.retrieve(query, scope="s1", k=1)] == [text]
+    await library.add(upload("Another form.", "s1"))
+    assert await library.retrieve(query, scope="s1") == []
+
+
 async def test_an_upload_takes_the_place_of_its_earlier_form(library: Library) -> None:
     await library.add(upload("First form.\n\n" + "Long text. " * 500, "s1"))
     await library.add(upload("Second form", "s1"))

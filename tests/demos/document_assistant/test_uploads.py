@@ -16,12 +16,16 @@ import docx
 import openpyxl
 import pypdf
 import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+from docx.text.paragraph import Paragraph
 from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl.chart import BarChart, Reference
 
-from demos.document_assistant.library import amount_of, kind_of
+from demos.document_assistant.amounts import amount_of
+from demos.document_assistant.library import kind_of
 from demos.document_assistant.uploads import (
     Limits,
     UploadError,
@@ -92,6 +96,91 @@ def test_a_word_document_in_its_order(tmp_path: Path) -> None:
     read = read_upload(docx_of(tmp_path / "bill.docx"), scope="s1")
     assert read.text == ("# Invoice 12\n\nGauze\n\nboxes | 40\nTotal | 1,250.00 EUR\n\nThank you.")
     assert read.amount == 1250
+
+
+BOX = (
+    '<w:r xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:v="urn:schemas-microsoft-com:vml" '
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+    '<mc:AlternateContent><mc:Choice Requires="wps"><w:drawing><w:txbxContent>{0}'
+    "</w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict><v:textbox><w:txbxContent>{0}"
+    "</w:txbxContent></v:textbox></w:pict></mc:Fallback></mc:AlternateContent></w:r>"
+)
+"""A text box as Word writes it: twice, for its newer and its older versions."""
+
+
+def put(paragraph: Paragraph, xml: str) -> None:
+    """Append the element of WordprocessingML in `xml` to a paragraph."""
+    namespaces = "" if "xmlns:w=" in xml else f" {nsdecls('w')}"
+    element = parse_xml(xml.replace(">", f"{namespaces}>", 1))
+    paragraph._p.append(element)  # noqa: SLF001 - there is no API for it
+
+
+@pytest.mark.process
+def test_text_boxes_headers_and_footers_of_a_word_document(tmp_path: Path) -> None:
+    document = docx.Document()
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "Contract no. C-7781"
+    put(section.footer.paragraphs[0], BOX.format("<w:p><w:r><w:t>Page of ACME</w:t></w:r></w:p>"))
+    section.first_page_header.paragraphs[0].text = "Only printed if the section says so"
+    section.different_first_page_header_footer = False
+    host = document.add_paragraph("The tenant pays monthly.")
+    fee = "<w:p><w:r><w:t>penalty 250 EUR per missed day</w:t></w:r></w:p>"
+    row = "<w:tr><w:tc>{}</w:tc><w:tc><w:p><w:r><w:t>EUR</w:t></w:r></w:p></w:tc></w:tr>"
+    put(host, BOX.format(f"{fee}<w:tbl>{row.format(fee)}</w:tbl>"))
+    cell = document.add_table(rows=1, cols=1).rows[0].cells[0]
+    cell.text = "in the cell"
+    put(cell.paragraphs[0], BOX.format("<w:p><w:r><w:t>in its box</w:t></w:r></w:p>"))
+    document.add_section()  # its header is the same as before
+    document.save(str(tmp_path / "lease.docx"))
+    assert read_upload(tmp_path / "lease.docx", scope="s1").text == (
+        "Header: Contract no. C-7781\n\n"
+        "The tenant pays monthly.\n\n"
+        "penalty 250 EUR per missed day\n\n"
+        "penalty 250 EUR per missed day | EUR\n\n"
+        "in the cell\nin its box\n\n"
+        "Footer: Page of ACME"
+    )
+
+
+@pytest.mark.process
+def test_words_that_a_word_document_wraps_are_read(tmp_path: Path) -> None:
+    document = docx.Document()
+    for wrapper in ("ins", "smartTag", "sdt", "del", "moveFrom", "hyperlink"):
+        paragraph = document.add_paragraph("A ")
+        inner = f"<w:r><w:t>{wrapper}</w:t></w:r>"
+        inner = f"<w:sdtContent>{inner}</w:sdtContent>" if wrapper == "sdt" else inner
+        put(paragraph, f"<w:{wrapper}>{inner}</w:{wrapper}>")
+        paragraph.add_run(" B")
+    document.save(str(tmp_path / "draft.docx"))
+    lines = read_upload(tmp_path / "draft.docx", scope="s1").text.split("\n\n")
+    assert lines == ["A ins B", "A smartTag B", "A sdt B", "A  B", "A  B", "A hyperlink B"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_a_hidden_sheet_is_named_and_not_read(tmp_path: Path, state: str) -> None:
+    path = xlsx_of(tmp_path / "costs.xlsx")
+    book = openpyxl.load_workbook(path)
+    hidden = book.create_sheet("Salaries")
+    hidden.append(["Director", "Total 99,999 EUR"])
+    hidden.sheet_state = state
+    book.save(path)
+    read = read_upload(path, scope="s1")
+    assert "# Salaries\n\n(a hidden sheet, which is not read)" in read.text
+    assert "Director" not in read.text
+    assert read.amount is None
+    assert "Gauze | 1250" in read.text
+
+
+@pytest.mark.process
+def test_the_pages_of_a_pdf_are_kept_apart(tmp_path: Path) -> None:
+    text = read_upload(pdf_of(tmp_path / "bill.pdf", 3), scope="s1").text
+    assert ["page " + page.split("page ")[-1].strip() for page in text.split("\f")] == [
+        "page 1",
+        "page 2",
+        "page 3",
+    ]
 
 
 @pytest.mark.process
@@ -385,13 +474,27 @@ def test_a_spreadsheet_with_too_many_cells(tmp_path: Path) -> None:
         ("The total will follow.", None, ""),
         ("Gauze 5 EUR\nTape 6 EUR", None, ""),
         ("Total 2025", None, ""),
-        ("Total: 1.234,50 EUR", None, ""),
+        ("Total: 1.234,50 EUR", "1234.50", "EUR"),
         ("Total: 1.234 EUR", None, ""),
-        ("Total: 12,34 EUR", None, ""),
+        ("Total: 1.234,500 EUR", None, ""),
+        ("Total: 12,34 EUR", "12.34", "EUR"),
+        ("Total: CHF 1'250.00", "1250.00", "CHF"),
+        ("Total: CHF 1’250.–", "1250", "CHF"),
+        ("Total: 1'234'567,89 EUR", "1234567.89", "EUR"),
+        ("Total: 42'987,56 EUR", "42987.56", "EUR"),
+        ("Total: 1 250.00 EUR", "1250.00", "EUR"),
+        ("Total: 1\u00a0250,00 €", "1250.00", "€€"),
+        ("Total: 1\u202f234\u202f567,89 €", "1234567.89", "€€"),
+        ("Total: 1\u2009250 EUR", "1250", "EUR"),
+        ("Total: 1.250,00 EUR", "1250.00", "EUR"),
+        ("Total: 1.250.000 ₫", "1250000", "VND"),
+        ("Total 2026 250.00 EUR", "250.00", "EUR"),
+        ("Total: -1'250.00 CHF", None, ""),
+        ("Total: 1,25,000 USD", None, ""),
         ("Total: -50.00 EUR", None, ""),
         ("Total: -$50", None, ""),
         ("Total: $-50", None, ""),
-        ("Total 80 EUR\nTotal due 1.234,50 EUR", None, ""),
+        ("Total 80 EUR\nTotal due 1.234 EUR", None, ""),
         ("Total due – 99.90 EUR", "99.90", "EUR"),
         ("Total " + "1," * 400_000, None, ""),
         ("Total EUR " + "1 " * 400_000, "1", "EUR"),
