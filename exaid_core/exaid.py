@@ -43,6 +43,9 @@ from mdagents_llm.llm_registry import RoleModels
 
 __all__ = ["EXAID", "RoomFor"]
 
+TextSubscriber = Callable[[str, str], object]
+"""A function of an agent id and a text, which must not block."""
+
 _LOG = logging.getLogger("exaid_core")
 
 _shown_id = lru_cache(maxsize=1024)(shown_id)
@@ -58,7 +61,8 @@ class EXAID:
         buffer_llm: Model that decides; None uses the one from the role registry.
         summarizer_llm: Model that writes; None uses the one from the role registry.
         config: When to summarize, and how much of the past a prompt holds.
-        case_id: Case to which the calls are booked, and its id in the run log.
+        case_id: Case to which the calls are booked: any printable id. The run log has it in the
+            form of `logged_case_id`.
         now_ms: Clock in ms since 1970 UTC.
         monotonic: Clock in seconds, for latencies.
         on_summary: First subscriber: see `subscribe`.
@@ -71,7 +75,7 @@ class EXAID:
         ConfigError: A model that the environment selects has no API key.
         TypeError: A model is not an object with the method `generate`, or another argument has the
             wrong type.
-        ValueError: `case_id` is not `case-` followed by letters, digits or hyphens.
+        ValueError: `case_id` is empty, too long or not printable.
     """
 
     def __init__(
@@ -132,6 +136,7 @@ class EXAID:
         self._elsewhere: deque[TraceEvent] = deque()
         """Events from outside the event loop, until the event loop takes them."""
         self._closed = False
+        self._text_subscribers: list[TextSubscriber] = []
 
     async def __aenter__(self) -> Self:
         self._worker.check_loop()
@@ -169,6 +174,8 @@ class EXAID:
     def _take(self, event: TraceEvent) -> None:
         seq = self._number(event.seq)
         event = _with_shown_id(event if seq == event.seq else event._replace(seq=seq))
+        if event.text:
+            self._tell_text(event.agent_id, event.text)
         self._worker.submit(self._segmenter.event(event))
 
     def _number(self, wanted: int = 0) -> int:
@@ -209,6 +216,7 @@ class EXAID:
         self._worker.check_loop()
         if self._closed:
             return None
+        self._tell_text(agent_id, text)
         segments = self._segmenter.whole(agent_id, text, self._number(), self._now_ms())
         return await self._worker.decision_on(segments)
 
@@ -227,6 +235,7 @@ class EXAID:
         self._worker.check_loop()
         if self._closed:
             return None
+        self._tell_text(agent_id, token)
         segments = self._segmenter.token(agent_id, token, self._number(), self._now_ms())
         return await self._worker.decision_on(segments)
 
@@ -347,6 +356,21 @@ class EXAID:
         error goes to `on_error`.
         """
         self._subscribers.add(subscriber)
+
+    def subscribe_text(self, subscriber: TextSubscriber) -> None:
+        """Call a function with the agent id and text of all that agents say from now on.
+
+        It receives each trace, token and delta before EXAID does. It must not block. One that
+        raises affects nothing else: its error goes to `on_error`.
+        """
+        self._text_subscribers.append(subscriber)
+
+    def _tell_text(self, agent_id: str, text: str) -> None:
+        for subscriber in self._text_subscribers:
+            try:
+                subscriber(agent_id, text)
+            except Exception as error:  # noqa: BLE001 - an observer must not disturb the agents
+                self._monitor.broke("subscriber", error)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Stop calling a subscriber.

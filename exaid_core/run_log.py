@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
 from exaid_core.buffer_agent.buffer_agent import Judgement
 from exaid_core.checks.shortening import PLACEHOLDER
@@ -20,7 +20,7 @@ from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
 from exaid_core.token_gate.token_gate import FlushReason
 from exaid_core.trace.files import DETERMINISM, dump_line
-from exaid_core.trace.records import CaseId, hash_of
+from exaid_core.trace.records import hash_of, logged_case_id
 from exaid_core.trace.run_records import (
     RUN_SCHEMA_NAME,
     RUN_SCHEMA_VERSION,
@@ -74,16 +74,12 @@ class RunLog:
         config: Settings of EXAID.
 
     Raises:
-        ValueError: `case_id` is not `case-` followed by letters, digits or hyphens.
+        ValueError: `case_id` is empty, too long or not printable.
     """
 
     def __init__(self, case_id: str, config: ExaidConfig) -> None:
-        try:
-            self.case_id: str = TypeAdapter(CaseId).validate_python(case_id)
-        except ValidationError:
-            raise ValueError(
-                f"case_id is {case_id!r:.60} but must be case- and then letters, digits or hyphens"
-            ) from None
+        self.case_id = logged_case_id(case_id)
+        """Id of the case in the form of the log: see `logged_case_id`."""
         self.variant_id = VARIANTS[config.policy]
         self._config = config
         self.flushes: list[TokengateFlush] = []

@@ -449,13 +449,16 @@ class _ModelOfRole:
             await registry.aclose()
 
 
-def get_llm(role: LLMRole) -> ChatModel:
-    """Return the model of a role, with its own connections.
+def get_llm(role: LLMRole | str) -> ChatModel:
+    """Return the model of a role, such as `"mas"`, with its own connections.
 
     The model may be called in any event loop. Each loop has its own connections, and for a local
     model its own server, which live as long as the loop.
 
     Raises:
-        ConfigError: The environment names a provider that is unknown or has no key.
+        ConfigError: The role is unknown, or the environment names a provider that is unknown or has
+            no key.
     """
-    return _ModelOfRole(role)
+    if role not in set(LLMRole):
+        raise ConfigError(f"there is no role {role!r:.60}; choose {', '.join(LLMRole)}")
+    return _ModelOfRole(LLMRole(role))

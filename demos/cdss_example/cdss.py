@@ -118,6 +118,8 @@ class CDSS:
             limits = SHORT if getattr(team, "is_small", False) else USUAL
         self.graph = build_cdss_graph(team, limits)
         """Compiled LangGraph graph."""
+        self.exaid: EXAID | None = None
+        """EXAID of the case that began last; None before the first case, and without EXAID."""
         self._tell = on_event
         self._numbers = count(1)
         self._summaries: list[AgentSummary] = []
@@ -146,7 +148,7 @@ class CDSS:
         case_id, text = f"case-{next(self._numbers)}", known.as_text()
         self._tell(CaseBegan(case_id, text))
         summaries: list[AgentSummary] = []
-        exaid = self._listener(case_id, summaries)
+        exaid = self.exaid = self._listener(case_id, summaries)
         try:
             state = await self._run(text, case_id, exaid, use_streaming=use_streaming)
             recommendation = state["recommendation"]
@@ -197,6 +199,7 @@ class CDSS:
     def reset(self) -> None:
         """Forget all summaries. The result of a case in progress keeps its own."""
         self._summaries = []
+        self.exaid = None
 
     def _listener(self, case_id: str, summaries: list[AgentSummary]) -> EXAID | None:
         """Return a separate EXAID for one case, so that no prompt ever mixes two patients."""

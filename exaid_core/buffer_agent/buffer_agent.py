@@ -103,13 +103,15 @@ class BufferAgent:
         monotonic: Callable[[], float] = time.perf_counter,
         now_ms: Callable[[], int] = epoch_ms,
     ) -> None:
-        model = get_llm(LLMRole.BUFFER_AGENT) if llm is None else llm
+        self.llm = get_llm(LLMRole.BUFFER_AGENT) if llm is None else llm
+        """Model that judges."""
         self._config = config or ExaidConfig()
         timeout = self._config.call_timeout
-        self._caller = Caller(model, LLMRole.BUFFER_AGENT, case_id, monotonic, timeout)
+        self._caller = Caller(self.llm, LLMRole.BUFFER_AGENT, case_id, monotonic, timeout)
         self._now_ms = now_ms
         self._held: list[Segment] = []
         self._counts: Counter[str] = Counter()
+        self._analyses: dict[str, BufferAnalysis | None] = {}
         self.said = 0
         """Total CTU of all segments so far."""
 
@@ -141,6 +143,7 @@ class BufferAgent:
             self._prompt(waiting, new, previous_summaries), BufferAnalysis
         )
         analysis = asked.reply
+        self._analyses |= {segment.agent_id: analysis for segment in new}
         by_model = self._by_model(analysis) if analysis else TriggerReason.NONE
         by_rule = self.due()
         reason = by_rule if by_model is TriggerReason.NONE else by_model
@@ -170,6 +173,24 @@ class BufferAgent:
         """Return the segments in the buffer."""
         return tuple(self._held)
 
+    @property
+    def buffer(self) -> list[str]:
+        """Segments in the buffer, as `peek` returns them."""
+        return self.peek()
+
+    @property
+    def base_llm(self) -> ChatModel:
+        """Model that judges: a reply is checked against `BufferAnalysis` by the caller of `llm`."""
+        return self.llm
+
+    @property
+    def flag_prompt(self) -> tuple[ChatMessage, ChatMessage]:
+        """System and user prompt with a `$name` for what differs between calls."""
+        return (
+            ChatMessage("system", PROMPTS.text("buffer_system")),
+            ChatMessage("user", PROMPTS.text("buffer_user")),
+        )
+
     def peek(self) -> list[str]:
         """Return the segments in the buffer as `| agent | text`."""
         return [segment.tagged for segment in self._held]
@@ -186,6 +207,14 @@ class BufferAgent:
     def get_trace_count(self, agent_id: str) -> int:
         """Return the number of segments that an agent has sent so far."""
         return self._counts[agent_id]
+
+    def get_last_analysis(self, agent_id: str) -> BufferAnalysis | None:
+        """Return the model's latest judgment of an agent's text.
+
+        Returns:
+            The judgment; None if the model failed, or was never asked about the agent.
+        """
+        return self._analyses.get(agent_id)
 
     def _prompt(
         self, waiting: list[Segment], new: list[Segment], previous_summaries: Sequence[str]

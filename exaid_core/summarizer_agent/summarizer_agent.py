@@ -73,9 +73,18 @@ class SummarizerAgent:
         monotonic: Callable[[], float] = time.perf_counter,
         timeout: float | None = None,
     ) -> None:
-        model = get_llm(LLMRole.SUMMARIZER) if llm is None else llm
-        self._is_small = getattr(model, "is_small", False)
-        self._caller = Caller(model, LLMRole.SUMMARIZER, case_id, monotonic, timeout)
+        self.llm = get_llm(LLMRole.SUMMARIZER) if llm is None else llm
+        """Model that writes."""
+        self._is_small = getattr(self.llm, "is_small", False)
+        self._caller = Caller(self.llm, LLMRole.SUMMARIZER, case_id, monotonic, timeout)
+
+    @property
+    def summarize_prompt(self) -> tuple[ChatMessage, ChatMessage]:
+        """System and user prompt with a `$name` for what differs between calls."""
+        return (
+            ChatMessage("system", PROMPTS.text("summary_system")),
+            ChatMessage("user", PROMPTS.text("summary_user")),
+        )
 
     async def summarize(
         self, summary_history: Sequence[str], latest_summary: str, new_buffer: str

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -15,6 +16,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, m
 from mdagents_llm.text import well_formed
 
 TRACE_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
+_LONGEST_ID = 200
+_LONGEST_SAFE = 60  # characters of an id in the name of a file
 LAST_MS = 253_402_300_799_999
 """Last ms of the year 9999, the last year with four digits, in ms since 1970 UTC."""
 
@@ -38,7 +41,8 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 EpochMs = Annotated[int, Field(strict=True, ge=0, le=LAST_MS)]
 """Milliseconds since 1970-01-01 UTC."""
 Hash = Annotated[str, Field(pattern=r"^sha256:[a-f0-9]{64}$")]
-CaseId = Annotated[str, Field(pattern=r"^case-[A-Za-z0-9-]+$")]
+_CASE_ID = r"^case-[A-Za-z0-9-]+$"
+CaseId = Annotated[str, Field(pattern=_CASE_ID)]
 MasRunId = Annotated[str, Field(pattern=r"^mas_[a-z0-9_]+$")]
 Timestamp = Annotated[
     str,
@@ -49,6 +53,26 @@ Timestamp = Annotated[
     ),
 ]
 """ISO 8601 with a time zone."""
+
+
+def logged_case_id(case_id: str) -> str:
+    """Return the id under which a case is logged: `case-`, then letters, digits and hyphens.
+
+    An id of another form is made safe for file names, and gets 6 characters of its hash, so that
+    two ids that become equal remain distinct: `case_1` becomes `case-case-1-` and its hash.
+
+    Raises:
+        ValueError: The id is empty, longer than 200 characters or not printable.
+    """
+    if not case_id.strip() or len(case_id) > _LONGEST_ID or not case_id.isprintable():
+        raise ValueError(
+            f"case_id is {case_id!r:.60} but must be 1 to {_LONGEST_ID} printable characters"
+        )
+    if re.fullmatch(_CASE_ID, case_id):
+        return case_id
+    safe = re.sub("[^A-Za-z0-9]+", "-", case_id).strip("-")
+    digest = hashlib.sha256(case_id.encode()).hexdigest()[:6]
+    return "-".join(filter(None, ("case", safe[:_LONGEST_SAFE].strip("-"), digest)))
 
 
 class Boundary(StrEnum):

@@ -12,6 +12,7 @@ from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TraceDa
 from exaid_core.config import ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.segments import Segment
+from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent
 from mdagents_llm.chat import ChatModel, StopReason, TokenUsage
 from mdagents_llm.config import LLMRole
 from mdagents_llm.errors import LimitExceeded, StructuredOutputError
@@ -207,3 +208,22 @@ async def test_traces_are_a_view_of_the_counts() -> None:
     assert agent.traces["doctor"].count == agent.get_trace_count("doctor")
     agent.flush()
     assert agent.traces["doctor"].count == 2
+
+
+async def test_the_names_that_the_framework_documents() -> None:
+    judge = model(analysis("TOPIC_SHIFT", relevant=True, novel=True), DOWN)
+    agent = BufferAgent(judge)
+    assert agent.llm is agent.base_llm is judge
+    assert [one.role for one in agent.flag_prompt] == ["system", "user"]
+    assert agent.get_last_analysis("doctor") is None
+    assert await agent.addsegment("doctor", "Fever.", [])
+    assert agent.buffer == agent.peek() == ["| doctor | Fever."]
+    last = agent.get_last_analysis("doctor")
+    assert last is not None
+    assert last.stream_state == "TOPIC_SHIFT"
+    await agent.addsegment("doctor", "Cough.", [])
+    assert agent.get_last_analysis("doctor") is None, "the last call failed"
+    assert agent.traces["doctor"].count == 2
+    summarizer = SummarizerAgent(judge)
+    assert summarizer.llm is judge
+    assert [one.role for one in summarizer.summarize_prompt] == ["system", "user"]

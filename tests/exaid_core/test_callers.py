@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import threading
 import warnings
 from collections.abc import Callable, Coroutine
@@ -18,6 +19,7 @@ from exaid_core.health import Failure
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.sync import SyncExaid
 from exaid_core.trace.bus import TraceBus
+from exaid_core.trace.records import logged_case_id
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from tests.exaid_core.models import (
     SHIFT,
@@ -300,12 +302,32 @@ def test_an_async_on_error_is_refused() -> None:
         ({"config": {"policy": "off"}}, "config must be an ExaidConfig, not dict"),
         ({"on_summary": 3}, "a subscriber must be a function, not int"),
         ({"on_error": 3}, "on_error must be a function, not int"),
-        ({"case_id": "patient-7"}, "case_id is 'patient-7' but must be case- and then letters"),
+        ({"case_id": ""}, "case_id is '' but must be 1 to 200 printable characters"),
+        ({"case_id": "a\nb"}, "must be 1 to 200 printable characters"),
+        ({"case_id": "x" * 201}, "must be 1 to 200 printable characters"),
     ],
 )
 def test_a_wrong_argument_is_refused_at_once(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises((TypeError, ValueError), match=words):
         EXAID(**{"buffer_llm": model(WAIT), "summarizer_llm": model(STABLE), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("case_id", "logged"),
+    [
+        ("case-7", "case-7"),
+        ("case_1", "case-case-1-[0-9a-f]{6}"),
+        ("3f2a-uuid", "case-3f2a-uuid-[0-9a-f]{6}"),
+        ("MRN 00/17, Müller", "case-MRN-00-17-M-ller-[0-9a-f]{6}"),
+        ("../../etc/passwd", "case-etc-passwd-[0-9a-f]{6}"),
+        ("症例一", "case-[0-9a-f]{6}"),
+        ("x" * 200, "case-x{60}-[0-9a-f]{6}"),
+    ],
+)
+def test_any_printable_case_id_is_logged_in_a_safe_form(case_id: str, logged: str) -> None:
+    exaid = EXAID(buffer_llm=model(WAIT), summarizer_llm=model(STABLE), case_id=case_id)
+    assert re.fullmatch(logged, exaid.log.case_id)
+    assert len({logged_case_id(one) for one in (case_id, f"{case_id[1:]}_", "case_1_")}) == 3
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core import AgentSummary
+from exaid_core import AgentSummary, TraceBus
 from exaid_core.health import Failure, Monitor
 from exaid_core.subscribers import Subscribers
 from exaid_core.sync import SyncExaid
@@ -46,6 +46,27 @@ async def test_all_subscribers_are_told_in_order() -> None:
     await exaid.close()
     assert third.summaries == exaid.summaries, "the end waits for them"
     assert asyncio.get_running_loop().time() == 15, "one summary after the other"
+
+
+@virtual_time
+async def test_what_agents_say_is_told_before_it_is_judged() -> None:
+    failures: list[Failure] = []
+    told: list[tuple[str, str]] = []
+    exaid = make_exaid(model(SHIFT), model(STABLE), on_error=failures.append)
+    exaid.subscribe_text(lambda agent_id, text: told.append((agent_id, text)))
+    exaid.subscribe_text(lambda agent_id, text: 1 / 0)
+    await exaid.received_trace("a", "Fever.")
+    await exaid.on_new_token("b", "Cou")
+    bus = TraceBus()
+    bus.subscribe(exaid.on_event)
+    turn = bus.start_turn("c")
+    turn.say("Pain.")
+    turn.end()
+    assert told == [("a", "Fever."), ("b", "Cou"), ("c", "Pain.")]
+    assert [one.source for one in failures] == ["subscriber"] * 3
+    await exaid.close()
+    await exaid.received_trace("a", "Too late.")
+    assert len(told) == 3
 
 
 @virtual_time

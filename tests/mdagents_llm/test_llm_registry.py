@@ -131,6 +131,13 @@ def test_get_llm_needs_a_key_for_what_the_environment_asks(monkeypatch: pytest.M
         get_llm(LLMRole.SUMMARIZER)
 
 
+def test_get_llm_takes_the_name_of_a_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert getattr(get_llm("mas"), "name", "") == getattr(get_llm(LLMRole.MAS), "name", None)
+    with pytest.raises(ConfigError, match="no role 'doctor'; choose mas, summarizer, buffer_agent"):
+        get_llm("doctor")
+
+
 def test_keys_are_not_shown() -> None:
     environment = parse_environment({"OPENAI_API_KEY": "sk-secret"})
     assert "secret" not in repr(environment)

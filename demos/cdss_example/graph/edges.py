@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demos.cdss_example.agents.orchestrator import Step
+from demos.cdss_example.agents.orchestrator_agent import Step
 from demos.cdss_example.graph.state import CdssState, asked_at_the_limit
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.types import StreamWriter
 
-from demos.cdss_example.agents.orchestrator import OrchestratorAgent
+from demos.cdss_example.agents.orchestrator_agent import OrchestratorAgent
 from demos.cdss_example.agents.specialist import Specialist
-from demos.cdss_example.agents.synthesis import SynthesisAgent
+from demos.cdss_example.agents.synthesis_agent import SynthesisAgent
 from demos.cdss_example.events import NodeBegan, NodeEnded, Said
 from demos.cdss_example.graph.state import (
     CdssState,

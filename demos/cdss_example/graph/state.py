@@ -8,8 +8,8 @@ from typing import Annotated, TypedDict
 from langchain_core.messages import AnyMessage
 
 from demos.cdss_example.agents.briefing import Briefing, Opinion
-from demos.cdss_example.agents.orchestrator import Decision
-from demos.cdss_example.agents.synthesis import Recommendation
+from demos.cdss_example.agents.orchestrator_agent import Decision
+from demos.cdss_example.agents.synthesis_agent import Recommendation
 from demos.cdss_example.config import MAX_NODE_RUNS
 
 

@@ -17,6 +17,7 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
@@ -63,6 +64,11 @@ class Measurement(BaseModel):
     flag: Text = ""
     """What the laboratory says of it, such as `H` or `critical`."""
 
+    @field_validator("unit", "reference", "flag", mode="before")
+    @classmethod
+    def _empty_for_null(cls, value: object) -> object:
+        return "" if value is None else value
+
     def __str__(self) -> str:
         """Return the value, its unit, and what is said of it."""
         said = " ".join(filter(None, (_shown(self.value), self.unit)))
@@ -81,18 +87,42 @@ class NamedMeasurement(Measurement):
         return f"{self.name} {super().__str__()}"
 
 
-Notes = Text | Annotated[Sequence[Text], AfterValidator(tuple)]
+def _without_nulls(items: object) -> object:
+    return [one for one in items if one is not None] if isinstance(items, list | tuple) else items
+
+
+Notes = Text | Annotated[Sequence[Text], BeforeValidator(_without_nulls), AfterValidator(tuple)]
 """A text or a list of texts."""
 Measured = (
     Mapping[Text, Measurement | Value]
-    | Annotated[Sequence[NamedMeasurement | Text], AfterValidator(tuple)]
+    | Annotated[
+        Sequence[NamedMeasurement | Text], BeforeValidator(_without_nulls), AfterValidator(tuple)
+    ]
     | Text
 )
 """Measurements: names with values, a list, or a text."""
 
 
+_FINDINGS = ("imaging_results", "physical_exam")
+_PARTS = {
+    "chief_complaint": "Chief complaint",
+    "history_of_present_illness": "History of present illness",
+    "past_medical_history": "Past medical history",
+    "medications": "Medications",
+    "allergies": "Allergies",
+    "vital_signs": "Vital signs",
+    "physical_exam": "Physical examination",
+    "lab_results": "Laboratory results",
+    "imaging_results": "Imaging",
+    "free_text": "Notes",
+}
+"""Field -> label, in the order in which clinicians present a case."""
+
+
 class ClinicalCase(BaseModel):
-    """What is known of a patient; every part may be missing, but not all of them.
+    """What is known of a patient; every part may be missing or null, but not all of them.
+
+    A missing part is left out of the text. A part that is null is "not available" there.
 
     Values are taken as they are: zero, `False` and negative values are values, and a unit is only
     said where it was given.
@@ -123,6 +153,16 @@ class ClinicalCase(BaseModel):
     free_text: Text = ""
     """Whatever else there is, or all of it."""
 
+    @field_validator("patient_id", "sex", mode="before")
+    @classmethod
+    def _empty_for_null(cls, value: object) -> object:
+        return "" if value is None else value
+
+    @field_validator(*_PARTS, mode="before")
+    @classmethod
+    def _not_available_for_null(cls, value: object) -> object:
+        return _NOT_DONE if value is None else value
+
     @model_validator(mode="before")
     @classmethod
     def _has_known_fields(cls, data: Any) -> Any:
@@ -139,7 +179,7 @@ class ClinicalCase(BaseModel):
         age = self.age
         if isinstance(age, int | float) and not 0 <= age <= OLDEST:
             raise ValueError(f"age is {age} but must be from 0 to {OLDEST} years, or a text")
-        if not any(_lines_of(getattr(self, name)) for name in _PARTS):
+        if not any({*_lines_of(getattr(self, name))} - {_NOT_DONE} for name in _PARTS):
             raise ValueError(
                 "the case says nothing: give a chief_complaint, a history or a free_text"
             )
@@ -163,22 +203,6 @@ class ClinicalCase(BaseModel):
             elif said:
                 lines += [f"{label}:", *(f"- {line}" for line in said)]
         return "\n".join(lines)
-
-
-_FINDINGS = ("imaging_results", "physical_exam")
-_PARTS = {
-    "chief_complaint": "Chief complaint",
-    "history_of_present_illness": "History of present illness",
-    "past_medical_history": "Past medical history",
-    "medications": "Medications",
-    "allergies": "Allergies",
-    "vital_signs": "Vital signs",
-    "physical_exam": "Physical examination",
-    "lab_results": "Laboratory results",
-    "imaging_results": "Imaging",
-    "free_text": "Notes",
-}
-"""Field -> label, in the order in which clinicians present a case."""
 
 
 def read_case(data: object, where: str = "the case") -> ClinicalCase:

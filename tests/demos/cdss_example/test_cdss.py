@@ -234,8 +234,12 @@ async def test_with_exaid(model: ChatModel, writer: ChatModel, provider: FakePro
     of_cardiology = cdss.get_summaries_by_agent("cardiology")
     assert of_cardiology
     assert all("cardiology" in summary.agents for summary in of_cardiology)
+    exaid = cdss.exaid
+    assert exaid is not None
+    assert exaid.summaries == result["agent_summaries"]
     cdss.reset()
     assert cdss.get_all_summaries() == []
+    assert cdss.exaid is None
     # It has heard plain words, and no JSON.
     texts = [call.text for call in provider.calls if is_exaid(call)]
     assert any("Next, cardiology: What does cardiology think?" in text for text in texts)

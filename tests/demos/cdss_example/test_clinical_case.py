@@ -67,6 +67,30 @@ def test_text_or_list() -> None:
     )
 
 
+@pytest.mark.parametrize("field", sorted(ClinicalCase.model_fields))
+def test_a_field_that_is_null_is_not_available(field: str) -> None:
+    other = "free_text" if field == "chief_complaint" else "chief_complaint"
+    case = read_case({other: "chest pain", field: None})
+    shown = "not available" in case.as_text()
+    assert shown == (field not in ("patient_id", "age", "sex"))
+    with pytest.raises(ConfigError, match="the case says nothing"):
+        read_case({field: None})
+
+
+def test_nulls_within_a_field() -> None:
+    case = read_case(
+        {
+            "medications": ["aspirin", None],
+            "vital_signs": [None, {"name": "pulse", "value": 104, "unit": None, "flag": None}],
+            "lab_results": {"troponin": None, "lactate": {"value": None, "reference": None}},
+        }
+    )
+    assert case.as_text() == (
+        "Medications: aspirin\nVital signs: pulse 104\n"
+        "Laboratory results:\n- troponin not available\n- lactate not available"
+    )
+
+
 def test_a_plain_text_is_a_case_and_a_case_is_one() -> None:
     case = read_case("A man of 58 has chest pain.")
     assert case.as_text() == "Notes: A man of 58 has chest pain."
