@@ -316,7 +316,9 @@ def test_a_wrong_argument_is_refused_at_once(arguments: dict[str, Any], words: s
     ("case_id", "logged"),
     [
         ("case-7", "case-7"),
+        ("7", "case-7-[0-9a-f]{6}"),
         ("case_1", "case-case-1-[0-9a-f]{6}"),
+        ("case-7/8", "case-case-7-8-[0-9a-f]{6}"),
         ("3f2a-uuid", "case-3f2a-uuid-[0-9a-f]{6}"),
         ("MRN 00/17, Müller", "case-MRN-00-17-M-ller-[0-9a-f]{6}"),
         ("../../etc/passwd", "case-etc-passwd-[0-9a-f]{6}"),

@@ -159,12 +159,6 @@ async def test_without_arguments_it_takes_the_models_of_the_roles(
     assert [len(each.requests) for each in models.values()] == [1, 1]
 
 
-@pytest.mark.parametrize("case_id", ["", "7", "case_7", "case-7/8"])
-def test_a_case_id_that_no_record_can_hold_is_refused_at_once(case_id: str) -> None:
-    with pytest.raises(ValueError, match="case-"):
-        make_exaid(model(SHIFT), model(STABLE), case_id=case_id)
-
-
 @virtual_time
 async def test_summaries_are_shown_as_they_come() -> None:
     shown: list[AgentSummary] = []
