@@ -526,7 +526,7 @@ def test_storms_lose_nothing(provider: FakeProvider, run: Run) -> None:
         "--difficulty",
         "basic",
         "--attempt-timeout",
-        "0.5",
+        "2",
         "--display",
         "none",
     )
