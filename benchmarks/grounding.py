@@ -3,10 +3,11 @@
     python -m benchmarks.grounding [--half seen|held-out] [--show]
 
 True paraphrases are the pairs of grounding_pairs.tsv: a text of a published case or exam question,
-and a note that a clinician would write of it. A planted error is a summary with one number, one
-unit or one drug replaced at random, one error of each kind for each text. It is planted in real summaries by gemini-2.5-flash-lite, in
-sentences of exam questions and in the paraphrases. An error is found if a term is flagged that was
-not flagged before. A change that leaves the text true by accident counts as missed.
+and a note that a clinician would write of it. Real summaries by gemini-2.5-flash-lite are also
+taken as true. A planted error is a summary with one number, unit or drug replaced at random, one
+error of each kind for each text: real summaries, sentences of exam questions, and the paraphrases.
+An error is found if a term is flagged that was not flagged before. A change that leaves the text
+true by accident counts as missed.
 
 The texts with an odd number are the half that the rules were written with; the others are held out.
 Parts whose texts are not in the shared data are left out.
@@ -34,8 +35,8 @@ SEEN, HELD_OUT = "seen", "held-out"
 _RUNS = SHARED / "published_exaid" / "runs"
 _MEDQA = SHARED / "medqa" / "test.jsonl"
 _SEED = 42
-# Numbers, also within names (IL-6), but not the number of an agent (doctor1).
-_NUMBER = re.compile(r"(?<!doctor)(?<![\d.,])\d+(?:\.\d+)?(?![\d,])")
+# Numbers, also within names (IL-6), but not the number of an agent (doctor1) or a unit (mm3).
+_NUMBER = re.compile(r"(?i:(?<!doctor)(?<!mm))(?<![\d.,])\d+(?:\.\d+)?(?![\d,])")
 _OTHER_UNIT = {
     "mg": "g", "g": "mg", "mcg": "mg", "kg": "lb", "mL": "L", "L": "mL", "cm": "mm", "mm": "cm",
     "min": "h", "minutes": "hours", "h": "d", "hrs": "days", "hours": "days", "days": "weeks",
@@ -137,12 +138,13 @@ def _another_number(number: str, rng: random.Random) -> str:
     return number[:place] + rng.choice(others) + number[place + 1 :]
 
 
-def flagged_paraphrases(half: str) -> list[Outcome]:
-    """Check the true paraphrases of one half."""
+def false_alarms(half: str) -> list[Outcome]:
+    """Check the true paraphrases and the published summaries of one half."""
     outcomes = []
-    for pair in _half(paraphrases(), half):
-        terms = unsupported_terms([pair.summary], pair.support)
-        outcomes.append(Outcome("paraphrases", bool(terms), f"{pair.summary} {list(terms)}"))
+    for part, pairs in {"paraphrases": paraphrases(), "summaries": summaries()}.items():
+        for pair in _half(pairs, half):
+            terms = unsupported_terms([pair.summary], pair.support)
+            outcomes.append(Outcome(part, bool(terms), f"{pair.summary} {list(terms)}"))
     return outcomes
 
 
@@ -165,7 +167,8 @@ def _half(pairs: Iterable[Pair], half: str) -> list[Pair]:
 
 
 def _rows(what: str, outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
-    for part in [*sorted({outcome.part for outcome in outcomes}), "all"]:
+    parts = sorted({outcome.part for outcome in outcomes})
+    for part in [*parts, "all"]:
         of_part = [o.flagged for o in outcomes if part in (o.part, "all")]
         low, high = wilson(sum(of_part), len(of_part)) or (0.0, 1.0)
         share = f"{sum(of_part) / len(of_part):.1%}" if of_part else ""
@@ -186,8 +189,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--show", action="store_true", help="list what was flagged wrongly or missed")
     options = parser.parse_args(argv)
     for half in [options.half] if options.half else [SEEN, HELD_OUT]:
-        alarms, errors = flagged_paraphrases(half), found_errors(half)
-        show_table(f"True paraphrases, {half} half", list(_rows("true texts", alarms)))
+        alarms, errors = false_alarms(half), found_errors(half)
+        show_table(f"True texts, {half} half", list(_rows("text", alarms)))
         show_table(f"Planted errors, {half} half", list(_rows("error", errors)))
         if options.show:
             print("\n".join(f"flagged: {o.told}" for o in alarms if o.flagged))

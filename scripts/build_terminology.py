@@ -78,7 +78,7 @@ def local_entries(path: Path) -> Iterator[Entry]:
 def drug_entries(lines: Iterable[str]) -> Iterator[Entry]:
     """Yield the drugs of EXAID's own list, with their synonyms."""
     for line in lines:
-        names = tuple(name.strip() for name in line.split(","))
+        names = tuple(name.strip() for name in line.partition("|")[0].split(","))
         yield Entry(f"local:{names[0].replace(' ', '_')}", names, "local")
 
 

@@ -19,17 +19,10 @@ _PER = phrases("kg, m2, s, min, h, d, wk, dose")  # no volumes: mg/dL is a labor
 
 _KIND_OF = {"glargine": "insulin", "lispro": "insulin"}
 
-_ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|[;\n。！？；]")
-_RESPECTIVELY = re.compile(
-    r"\brespective(?:ly|ment)\b|\brespectivamente\b|\bbzw\b|\blần lượt\b|分别|分別|それぞれ"
-    r"|ตามลำดับ|على التوالي",
-    re.IGNORECASE,
-)
+_ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|[;\n]")
+_RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
 
-_CONJUNCTION = (
-    r"(?:\b(?:and|or|but|plus|with|then|while|than|instead|versus|vs|not|no|without|y|o|et|ou|und"
-    r"|oder|và|hoặc|و)\b|[和与與及或、と]|และ|หรือ)"
-)
+_CONJUNCTION = r"\b(?:and|or|but|plus|with|then|while|than|instead|versus|vs|not|no|without)\b"
 # Text between a drug and its dose: "metoprolol (25 mg)", "metoprolol was raised to 25 mg".
 _DIRECT = re.compile(r"[^\w,;+]{0,4}")
 _CLOSE = re.compile(rf"(?:(?!{_CONJUNCTION})[^,;|]){{0,40}}|\s?,\s?", re.IGNORECASE)
@@ -41,14 +34,13 @@ _DIRECT_OR_ROUTE = re.compile(
     re.IGNORECASE,
 )
 _OF = re.compile(
-    r"[^,;:()|]{0,20}?(?:\b(?:of|de|von)(?<!instead of)(?<!because of)(?<!place of)(?<!lieu of) "
-    r"|\bd'|の)(?:the )?",
+    r"[^,;:()|]{0,20}?\bof (?<!instead of )(?<!because of )(?<!place of )(?<!lieu of )(?:the )?",
     re.IGNORECASE,
 )
 # Text between two doses of a drug: "from 25 mg to 50 mg"
-_ONWARD = re.compile(r"\W*(?:\b(?:then|or|up to|to|bis|à|a|đến)\b)?\W*", re.IGNORECASE)
+_ONWARD = re.compile(r"\W*(?:\b(?:then|or|up to|to)\b)?\W*", re.IGNORECASE)
 # Text between two drugs of one dose: "metoprolol and lisinopril"
-_COORDINATES = re.compile(rf"[\s,/+-]*{_CONJUNCTION}?[\s,/+-]*", re.IGNORECASE)
+_COORDINATES = re.compile(rf"[\s,/+-]*(?:{_CONJUNCTION})?[\s,/+-]*", re.IGNORECASE)
 
 
 class DrugMention(NamedTuple):

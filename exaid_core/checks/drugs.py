@@ -11,7 +11,6 @@ from pathlib import Path
 from exaid_core.checks.term_list import phrases, read_terms
 
 _DRUGS_FILE = Path(__file__).with_name("words") / "drugs.txt"
-_FOREIGN_FILE = Path(__file__).with_name("words") / "foreign_drugs.txt"
 
 # Stems of international nonproprietary names that few other words end with
 # (https://www.who.int/teams/health-product-and-policy-standards/inn). A stem alone, as in
@@ -26,8 +25,7 @@ _SUFFIX = re.compile(
 _NOT_DRUGS = phrases(
     "imidazole, nitroimidazole, benzimidazole, triazole, tetrazole, thiazole, benzothiazole,"
     "pyrazole, oxazole, isoxazole, cystatin, somatostatin, angiostatin, endostatin, myostatin,"
-    "prostatin, follistatin, histidine, cytidine, deoxycytidine,"
-    "servir, vivir, hervir, sobrevivir, asservir, desservir"
+    "prostatin, follistatin, histidine, cytidine, deoxycytidine"
 )
 _WORD = re.compile("[a-z]+")  # Latin names are ASCII here, and this is twice as fast as Unicode
 _ACCENTED = re.compile("[À-ɏḀ-ỿ]")
@@ -42,19 +40,16 @@ class NamedDrugs:
 
     def __init__(self, text: str) -> None:
         self._words = f" {_joined(text)} "
-        foreign = [] if text.isascii() else _in_other_scripts().findall(text)
-        self._other_scripts: frozenset[str] = frozenset(foreign)
 
     def __contains__(self, drug: str) -> bool:
-        names = _synonyms().get(drug, (drug,))
-        return any(f" {name} " in self._words or name in self._other_scripts for name in names)
+        return any(f" {name} " in self._words for name in _synonyms().get(drug, (drug,)))
 
 
 def drugs(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start, end and name of each drug in a text.
 
     Names are in lower case, as `NamedDrugs` expects them. A name of two words (`folic acid`) is
-    found as a whole. Names in non-Latin scripts come last.
+    found as a whole.
     """
     known = _synonyms()
     words = list(_WORD.finditer(_without_accents(text.lower())))
@@ -71,9 +66,6 @@ def drugs(text: str) -> Iterator[tuple[int, int, str]]:
         name = word[0]
         if name in known or (_SUFFIX.fullmatch(name) and name not in _NOT_DRUGS):
             yield word.start(), word.end(), name
-    if not text.isascii():
-        for found in _in_other_scripts().finditer(text):
-            yield *found.span(), found[0]
 
 
 def international_name(drug: str) -> str:
@@ -94,20 +86,11 @@ def _without_accents(text: str) -> str:
 
 @cache
 def _synonyms() -> dict[str, tuple[str, ...]]:
-    """Return all names of a drug by each of its names; Latin names are normalized by `_joined`."""
+    """Return all names that support a drug by each of its names, as `_joined` writes them."""
     synonyms = {}
     for line in read_terms(_DRUGS_FILE):
-        names = tuple(_joined(name) for name in line.split(","))
-        synonyms.update(dict.fromkeys(names, names))
-    for line in read_terms(_FOREIGN_FILE):
-        drug, _, others = unicodedata.normalize("NFKC", line).partition(":")
-        foreign = (name.strip() for name in others.split(","))
-        names = (*synonyms[drug], *(_joined(name) or name for name in foreign))
-        synonyms.update(dict.fromkeys(names, names))
+        certain, _, others = line.partition("|")
+        names = tuple(map(_joined, certain.split(",")))
+        supporting = (*names, *map(_joined, others.split(","))) if others else names
+        synonyms.update(dict.fromkeys(names, supporting))
     return synonyms
-
-
-@cache
-def _in_other_scripts() -> re.Pattern[str]:
-    names = sorted((name for name in _synonyms() if not name.isascii()), key=len, reverse=True)
-    return re.compile("|".join(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,10 +13,44 @@ from typing import TypeAlias
 
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
-from exaid_core.checks.quantities import Quantity, numbers, plain, quantities
+from exaid_core.checks.labels import Label, labels
+from exaid_core.checks.quantities import (
+    InDigits,
+    Measure,
+    Quantity,
+    as_float,
+    as_share,
+    measure,
+    numbers,
+    plain,
+    quantities,
+)
+from exaid_core.checks.units import canonical_number, is_rounded, scale
 
 # Units of vital signs and ages, which are often omitted.
 _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})
+
+_PER_LITER = "1/l"
+_CUSTOMARY_COUNTS = (1e9, 1e12)
+"""Cells per liter that a count without a unit means: `WBC 8.1`, `RBC 4.5`."""
+
+# Converted values are rounded: 2296 g is 2.3 kg, and 12 weeks are 3 months.
+_ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
+
+_LETTER = re.compile(r"[^\W\d_]")
+_OTHER_LETTER = re.compile("[^\\W\\d_a-zA-Z\u0370-\u03ff]")  # Greek letters are English symbols
+_MOST_OTHER_LETTERS = 0.01
+"""Largest share of accented and non-Latin letters in an English text: in names of people."""
+
+_ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+)  # fmt: skip
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
+
+# Oxygen is told with and without the minute: `2 L` and `2 L/min`.
+_SAME_FLOW = {"l": "l/min", "l/min": "l"}
+_WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
+_BLOOD_PRESSURE = re.compile(r"\b(?:systolic|SBP)\b", re.IGNORECASE)
 
 # Counts of agents who hold a view are the summary's own; the agents do not state them.
 _COUNTED_AGENTS = re.compile(
@@ -28,11 +63,13 @@ _COUNTED_AGENTS = re.compile(
 def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, ...]:
     """Return the numbers, doses and drugs in a summary that its support does not contain.
 
-    Numbers are compared by value and unit: `5mg` equals `5 mg`, `0.50` equals `0.5`, `two` equals
-    `2`, and 5 mg/kg supports neither 5 mg nor 5 g. A number without a unit is supported by any
-    number of that value, a drug by any of its names. A dose next to a drug (`metoprolol 10 mg`)
-    counts as swapped, and is returned, if the support gives that drug only with other doses and
-    that dose only with other drugs.
+    Numbers are compared by value and unit: `1500 mg` equals `1.5 g`, `14 days` equals `2 weeks`,
+    `54M` equals `54-year-old`, `half a` equals `0.5`, and 5 mg/kg supports neither 5 mg nor 5 g. A
+    number without a unit is supported by any number of that value, a drug by any of its names. A
+    number that is part of a name (`IL-6`, `grade 3`) is returned if the support has that name only
+    with other numbers. A dose next to a drug (`metoprolol 10 mg`) counts as swapped, and is
+    returned, if the support gives that drug only with other doses and that dose only with other
+    drugs. If the support is not in English, only the values of numbers in digits are compared.
 
     Args:
         summary_texts: Fields of the summary.
@@ -55,71 +92,164 @@ def without_support(terms: Iterable[str], support: str) -> list[str]:
     return [term for term in terms if evidence.missing(plain(term))]
 
 
-_Meaning: TypeAlias = str | tuple[str | None, tuple[str, ...], str | None]
-"""Identity of a term: the name of a drug, or the values and unit of a quantity preceded by the drug
-of a dose (None for other quantities)."""
+_Meaning: TypeAlias = str | tuple[str | None, tuple[object, ...]]
+"""Identity of a term: the name of a drug, or the drug of a dose (None for other numbers) and the
+measures of the quantity."""
+_Span: TypeAlias = tuple[int, int]
 
 
 class _Evidence:
     def __init__(self, support: str) -> None:
+        written = InDigits(support)
         self._support = support
+        self._in_english = _is_english(support)
+        self._quantities = tuple(quantities(written))
+        self._measures: set[Measure] = set()
         self._numbers = numbers(support)
-        self._measured: set[tuple[str, str | None]] = set()
-        self._quantities = tuple(quantities(support))
+        ordinals = map(str.lower, _ORDINAL.findall(support))
+        self._numbers.update(str(_ORDINALS.index(ordinal) + 1) for ordinal in ordinals)
+        basic: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         for quantity in self._quantities:
+            self._measures.update(quantity.measures)
             self._numbers.update(quantity.values)
-            self._measured.update((value, quantity.unit) for value in quantity.values)
+            for value in quantity.values:
+                number = as_float(value)
+                if number is None or quantity.unit is None:
+                    continue
+                size = scale(quantity.unit)
+                basic[size.dimension][quantity.unit].append(size.basic(number))
+                if quantity.unit == "%":
+                    self._numbers.add(as_share(value))
+                elif size.dimension == _PER_LITER:
+                    customary = (size.basic(number) / each for each in _CUSTOMARY_COUNTS)
+                    self._numbers.update(canonical_number(f"{count:.4f}") for count in customary)
+        self._basic = {
+            dimension: {unit: sorted(values) for unit, values in by_unit.items()}
+            for dimension, by_unit in basic.items()
+        }
+        """Values in the basic unit by basic unit and unit, in ascending order."""
+        self._labels: defaultdict[str, set[str]] = defaultdict(set)
+        for label in _labeled(written, self._quantities).values():
+            self._labels[label.name].add(label.number)
+            self._numbers.add(label.number)
+        self._tells_systolic = _BLOOD_PRESSURE.search(support) is not None
+        self._tells_frequency = any(quantity.is_frequency for quantity in self._quantities)
         self._drugs = NamedDrugs(support)
 
     def missing(self, text: str) -> list[tuple[_Meaning, str]]:
         """Return the meaning and wording of each term of `text` without support, in order."""
-        measured = tuple(quantities(text))
+        written = InDigits(text)
+        measured = tuple(quantities(written))
+        labeled = _labeled(written, measured)
+        covered = set(chain.from_iterable(range(*span) for span in labeled))
         found: list[tuple[int, _Meaning, str]] = [
-            (claim.start, (None, claim.values, claim.unit), claim.text)
-            for claim in _claims(text, measured)
-            if not all(self._has(value, claim.unit) for value in claim.values)
+            (start, (None, (term.lower(),)), term)
+            for (start, end), label in labeled.items()
+            if not self._has_label(label)
+            for term in [text[start:end]]
         ]
         found += [
-            (start, name, text[start:end])
-            for start, end, name in drugs(text)
-            if name not in self._drugs
+            (claim.start, (None, claim.measures), claim.text)
+            for claim in _claims(text, measured)
+            if claim.start not in covered
+            and (self._tells_frequency or not claim.is_frequency)
+            and not all(self._has(value, claim.unit) for value in claim.values)
         ]
-        for given in drug_doses(text, measured):
-            if given.drug and self._is_swapped(given.drug.name, given.dose):
-                start, end, name = given.drug
-                meaning = (name, given.dose.values, given.dose.unit)
-                found.append((start, meaning, f"{text[start:end]} {given.dose.text}"))
+        if self._in_english:
+            found += [
+                (start, name, text[start:end])
+                for start, end, name in drugs(text)
+                if name not in self._drugs
+            ]
+            for given in drug_doses(text, measured):
+                if given.drug and self._is_swapped(given.drug.name, given.dose):
+                    start, end, name = given.drug
+                    meaning = (name, given.dose.measures)
+                    found.append((start, meaning, f"{text[start:end]} {given.dose.text}"))
         return [(meaning, term) for _, meaning, term in sorted(found, key=itemgetter(0))]
 
+    def _has_label(self, label: Label) -> bool:
+        if label.name in self._labels:
+            return label.number in self._labels[label.name]
+        return not label.is_word or label.number in self._numbers
+
     def _has(self, value: str, unit: str | None) -> bool:
-        if unit is None:
+        if unit in (None, "mmhg") and "/" in value and self._tells_systolic:
+            return self._numbers.issuperset(value.split("/"))
+        if unit is None or not self._in_english:
             return value in self._numbers
-        if (value, unit) in self._measured:
+        if any(measure(value, told) in self._measures for told in (unit, _told_as(unit))):
+            return True
+        if self._is_converted(value, unit):
+            return True
+        if unit == "%" and (None, as_share(value)) in self._measures:
             return True
         # A single digit without a unit is more often a label ("Expert 2", "2.").
         is_measurement = len(value.partition(".")[0]) > 1
-        return is_measurement and unit in _OFTEN_UNWRITTEN and (value, None) in self._measured
+        return is_measurement and unit in _OFTEN_UNWRITTEN and (None, value) in self._measures
+
+    def _is_converted(self, value: str, unit: str) -> bool:
+        """Return whether the support has a value in another unit, apart from rounding."""
+        number = as_float(value)
+        if number is None:
+            return False
+        size = scale(unit)
+        exact = size.basic(number)
+        last_place = 10.0 ** -len(value.partition(".")[2])
+        for other, values in self._basic.get(size.dimension, {}).items():
+            if other == unit:
+                continue
+            if is_rounded(unit, other):
+                margin = _ROUNDED_ON_CALENDAR * exact
+            else:
+                margin = min(_ROUNDED * exact, 0.5 * last_place * size.factor)
+            nearest = bisect_left(values, exact - margin)
+            if nearest < len(values) and values[nearest] <= exact + margin:
+                return True
+        return False
 
     def _is_swapped(self, drug: str, dose: Quantity) -> bool:
-        measured = ((value, dose.unit) in self._measured for value in dose.values)
-        if drug not in self._drugs or not all(measured):
+        if drug not in self._drugs or not self._measures.issuperset(dose.measures):
             return False
         dosed = self._dosed.values()
         has_doses = any(drug in (drugs or ()) for drugs in chain.from_iterable(dosed))
         return has_doses and any(
             given and all(drugs is not None and drug not in drugs for drugs in given)
-            for value in dose.values
-            if (given := self._dosed.get((value, dose.unit)))
+            for measured in dose.measures
+            if (given := self._dosed.get(measured))
         )
 
     @cached_property
-    def _dosed(self) -> Mapping[tuple[str, str | None], Sequence[frozenset[str] | None]]:
-        """Candidate drugs of each occurrence of a dose in the support, by value and unit."""
+    def _dosed(self) -> Mapping[Measure, Sequence[frozenset[str] | None]]:
+        """Candidate drugs of each occurrence of a dose in the support."""
         dosed = defaultdict(list)
         for given in drug_doses(self._support, self._quantities):
-            for value in given.dose.values:
-                dosed[value, given.dose.unit].append(given.candidates)
+            for measured in given.dose.measures:
+                dosed[measured].append(given.candidates)
         return dosed
+
+
+def _is_english(text: str) -> bool:
+    if text.isascii():
+        return True
+    others = len(_OTHER_LETTER.findall(text))
+    return others <= _MOST_OTHER_LETTERS * len(_LETTER.findall(text))
+
+
+def _labeled(written: InDigits, measured: Iterable[Quantity]) -> dict[_Span, Label]:
+    """Return the names with a number in a text, without those whose number has a unit."""
+    with_unit = {quantity.start for quantity in measured if quantity.unit}
+    labeled = {written.span(label.start, label.end): label for label in labels(written.digits)}
+    return {span: label for span, label in labeled.items() if span[0] not in with_unit}
+
+
+def _told_as(unit: str) -> str:
+    """Return the unit by which a quantity is also told."""
+    if unit in _SAME_FLOW:
+        return _SAME_FLOW[unit]
+    return unit.removesuffix(_WEEKLY) if unit.endswith(_WEEKLY) else unit + _WEEKLY
 
 
 def _claims(text: str, measured: Iterable[Quantity]) -> Iterator[Quantity]:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import chain, groupby
+from decimal import Decimal
+from functools import cache
 from operator import itemgetter
-from pathlib import Path
 
 from exaid_core.checks.number_words import number_words
-from exaid_core.checks.term_list import phrases, read_terms
-
-_WORDS = Path(__file__).with_name("words")
-_UNITS_FILES = [_WORDS / "units.txt", _WORDS / "foreign_units.txt"]
+from exaid_core.checks.shorthand import shorthand
+from exaid_core.checks.term_list import phrases
+from exaid_core.checks.units import (
+    NUMBER,
+    UNITY,
+    any_unit,
+    canonical_number,
+    canonical_unit,
+    scale,
+    spellings,
+    unit_pattern,
+)
 
 _SUPERSCRIPTS = frozenset("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _THIN_SPACES = frozenset("\u00a0\u2009\u202f")
@@ -31,13 +38,8 @@ _OTHER_DIGIT = re.compile(r"\d")
 # faster.
 _THOUSANDS = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9,])")
 _SEPARATORS = re.compile("[^0-9]")
-_OVER = re.compile(r" over (?<=[0-9] over )(?=[0-9])")
-_EVERY_HOURS = re.compile(r"[qQ](?<!\w.) ?([0-9]+) ?[hH]\b")
+_EVERY = re.compile(r"[qQ](?<!\w.) ?([0-9]+) ?([hH](?:rs?)?|min|d|wk)\b")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-
-# Characters that the next word may follow without a space, and those that it may not follow.
-_RUNS_ON = re.compile("[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff]")
-_END_OF_WORD = "(?![a-z0-9μß-ɏ\u0300-\u036f\u0600-\u065fḀ-ỿ])"
 
 _MEASURES = phrases(
     "kg, g, mg, ug, ng, pg, mol, mmol, umol, nmol, pmol, eq, meq, l, dl, ml, ul, m2, cm, mm, mmhg,"
@@ -45,12 +47,15 @@ _MEASURES = phrases(
 )
 """Units before which a comma is decimal (`1,5 mg`), since it rarely separates a list there."""
 
-_UNITY = "1"
-"""Unit of counts (https://ucum.org/ucum)."""
-
-_VALUE = r"(?:\d++(?:\.\d++)?+|\.\d++)"
-_DIVIDES = r"(?: ?/ ?| ?\bper | (?:por|par|pro|mỗi|لكل) | ?(?:ต่อ|每) ?)"
-_POWER = r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++)?+"
+_OVER = re.compile(r" ?/ ?| over | out of ")
+_POWER = (
+    r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++"
+    r"|k(?![a-z])| k(?= ?/)| (?:thousand|million)\b)?+"
+)
+_EXPONENTS = {"k": "e3", "thousand": "e3", "million": "e6"}
+_SIZE = re.compile(" ?(k|thousand|million)$")
+_SIMPLE_FRACTIONS = {"1/2": "0.5", "1/4": "0.25", "3/4": "0.75"}
+_LARGEST_EXPONENT = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,37 @@ class Quantity:
     unit: str | None
     """Canonical unit, such as `mg/kg`, without the `/day` of a daily dose; None without a unit."""
     certain: bool
-    """Whether this is certainly a number; `ein` and, without a unit, `one` mostly are not."""
+    """Whether this is certainly a number; `a week` and, without a unit, `one` are not."""
+    is_frequency: bool
+    """Whether this is a number of times a day, such as `BID`, which has the value `12 h`."""
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The values in basic units, by which `500 mg` equals `0.5 g`."""
+        return tuple(measure(value, self.unit) for value in self.values)
+
+
+Measure = tuple[str | None, str]
+"""Basic unit (None without a unit), and a value in it with ten significant digits."""
+
+
+def measure(value: str, unit: str | None) -> Measure:
+    """Return a value of a `Quantity` in the basic unit of its unit."""
+    if unit is None:
+        return None, value
+    size = scale(unit)
+    number = as_float(value)
+    return size.dimension, value if number is None else f"{size.basic(number):.10g}"
+
+
+def as_float(value: str) -> float | None:
+    """Return a value of a `Quantity` as a number; None for a fraction or a ratio."""
+    return None if "/" in value or ":" in value else float(value)
+
+
+def as_share(percent: str) -> str:
+    """Return a percentage as a share of 1: `0.4` for `40`."""
+    return canonical_number(f"{float(percent) / 100:.6f}")
 
 
 def plain(text: str) -> str:
@@ -82,35 +117,83 @@ def plain(text: str) -> str:
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
     text = _decimal_comma().sub(".", text)
-    return _EVERY_HOURS.sub(r"every \1 h", _OVER.sub("/", text))
+    return _EVERY.sub(r"every \1 \2", text)
 
 
-def quantities(text: str) -> Iterator[Quantity]:
-    """Yield the quantities in a text normalized by `plain`, in order.
+def quantities(text: InDigits) -> Iterator[Quantity]:
+    """Yield the quantities in a text, in order.
 
-    Numbers may be written in digits or in words. Digits that belong to a name (`SCA3`, `B12`,
-    `COVID-19`, `2nd`) are not quantities. The sign of a number is ignored, because in clinical
-    prose a dash before a number is rarely a minus.
+    Digits that belong to a name (`SCA3`, `B12`, `COVID-19`) are not quantities. The sign of
+    a number is ignored, because in clinical prose a dash before a number is rarely a minus.
     """
-    written = _Written(text)
-    for match in _pattern().finditer(written.digits):
-        start, end = written.span(match)
-        words = written.words.get(match.start(), _NO_WORDS)
-        unit = match["unit"] and _canonical_unit(match["unit"])
-        unit = None if unit == _UNITY else unit
+    for match in _pattern().finditer(text.digits.lower()):
+        start, end = text.span(*match.span())
+        kind = text.kind(match.start())
+        unit = match["unit"] and canonical_unit(match["unit"])
+        unit = None if unit == UNITY else unit
+        values = [_canonical(value) for value in match.group("first", "side", "last") if value]
+        if unit:
+            values = [_SIMPLE_FRACTIONS.get(value, value) for value in values]
         yield Quantity(
-            text=text[start:end],
+            text=text.original[start:end],
             start=start,
             end=end,
-            values=tuple(_canonical(value) for value in match.group("first", "last") if value),
+            values=tuple(values),
             unit=unit,
-            certain="article" not in words and (unit is not None or "vague" not in words),
+            certain=kind != "article" and (unit is not None or kind != "vague"),
+            is_frequency=kind == "frequency",
         )
 
 
 def numbers(text: str) -> set[str]:
     """Return the value of every run of digits, even within names: 3 in `SCA3`, 5 and 9 in `5e9`."""
-    return set(map(_canonical_number, _DIGITS.findall(text)))
+    return set(map(canonical_number, _DIGITS.findall(text)))
+
+
+class InDigits:
+    """A text with its number words and shorthand in digits.
+
+    Args:
+        text: Text normalized by `plain`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.original = text
+        """The text as it was."""
+        pieces: list[str] = []
+        self._pieces: list[tuple[int, int, bool]] = []
+        """Start of each piece in `digits` and in the original; whether it was replaced."""
+        self._kinds: dict[int, str] = {}
+        end = length = 0
+        found = [*number_words(text), *shorthand(text)]
+        for number in sorted(found, key=lambda number: (number.start, -number.end)):
+            if number.start < end:
+                continue
+            self._pieces.append((length, end, False))
+            length += number.start - end
+            self._kinds[length] = number.kind
+            self._pieces.append((length, number.start, True))
+            length += len(number.digits)
+            pieces += [text[end : number.start], number.digits]
+            end = number.end
+        self._pieces.append((length, end, False))
+        self.digits = "".join([*pieces, text[end:]])
+        """The text in digits."""
+
+    def kind(self, start: int) -> str:
+        """Return the kind (see `NumberWords`) of the number at an index of `digits`."""
+        return self._kinds.get(start, "")
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span in the original text of a span in `digits`."""
+        at, origin, replaced = self._pieces[self._piece(start)]
+        first = origin if replaced else origin + start - at
+        last = self._piece(end - 1)
+        at, origin, replaced = self._pieces[last]
+        return first, self._pieces[last + 1][1] if replaced else origin + end - at
+
+    def _piece(self, place: int) -> int:
+        return bisect_right(self._pieces, place, key=itemgetter(0)) - 1
 
 
 def _compatible(match: re.Match[str]) -> str:
@@ -133,140 +216,42 @@ def _joined(match: re.Match[str]) -> str:
 
 
 def _canonical(value: str) -> str:
-    if value.isdecimal():
-        return value.lstrip("0") or "0"
+    value = _OVER.sub("/", value)
     if "/" in value or ":" in value:
-        return re.sub(_VALUE, lambda number: _canonical_number(number[0]), value.replace(" ", ""))
-    value = re.sub(r"^10\^", "1e", value)
-    mantissa, *exponent = re.split(r" ?[x*] ?10 ?\^? ?|e", value)
-    return "e".join(map(_canonical_number, [mantissa, *exponent]))
-
-
-def _canonical_number(number: str) -> str:
-    sign = "-" if number.startswith("-") else ""
-    whole, _, decimals = number.lstrip("-").partition(".")
-    decimals = decimals.rstrip("0")
-    return sign + (whole.lstrip("0") or "0") + (f".{decimals}" if decimals else "")
-
-
-@lru_cache(maxsize=1024)
-def _canonical_unit(text: str) -> str:
-    if text in _unit_names():
-        return _unit_names()[text]
-    unit = ""
-    for part in _unit_part().finditer(text):
-        number = _canonical_number(part["number"]) if part["number"] else ""
-        name = _unit_names()[part["name"]]
-        if not part["divides"]:
-            unit = name
-        elif name != "d":  # 40 mg/day and 40 mg daily are the same dose
-            unit = f"{unit or _UNITY}/{number}{name}"
-    return unit or _UNITY
-
-
-@cache
-def _unit_names() -> dict[str, str]:
-    """Return the canonical unit name of each lower-case spelling."""
-    names = {}
-    for line in chain.from_iterable(map(read_terms, _UNITS_FILES)):
-        canonical, _, spellings = unicodedata.normalize("NFKC", line).lower().partition(":")
-        names.update(dict.fromkeys((one.strip() for one in spellings.split(",")), canonical))
-    return names
-
-
-@cache
-def _any_unit_name() -> str:
-    return _any_of(_unit_names())
-
-
-def _any_of(names: Iterable[str]) -> str:
-    """Return a pattern for any of the names; whole words only, in scripts that separate words."""
-    longest_first = sorted(names, key=len, reverse=True)
-    alternatives = []
-    # Grouped by first letter, so that most alternatives are ruled out at once.
-    for letter, group in groupby(sorted(longest_first, key=itemgetter(0)), key=itemgetter(0)):
-        rests = [re.escape(name[1:]) for name in group]
-        end = "" if _RUNS_ON.match(letter) else _END_OF_WORD
-        alternatives.append(rf"{re.escape(letter)}(?:{'|'.join(rests)}){end}")
-    return rf"(?:{'|'.join(alternatives)})"
+        return re.sub(NUMBER, lambda number: canonical_number(number[0]), value)
+    value = _SIZE.sub(lambda size: _EXPONENTS[size[1]], value)
+    mantissa, *exponents = re.split(r" ?[x*] ?10 ?\^? ?|e", re.sub(r"^10\^", "1e", value))
+    number = canonical_number(mantissa)
+    if not exponents:
+        return number
+    exponent = int(exponents[0])
+    if abs(exponent) > _LARGEST_EXPONENT:
+        return f"{number}e{exponent}"
+    return canonical_number(f"{Decimal(number).scaleb(exponent):f}")
 
 
 @cache
 def _decimal_comma() -> re.Pattern[str]:
-    measures = [name for name, unit in _unit_names().items() if unit in _MEASURES]
     # "0,5" and "1,5 mg", but not the list "1,2,3" or "1,5"
     return re.compile(
-        r",(?<=[0-9],)(?<![,.][0-9],)"
-        rf"(?:(?<=0,)(?<![0-9]0,)(?=[0-9])|(?=[0-9]{{1,2}} ?{_any_of(measures)}))",
+        r",(?<=[0-9],)(?<![,.][0-9],)(?:(?<=0,)(?<![0-9]0,)(?=[0-9])"
+        rf"|(?=[0-9]{{1,2}} ?{any_unit(spellings(_MEASURES))}))",
         re.IGNORECASE,
     )
 
 
 @cache
-def _unit_part() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<divides>{_DIVIDES})?(?:(?P<number>{_VALUE}) ?)?(?P<name>{_any_unit_name()})",
-        re.ASCII,
-    )
-
-
-@cache
 def _pattern() -> re.Pattern[str]:
-    name = _any_unit_name()
-    divisor = rf"{_DIVIDES}(?:{_VALUE} ?)?{name}"
-    unit = rf"(?:{name}(?:{divisor})*|(?:{divisor})+)"
     number = (
         r"(?:(?<=1)0\^-?\d++"
-        rf"|(?:(?<=\d)\d*+(?:\.\d++)?+|(?<=\.)\d++)(?:(?: ?/ ?{_VALUE}|:{_VALUE})++|{_POWER}))"
+        rf"|(?:(?<=\d)\d*+(?:\.\d++)?+|(?<=\.)\d++)(?:(?:(?:{_OVER.pattern}|:){NUMBER})++|{_POWER}))"
     )
     return re.compile(
-        # Not within a name: not after a letter, a digit and a point, or a letter and a hyphen.
-        rf"(?P<first>[\d.](?<![^\W_].)(?<!\d\..)(?<![a-z]-.){number})"
-        rf"(?: ?%? ?(?:-|\bto\b) ?(?P<last>{_VALUE}{_POWER}))?+"
-        rf"(?:(?: {{0,2}}|-)(?P<unit>{unit})|(?![a-z]))",
+        # Not within a name: not after a letter, a digit and a point, or a letter and a hyphen. Not
+        # a decade ("in the 120s").
+        rf"(?!\d+0s\b)(?P<first>[\d.](?<![^\W_].)(?<!\d\..)(?<![a-z]-.){number})"
+        rf"(?: ?x ?(?P<side>{NUMBER})(?=[ -]?[cm]?m\b)"
+        rf"| ?%? ?(?:-|\bto\b) ?(?P<last>{NUMBER}{_POWER}))?+"
+        rf"(?:(?: {{0,2}}|-)(?P<unit>{unit_pattern()})|(?![a-z])|(?=(?:st|nd|rd|th)\b))",
         re.ASCII,
     )
-
-
-@cache
-def _unit_follows() -> re.Pattern[str]:
-    return re.compile(f"[ -]?{_any_unit_name()}", re.ASCII)
-
-
-_NO_WORDS: frozenset[str] = frozenset()
-
-
-class _Written:
-    """A text in lower case with its number words replaced by digits.
-
-    Args:
-        text: Original text.
-    """
-
-    def __init__(self, text: str) -> None:
-        text = text.lower()
-        self.words: dict[int, frozenset[str]] = {}
-        """Kinds of each number written in words, by its start index in `digits`."""
-        self._starts, self._shifts = [0], [0]
-        pieces = []
-        end = length = 0
-        for number in sorted(number_words(text)):
-            if "counted" in number.kinds and not _unit_follows().match(text, number.end):
-                continue
-            digits = str(number.value)
-            length += number.start - end
-            pieces += [text[end : number.start], digits]
-            end = number.end
-            self.words[length] = number.kinds
-            length += len(digits)
-            self._starts.append(length)
-            self._shifts.append(end - length)
-        self.digits = "".join([*pieces, text[end:]])
-
-    def span(self, match: re.Match[str]) -> tuple[int, int]:
-        """Return the span in the original text of a match in `digits`."""
-        start, end = match.span()
-        return self._origin(start), self._origin(end)
-
-    def _origin(self, place: int) -> int:
-        return place + self._shifts[bisect_right(self._starts, place) - 1]

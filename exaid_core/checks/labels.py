@@ -1,0 +1,54 @@
+"""Finds names that end with a number: `IL-6`, `CD4`, `HPV 16/18`, `stage 2`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LABELED = (
+    r"(?<![A-Za-z])(?i:(?P<label>stage|grade|class|type|factor|trisomy|chromosome|phase|category"
+    r"|degree|nerve|lead|apgar|NYHA|Mobitz|HPV|ASA|CKD|ECOG|CN)s?"
+    r"(?:[ -](?:functional )?(?:class|stage|grade|type)s?)?)"
+)
+"""Pattern of a word that forms a name with the number after it."""
+
+
+def listed(number: str) -> str:
+    """Return a pattern of a list of numbers, such as `16/18` or `1, 2, and 3`."""
+    return rf"{number}(?:(?:, ?|/|-| )(?:(?:and|or|to) )?{number})*+"
+
+
+_IN_WORDS = re.compile(rf"{LABELED}[ -]?(?P<numbers>{listed('[0-9]+')})(?![.0-9])")
+# Letters of which the last is upper case, directly before the number.
+_IN_LETTERS = re.compile(
+    r"(?<![A-Za-z])(?P<label>[A-Za-z]{0,6}[A-Z])-?(?P<numbers>[0-9]+(?:[/-][0-9]+)*+)(?![.0-9])"
+)
+_NUMBER = re.compile("[0-9]+")
+
+
+class Label(NamedTuple):
+    """A number that is part of a name."""
+
+    start: int
+    """Start index of the name, or of the number after a word such as `stage`."""
+    end: int
+    """End index of the number."""
+    name: str
+    """What precedes the number, in lower case: `il`, `stage`."""
+    number: str
+    """Number without leading zeros."""
+    is_word: bool
+    """Whether the name is a word such as `stage`."""
+
+
+def labels(text: str) -> Iterator[Label]:
+    """Yield the numbers of a text in digits that are part of a name."""
+    for pattern in (_IN_WORDS, _IN_LETTERS):
+        for match in pattern.finditer(text):
+            is_word = pattern is _IN_WORDS
+            for number in _NUMBER.finditer(text, *match.span("numbers")):
+                is_first = number.start() == match.start("numbers")
+                start = match.start() if is_first and not is_word else number.start()
+                value = number[0].lstrip("0") or "0"
+                yield Label(start, number.end(), match["label"].lower(), value, is_word)

@@ -1,0 +1,80 @@
+"""Parses the shorthand of English clinical notes: `54M`, `38.5 C`, `BID`, `T2DM`, `stage II`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from exaid_core.checks.labels import LABELED, listed
+from exaid_core.checks.number_words import NumberWords
+
+_LETTER = re.compile(
+    r"(?<![\w.,/-])(?P<number>[0-9]{1,3}(?:\.[0-9]+)?)(?P<gap> ?)/?(?P<letter>[MFC])\b"
+)
+_CELSIUS, _FAHRENHEIT = range(25, 46), range(77, 116)
+_OLDEST = 100  # years; `101F` is a temperature
+_AGE = re.compile(
+    r"\bage[ds]?(?: of)?:? (?P<age>[0-9]{1,3})\b(?![./-][0-9]|[ -]?(?:y|mo|we|wk|da|ho|to ))",
+    re.IGNORECASE,
+)
+_TIMES_A_DAY = re.compile(
+    r"\b(?:(?P<latin>[btq])(?:\.?i\.?d|ds)\b"
+    r"|(?P<times>twice|two times|three times|four times|[234] times)"
+    r" ?(?:an? |per |each |/ ?)?(?:day|daily)\b)",
+    re.IGNORECASE,
+)
+_HOURS = {
+    "b": 12, "twice": 12, "two": 12, "2": 12, "t": 8, "three": 8, "3": 8, "q": 6, "four": 6, "4": 6
+}  # fmt: skip
+_ONE = re.compile(
+    r"\b(?:an?|past|last|previous|prior) (?=(?:hour|day|week|month|year)\b)", re.IGNORECASE
+)
+_PERIODS = {
+    "daily": "1 day", "weekly": "1 week", "monthly": "1 month", "yearly": "1 year",
+    "every other day": "2 days",
+}  # fmt: skip
+_PERIOD = re.compile(rf"\b(?:{'|'.join(_PERIODS)})\b", re.IGNORECASE)
+_MIXED = re.compile(r"(?<![\w.])([0-9]{1,3}) (1/2|1/4|3/4)\b")
+_DECIMALS = {"1/2": ".5", "1/4": ".25", "3/4": ".75"}
+_DIABETES = re.compile(r"\bT([12])DM?\b")
+_NUMERAL = re.compile(r"\b[IVX]{1,4}(?=[a-dA-D]?\b)")
+# "stages II and IIIb", and the murmur "III/VI"
+_NUMERALS = listed(r"[IVX]{1,4}[a-dA-D]?\b")
+_ROMAN_LIST = re.compile(rf"(?:{LABELED} |\b(?=[IV]{{1,3}}/VI\b))(?P<list>{_NUMERALS})")
+_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+
+
+def shorthand(text: str) -> Iterator[NumberWords]:
+    """Yield the numbers of a text that are in shorthand, in no particular order."""
+    for match in _LETTER.finditer(text):
+        if (unit := _unit_of_letter(match)) is not None:
+            yield NumberWords(*match.span(), f"{match['number']} {unit}")
+    for match in _AGE.finditer(text):
+        yield NumberWords(*match.span("age"), f"{match['age']} years")
+    for match in _TIMES_A_DAY.finditer(text):
+        times = (match["latin"] or match["times"]).lower().split()[0]
+        yield NumberWords(*match.span(), f"{_HOURS[times]} hours", "frequency")
+    for match in _ONE.finditer(text):
+        yield NumberWords(*match.span(), "1 ", "article")
+    for match in _PERIOD.finditer(text):
+        yield NumberWords(*match.span(), _PERIODS[match[0].lower()], "article")
+    for match in _MIXED.finditer(text):
+        yield NumberWords(*match.span(), match[1] + _DECIMALS[match[2]])
+    for match in _DIABETES.finditer(text):
+        yield NumberWords(*match.span(), f"type {match[1]} diabetes")
+    for match in _ROMAN_LIST.finditer(text):
+        for numeral in _NUMERAL.finditer(text, *match.span("list")):
+            if numeral[0] in _ROMAN:
+                yield NumberWords(*numeral.span(), str(_ROMAN.index(numeral[0]) + 1))
+
+
+def _unit_of_letter(match: re.Match[str]) -> str | None:
+    """Return the unit in `38.5 C`, `101F` or `54M`, the age of a man; None if it is unclear."""
+    number, letter = match["number"], match["letter"]
+    whole = int(number.partition(".")[0])
+    if letter == "C":
+        return "°c" if whole in _CELSIUS else None
+    may_be_age = number.isdecimal() and not match["gap"]
+    if letter == "F" and whole in _FAHRENHEIT and not (may_be_age and whole < _OLDEST):
+        return "°f"
+    return "years" if may_be_age else None

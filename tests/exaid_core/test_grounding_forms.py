@@ -1,0 +1,211 @@
+"""Numbers and drugs of a summary are compared in all the forms that clinicians write."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exaid_core.checks.grounding import unsupported_terms
+from exaid_core.checks.number_words import number_words
+
+
+@pytest.mark.parametrize(
+    ("summary", "support"),
+    [
+        # digits of any script
+        ("5 mg", "٥ mg"),
+        ("1250 mL", "١٬٢٥٠ mL"),
+        ("५ mg", "5 mg"),
+        ("５ｍｇ", "5 mg"),
+        # numbers in words
+        ("twenty-five mg", "25 mg"),
+        ("25 mg", "twenty five mg"),
+        ("120 mg", "one hundred and twenty mg"),
+        ("two thousand five hundred units", "2500 units"),
+        ("ninety-nine percent", "99 %"),
+        ("thirteen lesions", "13 lesions"),
+        ("between one hundred and two hundred mg", "100 mg, 200 mg"),
+        ("two to three days", "2-3 days"),
+        ("2.5 weeks", "two and a half weeks"),
+        ("0.5 tablet", "half a tablet"),
+        ("1½ tablets", "one and a half tablets"),
+        ("25% of patients", "a quarter of patients"),
+        ("pain 8/10", "pain is eight out of ten"),
+        ("once daily; half-life; a hundred; one of them", "nothing"),
+        # conversions
+        ("1.5 g", "1500 mg"),
+        ("0.25 mg", "250 mcg"),
+        ("2.3 kg", "2296 g"),
+        ("7 lb", "3.2 kg"),
+        ("1 L", "1000 cc"),
+        ("4 mm", "0.4 cm"),
+        ("2 weeks", "14 days"),
+        ("30 min", "half an hour"),
+        ("12 weeks", "3 months"),
+        ("1.5 years", "18 months"),
+        ("for 7 days", "for the past week"),
+        ("101 °F", "38.3 °C"),
+        ("38 C", "100.4 F"),
+        ("WBC 16.4", "16,400/mm3"),
+        ("plt 260K", "260,000/mm3"),
+        ("WBC 8.1 x 10^9/L", "8.1 K/uL"),
+        ("CRP 13 mg/L", "1.3 mg/dL"),
+        ("FiO2 0.4", "FiO2 of 40%"),
+        ("K 3.2 mmol/L", "3.2 mEq/L"),
+        ("15 mg/week", "15 mg weekly"),
+        ("2 L oxygen", "2 L/min"),
+        # shorthand
+        ("54M", "a 54-year-old man"),
+        ("a 33-year-old", "33F"),
+        ("33 yo", "aged 33"),
+        ("33/F", "33 years old"),
+        ("T 101F", "101 °F"),
+        ("BID", "every 12 hours"),
+        ("q8h", "three times a day"),
+        ("q6h", "q.i.d."),
+        ("HR in the 120s", "tachycardia"),
+        ("BP 120/80", "systolic pressure 120, diastolic 80"),
+        # names
+        ("stage 2", "stage II"),
+        ("NYHA class 3", "NYHA III"),
+        ("grade 1-2", "grade I/II"),
+        ("factor V", "factor 5"),
+        ("leads 2, 3", "leads II, III, and aVF"),
+        ("T2DM", "type II diabetes"),
+        ("HPV 16/18", "HPV 16 and 18"),
+        ("Trisomy 18/21", "Trisomy 18 and Trisomy 21"),
+        ("BRCA1/2", "BRCA1 and BRCA2"),
+        ("CN VII", "seventh nerve"),
+        ("2nd", "second"),
+        ("IL-6, CD4, SpO2", "no such names"),
+        # drugs
+        ("TMP-SMX", "trimethoprim/sulfamethoxazole"),
+        ("trimethoprim", "Bactrim"),
+        ("APAP 1 g", "paracetamol 1000 mg"),
+        ("IV t-PA", "alteplase"),
+        ("aspirin", "ASA"),
+        ("pip-tazo", "piperacillin-tazobactam"),
+        ("ASA class 3", "class III"),
+    ],
+)
+def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, support: str) -> None:
+    assert unsupported_terms([summary], support) == ()
+
+
+@pytest.mark.parametrize(
+    ("summary", "support", "missing"),
+    [
+        ("Twenty-five mg", "20 mg, 5 mg", ("Twenty-five mg",)),
+        ("thirteen lesions", "three lesions", ("thirteen",)),
+        ("one hundred and twenty mg", "100 mg and 20 mg", ("one hundred and twenty mg",)),
+        ("half a tablet", "one tablet", ("half a tablet",)),
+        ("1.5 g", "150 mg", ("1.5 g",)),
+        ("500 mcg", "5 mg", ("500 mcg",)),
+        ("2 weeks", "10 days", ("2 weeks",)),
+        ("3 months", "3 weeks", ("3 months",)),
+        ("38.5 C", "100.4 F", ("38.5 C",)),
+        ("33F", "a 35-year-old woman", ("33F",)),
+        ("54M", "54 mg, age 45", ("54M",)),
+        ("TID", "BID", ("TID",)),
+        ("IL-7 and IL-1", "IL-6 and IL-1; 7 days", ("IL-7",)),
+        ("HPV 16/18", "HPV 16; 18 patients", ("18",)),
+        ("HPV 16", "HPV 18, 16 years old", ("16",)),
+        ("CD8", "CD4", ("CD8",)),
+        ("H5N1", "H1N1, 5 mg", ("H5",)),
+        ("stage III", "stage II; 3 cm", ("III",)),
+        ("type 1 diabetes", "T2DM for 1 year", ("1",)),
+        ("5th day", "4th day", ("5",)),
+        ("tPA", "heparin", ("tPA",)),
+        ("sulfamethoxazole", "trimethoprim", ("sulfamethoxazole",)),
+    ],
+)
+def test_another_number_or_drug_is_flagged(
+    summary: str, support: str, missing: tuple[str, ...]
+) -> None:
+    assert unsupported_terms([summary], support) == missing
+
+
+@pytest.mark.parametrize(
+    ("summary", "support"),
+    [
+        ("给予5毫克阿司匹林，持续3天", "Give 5 mg of aspirin for 3 days"),
+        (
+            "Gabe von 5 mg Heparin für 3 Wochen",
+            "5 Milligramm Heparin für 3 Wochen gegeben, täglich",
+        ),
+        ("3 jours, héparine", "3 jours; l'héparine a été donnée"),
+        ("3 days of heparin", "3 días de heparina según el médico de guardia, 38,5 °C"),
+    ],
+)
+def test_words_of_other_languages_are_not_judged(summary: str, support: str) -> None:
+    assert unsupported_terms([summary], support) == ()
+
+
+def test_digits_count_in_any_language() -> None:
+    assert unsupported_terms(["7毫克"], "给予5毫克阿司匹林") == ("7",)
+    assert unsupported_terms(["7 mg"], "5 Milligramm Präparat täglich") == ("7 mg",)
+
+
+_DIGITS = ["٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९", "๐๑๒๓๔๕๖๗๘๙", "０１２３４５６７８９"]
+
+
+@given(st.integers(0, 99999), st.sampled_from(_DIGITS), st.sampled_from(["mg", "%", "天", "วัน"]))
+def test_digits_of_each_script_have_the_same_value(value: int, digits: str, unit: str) -> None:
+    written = str(value).translate({ord("0") + i: digit for i, digit in enumerate(digits)})
+    assert unsupported_terms([f"{value} {unit}"], f"{written} {unit}") == ()
+    assert unsupported_terms([f"{written} {unit}"], f"{value} {unit}") == ()
+    assert unsupported_terms([f"{written} {unit}"], f"{value + 1} {unit}") != ()
+
+
+@given(
+    st.integers(1, 999),
+    st.sampled_from(
+        [("g", "mg", 1000), ("mg", "mcg", 1000), ("L", "mL", 1000), ("weeks", "days", 7)]
+    ),
+)
+def test_a_converted_quantity_has_the_same_value(value: int, units: tuple[str, str, int]) -> None:
+    large, small, times = units
+    assert unsupported_terms([f"{value} {large}"], f"{value * times} {small}") == ()
+    assert unsupported_terms([f"{value * times} {small}"], f"{value} {large}") == ()
+    assert unsupported_terms([f"{value + 1} {large}"], f"{value * times} {small}") != ()
+
+
+_BELOW_TWENTY: list[str] = re.findall(
+    r"\w+",
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen",
+)
+_TENS: list[str] = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
+
+
+def _in_english(number: int) -> str:
+    if number < 20:
+        return _BELOW_TWENTY[number]
+    if number < 100:
+        rest = f"-{_BELOW_TWENTY[number % 10]}" if number % 10 else ""
+        return _TENS[number // 10 - 2] + rest
+    size, name = (100, "hundred") if number < 1000 else (1000, "thousand")
+    rest = f" {_in_english(number % size)}" if number % size else ""
+    return f"{_in_english(number // size)} {name}{rest}"
+
+
+@given(st.lists(st.integers(1, 999_999), min_size=1, max_size=5))
+def test_english_words_for_numbers(numbers: list[int]) -> None:
+    text = ", ".join(map(_in_english, numbers))
+    assert [int(number.digits) for number in number_words(text)] == numbers
+
+
+_WORDS = re.findall(
+    r"\S+",
+    "one two twenty hundred thousand and half a quarter past week mg 5 - , IV stage II / BID 54M"
+    " T2DM IL-6 38.5 C q8h HPV 16 1/2 k million out of th daily",
+)
+
+
+@pytest.mark.sweep
+@given(st.lists(st.sampled_from(_WORDS), max_size=20).map(" ".join))
+def test_any_words_for_numbers_support_themselves(text: str) -> None:
+    assert unsupported_terms([text], text) == ()
