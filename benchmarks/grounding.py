@@ -73,15 +73,14 @@ class Outcome:
 
 
 def paraphrases() -> Iterator[Pair]:
-    """Yield the true paraphrases whose supporting text is present."""
+    """Yield the true paraphrases, with empty support if their text is not present."""
     for line in PAIRS.read_text("utf-8").splitlines():
         if line.startswith("#"):
             continue
         source, support, summary = line.split("\t")
         if source.startswith("medqa"):
             support = _questions()[int(source.split()[1])] if _questions() else ""
-        if support:
-            yield Pair(summary, support)
+        yield Pair(summary, support)
 
 
 def sentences() -> Iterator[Pair]:
@@ -163,7 +162,7 @@ def found_errors(half: str) -> list[Outcome]:
 
 
 def _half(pairs: Iterable[Pair], half: str) -> list[Pair]:
-    return list(pairs)[0 if half == SEEN else 1 :: 2]
+    return [pair for pair in list(pairs)[0 if half == SEEN else 1 :: 2] if pair.support]
 
 
 def _rows(what: str, outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
