@@ -31,8 +31,8 @@ from exaid_core.checks.units import canonical_number, is_rounded, scale
 _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})
 
 _PER_LITER = "1/l"
-_CUSTOMARY_COUNTS = (1e9, 1e12)
-"""Cells per liter that a count without a unit means: `WBC 8.1`, `RBC 4.5`."""
+_CUSTOMARY_COUNTS = (1e6, 1e9, 1e12)
+"""Cells per liter that a count without a unit means: `WBC 8100` or `8.1`, `RBC 4.5`."""
 
 # Converted values are rounded: 2296 g is 2.3 kg, and 12 weeks are 3 months.
 _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
@@ -171,7 +171,7 @@ class _Evidence:
         return [(meaning, term) for _, meaning, term in sorted(found, key=itemgetter(0))]
 
     def _has_label(self, label: Label) -> bool:
-        if label.name in self._labels:
+        if label.name in self._labels and label.is_certain:
             return label.number in self._labels[label.name]
         return not label.is_word or label.number in self._numbers
 

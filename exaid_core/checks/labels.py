@@ -16,13 +16,13 @@ LABELED = (
 
 def listed(number: str) -> str:
     """Return a pattern of a list of numbers, such as `16/18` or `1, 2, and 3`."""
-    return rf"{number}(?:(?:, ?|/|-| )(?:(?:and|or|to) )?{number})*+"
+    return rf"{number}(?:[/-]{number})*+(?:(?:, ?{number})*+,? (?:and|or|to) {number})?"
 
 
-_IN_WORDS = re.compile(rf"{LABELED}[ -]?(?P<numbers>{listed('[0-9]+')})(?![.0-9])")
+_IN_WORDS = re.compile(rf"{LABELED}[ -]?(?P<numbers>{listed('[0-9]+')})(?!\.?[0-9])")
 # Letters of which the last is upper case, directly before the number.
 _IN_LETTERS = re.compile(
-    r"(?<![A-Za-z])(?P<label>[A-Za-z]{0,6}[A-Z])-?(?P<numbers>[0-9]+(?:[/-][0-9]+)*+)(?![.0-9])"
+    r"(?<![A-Za-z])(?P<label>[A-Za-z]{0,6}[A-Z])-?(?P<numbers>[0-9]+(?:[/-][0-9]+)*+)(?!\.?[0-9])"
 )
 _NUMBER = re.compile("[0-9]+")
 
@@ -40,6 +40,8 @@ class Label(NamedTuple):
     """Number without leading zeros."""
     is_word: bool
     """Whether the name is a word such as `stage`."""
+    is_certain: bool
+    """Whether the number cannot count something else, as in `stage 2 and 3 lesions`."""
 
 
 def labels(text: str) -> Iterator[Label]:
@@ -50,5 +52,6 @@ def labels(text: str) -> Iterator[Label]:
             for number in _NUMBER.finditer(text, *match.span("numbers")):
                 is_first = number.start() == match.start("numbers")
                 start = match.start() if is_first and not is_word else number.start()
-                value = number[0].lstrip("0") or "0"
-                yield Label(start, number.end(), match["label"].lower(), value, is_word)
+                name, value = match["label"].lower(), number[0].lstrip("0") or "0"
+                is_certain = " " not in text[match.start("numbers") : number.start()]
+                yield Label(start, number.end(), name, value, is_word, is_certain)

@@ -52,7 +52,7 @@ class NumberWords(NamedTuple):
     end: int
     """End index of the words in the text."""
     digits: str
-    """The same in digits, with the unit that the words imply: `2.5`, `54 years`."""
+    """Number in digits, with the unit that the words imply: `2.5`, `54 years`."""
     kind: str = ""
     """`vague` (a claim only with a unit), `article` (no claim), `frequency` (`BID`) or empty."""
 

@@ -38,7 +38,8 @@ _OTHER_DIGIT = re.compile(r"\d")
 # faster.
 _THOUSANDS = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9,])")
 _SEPARATORS = re.compile("[^0-9]")
-_EVERY = re.compile(r"[qQ](?<!\w.) ?([0-9]+) ?([hH](?:rs?)?|min|d|wk)\b")
+_EVERY = re.compile(r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?([hH](?:rs?)?|min|d|wk?)\b")
+_BEFORE_NAME = re.compile("-[A-Z]{2}")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 _MEASURES = phrases(
@@ -123,10 +124,12 @@ def plain(text: str) -> str:
 def quantities(text: InDigits) -> Iterator[Quantity]:
     """Yield the quantities in a text, in order.
 
-    Digits that belong to a name (`SCA3`, `B12`, `COVID-19`) are not quantities. The sign of
+    Digits that belong to a name (`SCA3`, `COVID-19`, `5-FU`) are not quantities. The sign of
     a number is ignored, because in clinical prose a dash before a number is rarely a minus.
     """
     for match in _pattern().finditer(text.digits.lower()):
+        if _BEFORE_NAME.match(text.digits, match.end()):
+            continue
         start, end = text.span(*match.span())
         kind = text.kind(match.start())
         unit = match["unit"] and canonical_unit(match["unit"])

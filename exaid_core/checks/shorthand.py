@@ -27,11 +27,12 @@ _HOURS = {
     "b": 12, "twice": 12, "two": 12, "2": 12, "t": 8, "three": 8, "3": 8, "q": 6, "four": 6, "4": 6
 }  # fmt: skip
 _ONE = re.compile(
-    r"\b(?:an?|past|last|previous|prior) (?=(?:hour|day|week|month|year)\b)", re.IGNORECASE
+    r"\b(?:an?|past|last|previous|prior) (?=(?:hour|day|week|fortnight|month|year)\b)",
+    re.IGNORECASE,
 )
 _PERIODS = {
-    "daily": "1 day", "weekly": "1 week", "monthly": "1 month", "yearly": "1 year",
-    "every other day": "2 days",
+    "hourly": "1 hour", "daily": "1 day", "weekly": "1 week", "monthly": "1 month",
+    "yearly": "1 year", "every other day": "2 days",
 }  # fmt: skip
 _PERIOD = re.compile(rf"\b(?:{'|'.join(_PERIODS)})\b", re.IGNORECASE)
 _MIXED = re.compile(r"(?<![\w.])([0-9]{1,3}) (1/2|1/4|3/4)\b")
@@ -41,6 +42,7 @@ _NUMERAL = re.compile(r"\b[IVX]{1,4}(?=[a-dA-D]?\b)")
 # "stages II and IIIb", and the murmur "III/VI"
 _NUMERALS = listed(r"[IVX]{1,4}[a-dA-D]?\b")
 _ROMAN_LIST = re.compile(rf"(?:{LABELED} |\b(?=[IV]{{1,3}}/VI\b))(?P<list>{_NUMERALS})")
+_SURELY_NUMERAL = re.compile(r"\b(?:II|III|VI|VII|VIII|IX|XI|XII)\b")  # IV is intravenous, too
 _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 
 
@@ -66,6 +68,8 @@ def shorthand(text: str) -> Iterator[NumberWords]:
         for numeral in _NUMERAL.finditer(text, *match.span("list")):
             if numeral[0] in _ROMAN:
                 yield NumberWords(*numeral.span(), str(_ROMAN.index(numeral[0]) + 1))
+    for match in _SURELY_NUMERAL.finditer(text):
+        yield NumberWords(*match.span(), str(_ROMAN.index(match[0]) + 1), "article")
 
 
 def _unit_of_letter(match: re.Match[str]) -> str | None:
