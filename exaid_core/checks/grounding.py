@@ -50,7 +50,9 @@ _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 # Oxygen is told with and without the minute: `2 L` and `2 L/min`.
 _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
-_BLOOD_PRESSURE = re.compile(r"\b(?:systolic|SBP)\b", re.IGNORECASE)
+_SYSTOLIC = re.compile(
+    r"\b(?:SBP|systolic (?:blood )?pressure|systolic (?:of )?(?=[0-9]))\b", re.IGNORECASE
+)
 
 # Counts of agents who hold a view are the summary's own; the agents do not state them.
 _COUNTED_AGENTS = re.compile(
@@ -134,7 +136,7 @@ class _Evidence:
         for label in _labeled(written, self._quantities).values():
             self._labels[label.name].add(label.number)
             self._numbers.add(label.number)
-        self._tells_systolic = _BLOOD_PRESSURE.search(support) is not None
+        self._tells_systolic = _SYSTOLIC.search(support) is not None
         self._tells_frequency = any(quantity.is_frequency for quantity in self._quantities)
         self._drugs = NamedDrugs(support)
 
@@ -176,7 +178,7 @@ class _Evidence:
         return not label.is_word or label.number in self._numbers
 
     def _has(self, value: str, unit: str | None) -> bool:
-        if unit in (None, "mmhg") and "/" in value and self._tells_systolic:
+        if self._tells_systolic and unit in (None, "mmhg") and "/" in value:
             return self._numbers.issuperset(value.split("/"))
         if unit is None or not self._in_english:
             return value in self._numbers
