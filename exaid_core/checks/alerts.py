@@ -1,7 +1,8 @@
 """Finds reports of an immediate danger to life, without a model.
 
 This is a safety net under the buffer agent: a segment that says "the patient is in cardiac arrest"
-must be summarized even if the model that judges segments fails.
+must be summarized even if the model that judges segments fails. The rules are English; text in
+other languages is left to the model. docs/exaid.md gives their measured precision and recall.
 """
 
 from __future__ import annotations
@@ -11,17 +12,11 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
-from exaid_core.checks.assertion import is_affirmed
-from exaid_core.checks.cue_files import CHINESE_OR_JAPANESE, THAI, folded, normal, read_cues
-from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.assertion import is_affirmed, is_general
+from exaid_core.checks.cue_files import any_of, normal, read_cues
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
-# In scripts without spaces, a run of letters is searched within longer runs.
-_UNSPACED = re.compile(f"[{CHINESE_OR_JAPANESE}{THAI}]")
-_WORD = re.compile(
-    rf"[{THAI}]+|[{CHINESE_OR_JAPANESE}]+|(?:(?![{CHINESE_OR_JAPANESE}{THAI}])[^\W_])+"
-)
 _FUNCTION_WORDS = phrases(
     "a, an, the, of, in, into, at, on, to, from, by, with, is, was, has, had, been, are, were"
 )
@@ -42,9 +37,10 @@ def find_alert(text: str) -> str | None:
 def find_alerts(text: str) -> Iterator[str]:
     """Yield the critical alerts that a text affirms, in order, each once and in its own words.
 
-    An alert is a phrase from the files `alerts.txt` in `exaid_core/checks/words` or a vital sign
-    beyond its threshold. An alert that is denied, feared or long past does not count (see
-    `is_affirmed`); a suspected one does. Time is linear in the length of the text.
+    An alert is a phrase from `exaid_core/checks/words/en/alerts.txt` or a vital sign beyond its
+    threshold. An alert that is denied, feared or long past does not count (see `is_affirmed`), nor
+    does general knowledge (see `is_general`); a suspected one does. Time is linear in the length of
+    the text.
 
     Args:
         text: Raw text of a trace segment.
@@ -57,7 +53,7 @@ def find_alerts(text: str) -> Iterator[str]:
     last_end = 0
     for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
         # "systolic BP 60/40" matches as a reading of two vital signs.
-        if start < last_end or not is_affirmed(text, start, end):
+        if start < last_end or not is_affirmed(text, start, end) or is_general(text, start, end):
             continue
         last_end = end
         alert = " ".join(text[start:end].split())
@@ -71,8 +67,7 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
 
     This holds if the summary affirms any critical alert, which sends the reader to the trace, or if
     it contains all words of this alert except articles, prepositions and auxiliary verbs, and does
-    not deny it. Case, punctuation and word order are ignored; words of a script without spaces may
-    occur within other words.
+    not deny it. Case, punctuation and word order are ignored.
 
     Args:
         summary_text: Text of all fields of the summary.
@@ -83,22 +78,17 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
     if any(_phrases(normal(summary_text))):  # every alert phrase in it is denied
         return False
     wanted = _words(alert)
-    said = _words(summary_text)
-    running = " ".join(said)
-    return bool(wanted) and all(
-        word in said or (_UNSPACED.match(word) and word in running) for word in wanted
-    )
+    return bool(wanted) and wanted <= _words(summary_text)
 
 
-def _words(text: str) -> list[str]:
-    words = _WORD.findall(folded(normal(text)))
-    return [word for word in words if word not in _FUNCTION_WORDS]
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", normal(text).lower())) - _FUNCTION_WORDS
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int]]:
-    return ((found.start, found.end) for found in _phrase_finder().find(text))
+    return (found.span() for found in _phrase().finditer(text))
 
 
 @cache
-def _phrase_finder() -> CueFinder:
-    return CueFinder(read_cues("alerts", kinds=False))
+def _phrase() -> re.Pattern[str]:
+    return re.compile(any_of(read_cues("alerts")), re.IGNORECASE)

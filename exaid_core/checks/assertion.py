@@ -1,8 +1,8 @@
-"""Decides whether a clause affirms a finding that it names: present, now, in this patient.
+"""Decides whether a text affirms a finding that it names: present, now, in this patient.
 
 The method is ConText (Harkema et al. 2009, https://doi.org/10.1016/j.jbi.2009.05.002): cues before
 or after the finding, each with a scope that ends at the end of the clause or at a new statement.
-The cues are our own, in the files `assertion.txt` of `exaid_core/checks/words`.
+The cues are English: `words/en/assertion.txt`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from exaid_core.checks.cue_files import CHINESE_OR_JAPANESE, THAI, any_of, read_cues
-from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.cue_files import any_of, read_cues
 
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
 
-_KINDS_BEFORE = ("no cue", "condition", "past", "denial")
-"""Kinds of cues before a finding; of several at one position, the first kind wins."""
+_SENTENCE_REACH = 400
+_SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
 def is_affirmed(text: str, start: int, end: int) -> bool:
@@ -29,8 +28,7 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     affirmed.
 
     Args:
-        text: Text normalized by `exaid_core.checks.cue_files.normal`; for English text, ASCII
-            apostrophes are enough.
+        text: English text with ASCII apostrophes.
         start: Start index of the finding.
         end: End index of the finding.
     """
@@ -39,18 +37,37 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     if _cue_after().match(after.replace("n't", " not")):
         return False
     return not any(
-        _reaches(found.cue.kind, before[found.end :], after)
-        for found in _cues_before().find(before)
+        _reaches(str(cue.lastgroup), before[cue.end() :], after)
+        for cue in _cue_before().finditer(before)
     )
+
+
+def is_general(text: str, start: int, end: int) -> bool:
+    """Return whether the sentence around `text[start:end]` speaks of no patient in particular.
+
+    Such a sentence states knowledge about diseases and drugs without naming the patient ("Septic
+    shock is a common cause of death"), or reports patients of the literature.
+
+    Args:
+        text: English text with ASCII apostrophes.
+        start: Start index of the finding.
+        end: End index of the finding.
+    """
+    before = _SENTENCE_END.split(text[max(start - _SENTENCE_REACH, 0) : start])[-1]
+    after = _SENTENCE_END.split(text[start : end + _SENTENCE_REACH], maxsplit=1)[0]
+    sentence = before + after
+    if _any("literature").search(sentence):
+        return True
+    return bool(_any("general").search(sentence)) and not _any("patient").search(sentence)
 
 
 def _reaches(kind: str, between: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
-    if kind == "no cue":
+    if kind == "no_cue":
         return False
     if kind == "condition":
         return not _any("now").search(between)
-    if kind == "past" and _any("now", "present").search(between):
+    if kind == "past" and _any("present").search(between):
         return False
     if "," in between and _stated_of_it().match(after):
         return False
@@ -58,52 +75,46 @@ def _reaches(kind: str, between: str, after: str) -> bool:
 
 
 @cache
-def _cues_before() -> CueFinder:
-    cues = [cue for cue in read_cues("assertion") if cue.kind in _KINDS_BEFORE]
-    return CueFinder(sorted(cues, key=lambda cue: _KINDS_BEFORE.index(cue.kind)))
+def _any(kind: str) -> re.Pattern[str]:
+    return re.compile(any_of(read_cues("assertion"), kind), re.IGNORECASE)
 
 
 @cache
-def _any(*kinds: str) -> re.Pattern[str]:
-    return re.compile(any_of(read_cues("assertion"), *kinds), re.IGNORECASE)
+def _cue_before() -> re.Pattern[str]:
+    # Of several kinds that match at one position, the first counts.
+    kinds = ("no cue", "condition", "past", "denial")
+    groups = (f"(?P<{kind.replace(' ', '_')}>{_any(kind).pattern})" for kind in kinds)
+    return re.compile("|".join(groups), re.IGNORECASE)
 
 
 @cache
 def _clause_end() -> re.Pattern[str]:
-    unspaced = f"[{CHINESE_OR_JAPANESE}{THAI}]"
     return re.compile(
         # A period, but not the one in "e.g." or 0.5.
-        r"[;!?\n—。؛؟،]|(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\b[Dd]r)(?<!\b[Zz])(?<!\b[Zz]\.n)"
-        rf"(?<!\b[Zz]\. n)\.(?=\s|(?-i:[A-Z])|{unspaced}|$)"
-        # Chinese separates list items with a different comma.
-        rf"|(?<={unspaced}),|,(?={unspaced})"
-        rf"|{any_of(read_cues('assertion'), 'clause end')}",
+        r"[;!?\n—]|(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\b[Dd]r)\.(?=\s|(?-i:[A-Z])|$)"
+        rf"|{_any('clause end').pattern}",
         re.IGNORECASE,
     )
 
 
 @cache
 def _stated_of_it() -> re.Pattern[str]:
-    cues = read_cues("assertion")
-    return re.compile(rf"\s+(?:{any_of(cues, 'and')}\s)?{any_of(cues, 'verb')}", re.IGNORECASE)
+    return re.compile(rf"\s+(?:{_any('and').pattern}\s)?{_any('new').pattern}", re.IGNORECASE)
 
 
 @cache
 def _new_statement() -> re.Pattern[str]:
     """Return a pattern for new statements: "no fever, then he developed …", "…, … occurred"."""
-    cues = read_cues("assertion")
     return re.compile(
-        rf"(?:,|{any_of(cues, 'and')})\s*(?:\w+\s+){{0,3}}?{any_of(cues, 'now', 'moment', 'verb')}",
-        re.IGNORECASE,
+        rf"(?:,|{_any('and').pattern})\s*(?:\w+\s+){{0,3}}?{_any('new').pattern}", re.IGNORECASE
     )
 
 
 @cache
 def _cue_after() -> re.Pattern[str]:
-    cues = read_cues("assertion")
-    links = rf"(?:{any_of(cues, 'link')}\s+){{0,5}}"
+    links = rf"(?:{_any('link').pattern}\s+){{0,5}}"
     return re.compile(
-        rf"[\s*_:=()–,-]{{0,4}}(?:{links}{any_of(cues, 'not there')}|{any_of(cues, 'after')})"
-        rf"|\s*[:=(–-]\s*{any_of(cues, 'none')}|[^,]{{0,25}}{any_of(cues, 'long ago')}",
+        rf"[\s*_:=()–,-]{{0,4}}(?:{links}{_any('denied').pattern}|{_any('after').pattern})"
+        rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,
     )

@@ -18,9 +18,6 @@ from pathlib import Path
 from exaid_core.checks.term_list import read_terms, with_gaps
 from mdagents_llm.text import clean
 
-LANGUAGES = ("en", "es", "de", "fr", "vi", "zh", "ja", "th", "ar")
-"""ISO 639-1 codes of the languages, which are the names of the folders."""
-
 CHINESE_OR_JAPANESE = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff"
 THAI = "\u0e01-\u0e4e"
 """Letters of Thai, for a regular expression's character class."""
@@ -95,18 +92,17 @@ def folded(text: str) -> str:
 
 
 @cache
-def read_cues(subject: str, *, kinds: bool = True) -> tuple[Cue, ...]:
-    """Return the cues of all languages.
+def read_cues(subject: str) -> tuple[Cue, ...]:
+    """Return the cues of all languages that have a file on a subject.
 
     Args:
         subject: Name of the cue file without `.txt`.
-        kinds: Whether each line begins with its kind.
     """
     cues = []
-    for language in LANGUAGES:
-        for line in read_terms(_FOLDER / language / f"{subject}.txt"):
-            kind, _, expression = line.partition(":") if kinds else ("", "", line)
-            cues.append(Cue(language, kind, normal(expression.strip())))
+    for file in sorted(_FOLDER.glob(f"*/{subject}.txt")):
+        for line in read_terms(file):
+            kind, _, expression = line.partition(":")
+            cues.append(Cue(file.parent.name, kind, normal(expression.strip())))
     return tuple(cues)
 
 
@@ -115,9 +111,9 @@ def any_of(cues: Iterable[Cue], *kinds: str) -> str:
 
     Args:
         cues: Cues of a subject.
-        kinds: Kinds of cues to match.
+        kinds: Kinds of cues to match; without any, all kinds.
     """
-    wanted = [cue for cue in cues if cue.kind in kinds]
+    wanted = [cue for cue in cues if not kinds or cue.kind in kinds]
     # Their common word boundaries are checked once, not once per cue.
     spaced = "|".join(cue.words() for cue in wanted if cue.language not in _UNSPACED)
     patterns = [cue.words() for cue in wanted if cue.language in _UNSPACED]

@@ -1,20 +1,43 @@
-"""Finds vital signs and laboratory values that alone indicate a danger to life."""
+"""Finds vital signs and laboratory values that alone indicate a danger to life, in English."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
-from exaid_core.checks.cue_files import any_of, read_cues
-from exaid_core.checks.cue_finder import CueFinder
+_NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
+_FILLER = (
+    r"(?:[\s:=(),*_~|-]|\b(?:of|is|was|at|now|still|has|had|been|only|just|down|up|as|low|fell"
+    r"|falls|falling|drops|dropped|deteriorated|decreas(?:ed|ing)|rose|risen|increased|noted"
+    r"|reads?|reading|level|score|value|about|around|approximately|from|to|be|found|measured|the"
+    r"|in|mid|high|remains?|remained|currently|on|room|air|ra|arrival|rang(?:ed|ing)|between"
+    r"|pressure|bp|scale|patient|shows|systolic|than|other|mm|hg|his|her|with|bipap|cpap)\b){0,24}?"
+)
+_LESS = r"[<≤]|\b(?:below|under|less than)\b"
+_MORE = r"[>≥]|\b(?:above|over|more than|greater than|at least)\b"
+_CHANGE = r"→|->|\b(?:down to|up to|fell to|dropped to|decreased to|rose to|increased to)\b"
+# What the label may not describe: "pulmonary artery systolic pressure", "target SpO2", "urine pH".
+_OTHER = re.compile(
+    r"\b(?:pulmonary|ventricular|PA|RV|wedge|venous|transferrin|iron|vitamin|targets?|goals?|keep"
+    r"|maintain(?:ing)?|urin\w+|muscle|gastric|vaginal|fluid|critical|saliva\w*|stool|tissue)\W+"
+    r"(?:\w+\W+){0,2}$",
+    re.IGNORECASE,
+)
+# "BP was 60/40, now 120/80"
+_LATER = re.compile(
+    r"[^.;\n]{0,25}?\b(?:now|currently|improv\w+|increas\w+|rose|recover\w+|up)\b"
+    rf"[^.;\d\n]{{0,20}}(?P<last>{_NUMBER})",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _VitalSign:
     """A measurement that is dangerous in the half-open range from `least` to `bound`."""
 
+    label: str
+    """Regular expression for the name of the measurement."""
     least: float
     bound: float
     too_low: bool
@@ -22,91 +45,92 @@ class _VitalSign:
     tail: str = ""
     """Regular expression for the text after the value."""
 
+    def pattern(self) -> re.Pattern[str]:
+        """Return a pattern for readings: "SpO2 70-75", "BP fell from 95/60 to 70/40"."""
+        return re.compile(
+            rf"(?<![^\W_])(?:{self.label})(?P<filler>\)?{_FILLER})"
+            rf"(?:(?P<less>{_LESS})|(?P<more>{_MORE}))?=?\s?"
+            rf"(?:(?P<first>{_NUMBER})\s?%?\s?(?P<link>{_CHANGE}|[–~-]|\bto\b)\s?)?"
+            rf"(?P<last>{_NUMBER})(?![\d.]*\d)"
+            rf"(?!\s?%?\s?(?:or|and) (?:more|less|above|below|greater)){self.tail}",
+            re.IGNORECASE,
+        )
 
-# Keyed by the kind of the labels in `vital_signs.txt`. The thresholds are more extreme than those
-# that call for a clinical review, because such values are common in ordinary case reports.
-_VITAL_SIGNS: Mapping[str, _VitalSign] = {
-    "oxygen saturation": _VitalSign(
-        least=20, bound=85, too_low=True, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|years?|/))"
-    ),
-    "systolic pressure": _VitalSign(least=20, bound=70, too_low=True),
-    "blood pressure": _VitalSign(
-        least=20, bound=70, too_low=True, tail=r"\s?(?:/\s?\d{2,3}|systolic)"
-    ),
-    "coma scale": _VitalSign(least=3, bound=9, too_low=True, tail=r"(?!\s?-?\s?years?\b)"),
-    "potassium": _VitalSign(
-        least=6.5,
-        bound=10,
-        too_low=False,
-        tail=r"(?!\s?(?:m?eq|mg|g|days?|%)\b(?!/))",  # excludes doses
-    ),
-    "blood ph": _VitalSign(least=6.5, bound=7.0, too_low=True),
-}
+    def is_dangerous(self, reading: re.Match[str]) -> bool:
+        """Return whether the present value of a reading is dangerous."""
+        if reading["more" if self.too_low else "less"]:
+            return False
+        value = _value(reading["last"])
+        is_change = re.search(rf"\bfrom\b|{_CHANGE}", f"{reading['filler']} {reading['link']}")
+        if reading["first"] and not is_change:
+            value = (max if self.too_low else min)(value, _value(reading["first"]))
+        if self.too_low and value == self.bound:
+            return reading["less"] not in (None, "≤")
+        return self.least <= value < self.bound
 
-_ALWAYS_A_CHANGE = ("→", "->")
-_NUMBER = r"\d{1,3}(?:\.\d+|[,٫]\d{1,2}(?!\d))?"
+
+# The thresholds are more extreme than those of early warning scores, because such values are
+# common in ordinary case reports.
+_VITAL_SIGNS = tuple(
+    (sign, sign.pattern())
+    for sign in (
+        _VitalSign(
+            r"sp?o2|sao2|o2 ?sat(?:uration)?s?|oxygen sat(?:uration)?s?|sats|saturations?"
+            r"|saturating|desaturat(?:ed|ing|ion)|pulse ox(?:imetry)?",
+            least=20,
+            bound=85,
+            too_low=True,
+            tail=r"(?!\s?(?:mm|kpa|ml|mg|min|years?|/))",
+        ),
+        _VitalSign(
+            r"sbp|systolic(?: blood pressure| bp| pressure)?", least=20, bound=81, too_low=True
+        ),
+        _VitalSign(
+            r"bp|(?:arterial )?blood pressures?|hypotensi(?:on|ve)",
+            least=20,
+            bound=81,
+            too_low=True,
+            tail=r"\s?(?:/\s?\d{2,3}(?!\d)|(?:mm ?hg )?\(?systolic)",
+        ),
+        _VitalSign(
+            r"gcs|glasgow coma (?:scale|score)",
+            least=3,
+            bound=9,
+            too_low=True,
+            tail=r"(?!\s?-?\s?years?\b)",
+        ),
+        _VitalSign(
+            r"potassium|(?-i:K)\+?",
+            least=6.5,
+            bound=12,
+            too_low=False,
+            tail=r"(?!\s?(?:m?eq|mg|g|days?|%)\b(?!/))",  # excludes doses
+        ),
+        _VitalSign(r"(?:(?:arterial|blood|venous|serum) )?(?-i:pH|PH)", least=6.51, bound=7.0, too_low=True),
+    )
+)
 
 
 def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each dangerous reading, in order.
+    """Yield the start and end of each dangerous reading.
 
-    The thresholds are oxygen saturation below 85%, systolic pressure below 70 mmHg, Glasgow coma
-    scale 8 or less, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts as
-    its value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the end
-    nearer to normal, and a change (`from 95 to 70`) as its last value.
+    The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, Glasgow
+    coma scale 8 or less, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts
+    as its value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the
+    end nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`) as its last value.
 
     Args:
-        text: Text normalized by `exaid_core.checks.cue_files.normal`.
+        text: English text normalized by `exaid_core.checks.cue_files.normal`.
     """
-    for label in _labels().find(text):
-        sign = _VITAL_SIGNS[label.cue.kind]
-        reading = _reading(sign.tail).match(text, label.end)
-        if reading and _is_dangerous(sign, reading):
-            yield label.start, reading.end()
-
-
-@cache
-def _labels() -> CueFinder:
-    labels = [cue for cue in read_cues("vital_signs") if cue.kind in _VITAL_SIGNS]
-    return CueFinder(labels, within_a_word=True)
-
-
-@cache
-def _reading(tail: str) -> re.Pattern[str]:
-    """Return a pattern for readings after a label: "70-75", "fell from 95 to 70", "95 → 70"."""
-    cues = read_cues("vital_signs")
-    changes = any_of(cues, "becomes")
-    return re.compile(
-        rf"(?P<filler>(?:[\s:=(),*_~|-]|{any_of(cues, 'filler', 'from')}){{0,14}}?)"
-        rf"(?:(?P<less>[<≤]|{any_of(cues, 'less')})|(?P<more>[>≥]|{any_of(cues, 'more')}))?=?\s?"
-        rf"(?:(?P<first>{_NUMBER})\s?[%٪]?\s?"
-        rf"(?P<link>→|->|[–~〜-]|{any_of(cues, 'to')}|(?P<becomes>{changes}))\s?)?"
-        rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?[%٪]?{any_of(cues, 'or more')}){tail}",
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _from() -> re.Pattern[str]:
-    return re.compile(any_of(read_cues("vital_signs"), "from"), re.IGNORECASE)
-
-
-def _is_dangerous(sign: _VitalSign, reading: re.Match[str]) -> bool:
-    if reading["more" if sign.too_low else "less"]:
-        return False
-    value = _value(reading["last"])
-    changes = (
-        reading["link"] in _ALWAYS_A_CHANGE
-        or reading["becomes"]
-        or _from().search(reading["filler"])
-    )
-    if reading["first"] and not changes:
-        value = (max if sign.too_low else min)(value, _value(reading["first"]))
-    if sign.too_low and value == sign.bound:
-        return reading["less"] not in (None, "≤")
-    return sign.least <= value < sign.bound
+    for sign, pattern in _VITAL_SIGNS:
+        for reading in pattern.finditer(text):
+            start, end = reading.span()
+            if not sign.is_dangerous(reading) or _OTHER.search(text, max(start - 40, 0), start):
+                continue
+            later = _LATER.match(text, end, end + 60)
+            if not later or sign.least <= _value(later["last"]) < sign.bound:
+                yield start, end
 
 
 def _value(number: str) -> float:
-    """Parse a number in the digits of any script, with a decimal point or comma."""
-    return float(number.replace(",", ".").replace("٫", "."))
+    return float(number.replace(",", "."))
