@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
 _FILLER = (
-    r"(?:[\s:=(),*_~|-]|\b(?:of|is|was|at|now|still|has|had|been|only|just|down|up|as|low|fell"
-    r"|falls|falling|drops|dropped|deteriorated|decreas(?:ed|ing)|rose|risen|increased|noted"
+    r"(?:[\s:=(),*_~|-]|\b(?:of|is|are|was|were|at|now|still|has|had|been|only|just|down|up|as|low|fell"
+    r"|calculated|recorded|falls|falling|drops|dropped|deteriorated|decreas(?:ed|ing)|rose|risen|increased|noted"
     r"|reads?|reading|level|score|value|about|around|approximately|from|to|be|found|measured|the"
     r"|in|mid|high|remains?|remained|currently|on|room|air|ra|arrival|rang(?:ed|ing)|between"
     r"|pressure|bp|scale|patient|shows|systolic|than|other|mm|hg|his|her|with|bipap|cpap)\b){0,24}?"
@@ -100,6 +100,13 @@ _VITAL_SIGNS = tuple(
             tail=r"(?!\s?-?\s?years?\b)",
         ),
         _VitalSign(
+            r"respirat(?:ory rate|ions?)|breathing rate",
+            least=1,
+            bound=8,
+            too_low=True,
+            tail=r"(?!\s?(?:liters?|l\b|%|days?|hours?|times))",
+        ),
+        _VitalSign(
             r"potassium|(?-i:K)\+?",
             least=6.5,
             bound=12,
@@ -115,7 +122,7 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each dangerous reading.
 
     The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, Glasgow
-    coma scale 8 or less, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts
+    coma scale 8 or less, fewer than 8 breaths per minute, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts
     as its value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the
     end nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`) as its last value.
 
