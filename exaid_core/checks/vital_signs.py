@@ -75,7 +75,7 @@ _VITAL_SIGNS = tuple(
     (sign, sign.pattern())
     for sign in (
         _VitalSign(
-            r"sp?o2|sao2|o2 ?sat(?:uration)?s?|oxygen sat(?:uration)?s?|sats|saturations?"
+            r"sp?o2|sao2|o2 ?sat(?:uration)?s?|oxygen sat(?:uration)?s?|sats|saturations?|sats?"
             r"|saturating|desaturat(?:ed|ing|ion)|pulse ox(?:imetry)?",
             least=20,
             bound=85,
@@ -100,11 +100,11 @@ _VITAL_SIGNS = tuple(
             tail=r"(?!\s?-?\s?years?\b)",
         ),
         _VitalSign(
-            r"respirat(?:ory rate|ions?)|breathing rate",
+            r"respirat(?:ory rate|ions?)|breathing rate|(?-i:RR)",
             least=1,
             bound=8,
             too_low=True,
-            tail=r"(?!\s?(?:liters?|l\b|%|days?|hours?|times))",
+            tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:liters?|l\b|%|days?|hours?|times))",
         ),
         _VitalSign(
             r"potassium|(?-i:K)\+?",
