@@ -7,11 +7,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Sample:
-    """A text and the words of the alarm in it, if it reports one."""
+    """A text and the ISO 639-1 code of its language."""
 
     language: str
     text: str
-    alarm: str | None
 
 
 SAMPLES = [

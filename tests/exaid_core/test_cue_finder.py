@@ -1,0 +1,46 @@
+"""The words of the cue files and how they are searched."""
+
+from __future__ import annotations
+
+import pytest
+
+from exaid_core.checks.cue_files import Cue, folded, read_cues
+from exaid_core.checks.cue_finder import CueFinder, needed_literals
+from tests.support.medical_prose import SENTENCES
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_no_cue_of_another_language_is_a_word_of_ordinary_english(sentence: str) -> None:
+    cues = [
+        cue
+        for cue in read_cues("dissent")
+        if cue.language != "en" and cue.kind not in ("name before", "denied before")
+    ]
+    assert list(CueFinder(cues).find(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "literals"),
+    [
+        ("cardiac standstill", {"standstill"}),
+        ("(massive|fatal) bleed(ing)?", {"massive", "fatal"}),
+        ("in(to)? (full )?arrest(?! of)", {"arrest"}),
+        ("(CPR|chest compressions) (is )?ongoing", {"ongoing"}),
+        ("(?<!sleep.)apno?ea", {"apn"}),
+        ("(cannot|can't) (intubate|ventilate)", {"intubate", "ventilate"}),
+        ("心[脏臟][骤驟]停", {"心"}),
+        (r"\w+n't", {"n't"}),
+        ("[骤驟][脏臟]", set()),
+        ("(shock|[骤驟])", set()),
+    ],
+)
+def test_a_match_holds_one_of_the_literals_that_are_searched_first(
+    expression: str, literals: set[str]
+) -> None:
+    assert needed_literals(folded(expression)) == literals
+
+
+def test_of_two_cues_at_one_place_the_first_counts() -> None:
+    finder = CueFinder([Cue("en", "longer", "pulseless VT"), Cue("en", "shorter", "pulseless")])
+    found = [(cue.start, cue.end, cue.cue.kind) for cue in finder.find("pulseless VT, pulseless")]
+    assert found == [(0, 12, "longer"), (14, 23, "shorter")]
