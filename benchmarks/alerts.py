@@ -79,7 +79,8 @@ def measure(shared: Path) -> None:
             {
                 "part": part,
                 "with / without a word of danger": " / ".join(
-                    str(sum(danger is word for _, danger, _, _ in of_part)) for word in (True, False)
+                    str(sum(danger is word for _, danger, _, _ in of_part))
+                    for word in (True, False)
                 ),
                 "precision": _share(true, sum(seen for *_, seen in of_part)),
                 "recall": _share(true, sum(alert for _, _, alert, _ in of_part)),
@@ -89,10 +90,9 @@ def measure(shared: Path) -> None:
 
 
 def _sentences(path: Path) -> Iterator[str]:
-    """Yield the sentences of all strings in a JSON or JSON Lines file, or of the turns in a trace."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        text = file.read()
+    """Yield the sentences of all strings in a JSON or JSON Lines file and of a trace's turns."""
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
     records = [text] if path.suffix == ".json" else text.splitlines()
     turns: dict[object, str] = {}
     strings: list[str] = []

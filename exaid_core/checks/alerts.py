@@ -13,7 +13,8 @@ from functools import cache
 from itertools import chain
 
 from exaid_core.checks.assertion import is_affirmed, is_general
-from exaid_core.checks.cue_files import any_of, normal, read_cues
+from exaid_core.checks.cue_files import normal, read_cues
+from exaid_core.checks.cue_finder import CueFinder
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
@@ -86,9 +87,9 @@ def _words(text: str) -> set[str]:
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in _phrase().finditer(text))
+    return ((found.start, found.end) for found in _phrase_finder().find(text))
 
 
 @cache
-def _phrase() -> re.Pattern[str]:
-    return re.compile(any_of(read_cues("alerts")), re.IGNORECASE)
+def _phrase_finder() -> CueFinder:
+    return CueFinder(read_cues("alerts"))

@@ -1,7 +1,6 @@
 """Reads the cue files: one folder per language, one file per subject.
 
-A line is a regular expression, in most files preceded by its kind and a colon. Matching ignores
-case. A space matches white space, hyphens or Markdown emphasis (in a look-behind, use `.`). A cue
+A line is a kind, a colon and a regular expression. Matching ignores case. A space matches white space, hyphens or Markdown emphasis (in a look-behind, use `.`). A cue
 begins and ends at word boundaries, except in scripts without spaces. The cues of all languages are
 searched in any text, so no cue may be an ordinary word of another language.
 """
@@ -50,7 +49,7 @@ class Cue:
 
     language: str
     kind: str
-    """Kind of the cue within its file; empty in a file without kinds."""
+    """Kind of the cue within its file."""
     expression: str
     """Regular expression from the file, normalized by `normal`."""
 
@@ -111,9 +110,9 @@ def any_of(cues: Iterable[Cue], *kinds: str) -> str:
 
     Args:
         cues: Cues of a subject.
-        kinds: Kinds of cues to match; without any, all kinds.
+        kinds: Kinds of cues to match.
     """
-    wanted = [cue for cue in cues if not kinds or cue.kind in kinds]
+    wanted = [cue for cue in cues if cue.kind in kinds]
     # Their common word boundaries are checked once, not once per cue.
     spaced = "|".join(cue.words() for cue in wanted if cue.language not in _UNSPACED)
     patterns = [cue.words() for cue in wanted if cue.language in _UNSPACED]

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from benchmarks import (
+    alerts,
     exaid,
     exaid_langgraph,
     faults,
@@ -62,6 +63,12 @@ pytestmark = pytest.mark.skipif(
             "--passages 4",
             ["SQLite: 40 questions, 12 documents", "SQLite: a search in 4 passages"],
             id="retrieval",
+        ),
+        pytest.param(
+            alerts.main,
+            "",
+            ["development", "held-out 1", "held-out 2", "held-out 3", "held-out 4"],
+            id="alerts",
         ),
         pytest.param(
             medagen.main,

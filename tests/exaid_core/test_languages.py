@@ -24,9 +24,7 @@ def repeats_all(request: ChatRequest) -> ChatReply:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: each.language)
 @pytest.mark.parametrize("length", [1, 7], ids=["by character", "by seven characters"])
 @virtual_time
-async def test_a_text_becomes_summaries_within_their_limits(
-    sample: Sample, length: int
-) -> None:
+async def test_a_text_becomes_summaries_within_their_limits(sample: Sample, length: int) -> None:
     write = FunctionModel(repeats_all)
     exaid = make_exaid(model(NO_ALARM), write)
     turn = watched_bus(exaid).start_turn("医生")
