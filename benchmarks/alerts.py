@@ -7,14 +7,15 @@ life of its patient, now? A suspected danger counts. One that is denied, resolve
 another person, a risk, the aim of a treatment or general knowledge does not. Dangers are the states
 for which a resuscitation or emergency team is called at once, oxygen saturation below 85%, systolic
 pressure of 80 mmHg or less, Glasgow coma scale of 8 or less, pH below 7.0 and potassium of
-6.5 mmol/L or more. One reader labeled them.
+6.5 mmol/L or more. The author of the rules labeled them, and no clinician checked the labels.
 
 The sentences were sampled by rule. From exam questions, answers of models and discussions of agents
 in the shared data: all sentences of 30 to 400 characters with a word of danger, and the first 45 of
 each data set without one, in the order of their SHA-256. From published case reports and teaching
-cases: each sentence with a word of danger in the first reports that a search for such cases found.
-Words of danger are unconscious, unresponsive, coma, shock, arrest, SpO2, hypotension, pulseless,
-intubated, hemorrhage, bleeding, seizure, pH, GCS, apnea, collapse, cyanosis, CPR and the like.
+cases: sentences with a word of danger in the first reports that a search for such cases found; some
+are shortened. Words of danger are unconscious, unresponsive, coma, shock, arrest, SpO2,
+hypotension, pulseless, intubated, hemorrhage, bleeding, seizure, pH, GCS, apnea, collapse,
+cyanosis, CPR and the like.
 
 Sentences of the development part shaped the rules. Each held-out part was labeled and measured once
 before it was used to improve them; docs/exaid.md has these first results. Only sentences of

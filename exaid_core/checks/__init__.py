@@ -1,7 +1,7 @@
 """Checks of clinical text by rules, without a model.
 
 from exaid_core.checks import find_alerts
-list(find_alerts("SpO2 dropped to 74%."))   # ['SpO2 dropped to 74%']
+list(find_alerts("SpO2 dropped to 74%."))   # ['SpO2 dropped to 74']
 """
 
 from exaid_core.checks.alerts import find_alert, find_alerts

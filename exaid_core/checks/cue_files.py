@@ -1,8 +1,9 @@
 """Reads the cue files: one folder per language, one file per subject.
 
-A line is a kind, a colon and a regular expression. Matching ignores case. A space matches white space, hyphens or Markdown emphasis (in a look-behind, use `.`). A cue
-begins and ends at word boundaries, except in scripts without spaces. The cues of all languages are
-searched in any text, so no cue may be an ordinary word of another language.
+A line is a kind, a colon and a regular expression. Matching ignores case. A space matches white
+space, hyphens or Markdown emphasis (in a look-behind, use `.`). A cue begins and ends at word
+boundaries, except in scripts without spaces. The cues of all languages are searched in any text, so
+no cue may be an ordinary word of another language.
 """
 
 from __future__ import annotations
