@@ -210,7 +210,7 @@ async def _seconds_to_receive(deltas: Sequence[str]) -> float:
 # -- where the time goes --------------------------------------------------------------------------
 
 _LAYERS = (
-    ("/mdagents/answers/", "mdagents: answer parser"),
+    ("/mdagents_llm/answers/", "mdagents: answer parser"),
     ("/mdagents/scoring/", "mdagents: report at the end"),
     ("/mdagents/records/store", "mdagents: run on disk"),
     ("/mdagents/records/jsonl", "mdagents: run on disk"),

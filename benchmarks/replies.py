@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.harness import REPOSITORY, SHARED, make_parser, show_table
-from mdagents.answers import ParsedAnswer, parse_answer
+from mdagents_llm.answers import ParsedAnswer, parse_answer
 
 CORPUS = REPOSITORY / "tests" / "corpus" / "answers.jsonl"
 REAL = SHARED / "replies" / "mmlu_pro_health.jsonl"

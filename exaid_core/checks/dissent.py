@@ -1,56 +1,78 @@
-"""Detects whether agents disagree, and whether a summary reports it."""
+"""Detects whether agents disagree, and whether a summary reports it.
+
+The words of disagreement are English (`words/dissent.txt`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
-from itertools import chain
+from itertools import combinations
+from pathlib import Path
 
-from exaid_core.checks.cue_files import LETTER, any_of, normal, read_cues
-from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.cue_files import LETTER, normal
+from exaid_core.checks.term_list import read_terms, with_gaps
+from mdagents_llm.answers import ParseMethod, parse_answer
+
+_ANY_OPTION = dict.fromkeys("ABCDEFGHIJ", "")
+_STATED = (ParseMethod.STATEMENT, ParseMethod.STRUCTURED)
 
 _ARTICLE_OR_PRONOUN = re.compile(
     r"\s(?!(?:vs|versus|and|or|nor|over|than|but|while|whereas|by|on|for|in|due|because|since|given"
     r"|is|was|has|remains|favou?red|chosen|preferred|supported|selected)\b)[a-z]"
 )
+# A letter that names an option, but not the one in "B-cell", "E. coli", "38 °C" or "A型".
+_OPTION = re.compile(
+    rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]|[型组組群级級类類])"
+)
 
-_AGENT = (
-    r"\b(?:experts?|agents?|doctors?|specialists?|clinicians?|physicians?|surgeons?|teams?"
-    r"|members?|moderators?|\w{3,20}(?:ologist|iatrist|iatrician|internist)s?)\b"
-)
-_STANCE = (
-    r"\b(?:favou?r|prefer|argu|support|choos|chos|select|vot|recommend|suggest|believ|advocat"
-    r"|maintain|pick|oppos|conclud|answer)(?:e|es|s|ed|red|en|ing)?\b"
-)
 _COUNT = r"(?:\d|one|two|three|four|five|six)"
-# A contrast signals disagreement only if an agent's stance follows.
-_CONTRAST = re.compile(
-    r"\b(?:while|whereas|in contrast(?!-)|by contrast|on the other hand|however|but"
-    r"|although|though)\b([^.;\n]{0,100})",
+# Words between an agent or opinion and the word that says that they differ.
+_LINK = (
+    r"(?:(?: (?:of|among|between|from|by)(?: [\w-]+){1,4}?)?"
+    r"(?: (?:are|is|was|were|has|have|had|been|be|remains?|seems?|appears?|in|still|also|now|then"
+    r"|currently|initially|sharply|strongly|clearly|slightly|somewhat|partly|evenly|equally)){0,4}"
+    r":? )"
+)
+_ARTICLES = r"(?: (?:the|an?|for|that|answer|option|it is))*"
+
+_ENGLISH = re.compile(
+    r"\b(?:the|of|and|with|is|are|was|to|by|for|from|no|not|all|most|likely|but|while)\b",
     re.IGNORECASE,
 )
-_AGENT_AGAINST_AGENT = re.compile(
-    r"\b(?:versus|vs\.?|differ(?:s|ed|ing)? from) ([^.;\n]{0,60})", re.IGNORECASE
+_FOREIGN_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
+
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved"
+    r"|settled|lack of|absence of|if|unless|any)|n't)"
+    r"(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z",
+    re.IGNORECASE,
 )
-_NAMES_AGENT = re.compile(rf"{_AGENT}|\b(?:others|another)\b", re.IGNORECASE)
-_TAKES_STANCE = re.compile(_STANCE, re.IGNORECASE)
+_DENIED_AFTER = re.compile(
+    r" ?[:=(–—-] ?(?:none|no\b|nil|n/?a\b|absent)"
+    r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3}"
+    r" (?:absent|resolved|settled|reconciled)\b",
+    re.IGNORECASE,
+)
 
 
 def stated_answer(text: str) -> str | None:
-    """Return the letter A to J of the last line `Answer: X` in a segment; None without such a line.
+    """Return the letter A to J that a segment states as its answer; None if it states none.
 
-    The word for "answer" may be in any language of `exaid_core/checks/words`.
+    `mdagents_llm.answers` describes the forms of a statement: "Answer: C", "The answer is (C)." A
+    letter that stands alone on a line is not a statement.
     """
-    letters = [line["letter"] for line in _stated_answers().finditer(normal(text))]
-    return letters[-1] if letters else None
+    parsed = parse_answer(text, _ANY_OPTION)
+    return parsed.letter if parsed.method in _STATED else None
 
 
 def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) -> bool:
     """Return whether agents hold different answers and the summary does not report it.
 
-    A summary reports it if it names two of the answers, uses a word of disagreement that it does
-    not negate ("no dissent"), or contrasts the views of two agents.
+    A summary reports it if it names two of the answers, says without negation that agents or their
+    opinions differ, or gives the different views of two agents. A summary that is not in English is
+    taken to report it.
 
     Args:
         summary_texts: Fields of the summary.
@@ -60,113 +82,101 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
     if len(different) <= 1:
         return False
     text = "\n".join(" ".join(normal(field).split()) for field in summary_texts)
+    if _FOREIGN_LETTER.search(text) and not _ENGLISH.search(text):
+        return False
     return not (
         len(different & named_options(text)) >= 2
-        or _has_word_of_disagreement(text)
-        or _contrasts_agents(text, answers.keys())
+        or _says_that_they_differ(text, answers)
+        or _names_different_views(text, answers)
     )
 
 
 def named_options(text: str) -> set[str]:
     """Return the letters A to J that name answer options in a text normalized by `normal`."""
+    name = _before_a_letter()
     return {
         letter[0]
-        for letter in _letters().finditer(text)
-        if not _name_before().search(text, max(letter.start() - 20, 0), letter.start())
+        for letter in _OPTION.finditer(text)
+        if not name.search(text, max(letter.start() - 20, 0), letter.start())
         and not (letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end()))
     }
 
 
-def _has_word_of_disagreement(text: str) -> bool:
+def _says_that_they_differ(text: str, agent_ids: Collection[str]) -> bool:
     return any(
-        not _denied_before().search(text, max(start - 60, 0), start)
-        and not _denied_after().match(text, end)
-        for start, end in chain(
-            ((found.start, found.end) for found in _disagreement().find(text)),
-            (count.span() for count in _COUNT_OF_AGENTS.finditer(text)),
-        )
+        not _DENIED_BEFORE.search(text, max(found.start() - 60, 0), found.start())
+        and not _DENIED_AFTER.match(text, found.end())
+        for found in _disagreement(frozenset(agent_ids)).finditer(text)
     )
 
 
-def _contrasts_agents(text: str, agent_ids: Collection[str]) -> bool:
-    ids = [agent_id.lower() for agent_id in agent_ids]
-
-    def names_agent(tail: str) -> bool:
-        return bool(_NAMES_AGENT.search(tail)) or any(name in tail.lower() for name in ids)
-
-    return any(
-        _TAKES_STANCE.search(contrast[1]) and names_agent(contrast[1])
-        for contrast in _CONTRAST.finditer(text)
-    ) or any(names_agent(other[1]) for other in _AGENT_AGAINST_AGENT.finditer(text))
-
-
-@cache
-def _letters() -> re.Pattern[str]:
-    # A letter that names an option, but not the one in "B-cell", "E. coli" or "38 °C".
-    cues = read_cues("dissent")
-    return re.compile(
-        rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]"
-        rf"|{any_of(cues, 'name after')})"
+def _names_different_views(text: str, agent_ids: Collection[str]) -> bool:
+    """Return whether two agents prefer different things, or one is contrasted with another."""
+    by_agent, of_agent, contrast = _views(frozenset(agent_ids))
+    views = {
+        (view["who"].lower(), view["what"].lower())
+        for pattern in (by_agent, of_agent)
+        for view in pattern.finditer(text)
+    }
+    return bool(contrast.search(text)) or any(
+        one[0] != other[0] and one[1] != other[1] for one, other in combinations(views, 2)
     )
 
 
 @cache
-def _name_before() -> re.Pattern[str]:
-    cues = read_cues("dissent")
+def _words() -> dict[str, str]:
+    """Return a regular expression for each kind of word."""
+    kinds: dict[str, list[str]] = {}
+    for line in read_terms(Path(__file__).with_name("words") / "dissent.txt"):
+        kind, _, expression = line.partition(": ")
+        kinds.setdefault(kind, []).append(with_gaps(expression))
+    return {kind: rf"\b(?:{'|'.join(words)})\b" for kind, words in kinds.items()}
+
+
+def _agent(agent_ids: frozenset[str]) -> str:
+    ids = "".join(rf"|(?<!\w){re.escape(normal(one))}(?!\w)" for one in sorted(agent_ids))
+    return rf"(?:{_words()['agent']}(?:[ -]?\d+)?{ids})"
+
+
+@cache
+def _before_a_letter() -> re.Pattern[str]:
+    return re.compile(rf"{_words()['name']}\s\Z", re.IGNORECASE)
+
+
+@cache
+def _disagreement(agent_ids: frozenset[str]) -> re.Pattern[str]:
+    words, agent = _words(), _agent(agent_ids)
+    holder = rf"(?:{agent}|{words['opinion']})"
     return re.compile(
-        r"(?:\b(?:hepatitis|vitamin|influenza|immunoglobulin|protein|factor|complement|coxsackie"
-        r"|type|group|grade|class|stage|child-pugh|ha?emophilia|amphotericin"
-        r"|expert|doctor|dr|agent|team|patient|case)\s"
-        rf"|{any_of(cues, 'name before')}\s?)\Z",
+        rf"{words['disagreement']}"
+        rf"|{holder}{_LINK}{words['differs']}"
+        rf"|{words['differs']} (?:\w+ )?{holder}"
+        rf"|\b(?:ma|mi)jority(?: of)?(?: the)? (?:{agent}|{words['prefers']}|{words['opinion']})"
+        rf"|\b(?:most|some|all but one) (?:of )?(?:the )?{agent}"
+        # "2 of 3 experts", but not "3 of 3 experts"
+        rf"|\b(?P<some>{_COUNT})(?:/| (?:out )?of (?:the )?)(?!(?P=some)\b){_COUNT} {agent}",
         re.IGNORECASE,
     )
 
 
 @cache
-def _stated_answers() -> re.Pattern[str]:
-    cues = read_cues("dissent")
-    return re.compile(
-        rf"^[ \t>*_#(\[【-]{{0,20}}{any_of(cues, 'answer')}[ \t*_)\]】]{{0,4}}:[ \t*_(\[【]{{0,6}}"
-        # "Answer: A biopsy …" and "Answer: I think …" do not name an option.
-        rf"(?P<letter>(?-i:[B-HJ]|[AI](?![ \t]+[a-z])))"
-        rf"(?!{LETTER}|['’]|{any_of(cues, 'name after')})",
-        re.IGNORECASE | re.MULTILINE,
-    )
-
-
-@cache
-def _disagreement() -> CueFinder:
-    return CueFinder(cue for cue in read_cues("dissent") if cue.kind == "disagreement")
-
-
-_COUNT_OF_AGENTS = re.compile(
-    rf"\b(?:ma|mi)jority(?: of)?(?: the)? (?:{_AGENT}|{_STANCE}|view|vote|opinion|report)"
-    rf"|\b(?:most|some|all but one) (?:of )?(?:the )?{_AGENT}"
-    # "2 of 3 experts", but not "3 of 3 experts"
-    rf"|\b(?P<some>{_COUNT})(?:/| (?:out )?of (?:the )?)(?!(?P=some)\b){_COUNT} {_AGENT}",
-    re.IGNORECASE,
-)
-
-
-@cache
-def _denied_before() -> re.Pattern[str]:
-    cues = read_cues("dissent")
-    return re.compile(
-        r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved"
-        r"|settled|lack of|absence of)|n't)"
-        r"(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,3} \Z"
-        rf"|{any_of(cues, 'denied before')}(?: [\w-]+){{0,2}} ?\Z",
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _denied_after() -> re.Pattern[str]:
-    cues = read_cues("dissent")
-    return re.compile(
-        r" ?[:=(–—-] ?(?:none|no\b|nil|n/?a\b|absent)"
-        r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3}"
-        r" (?:absent|resolved|settled|reconciled)\b"
-        rf"|(?: [\w'-]+){{0,3}} ?{any_of(cues, 'denied after')}",
-        re.IGNORECASE,
+def _views(agent_ids: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of "doctor1 prefers MI", "MI preferred by doctor1", "but doctor1 prefers"."""
+    agent, prefers = _agent(agent_ids), _words()["prefers"]
+    return (
+        re.compile(
+            rf"(?P<who>{agent}):? (?:\w+ly |still |now |again )?{prefers}{_ARTICLES} "
+            r"(?P<what>[\w-]+)",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            rf"(?P<what>[\w-]+) (?:is |was |are )?{prefers} by (?:the )?(?P<who>{agent})",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            rf"\b(?:while|whereas|in contrast(?!-)|by contrast|on the other hand|however|but"
+            rf"|although|though)\b[^.;\n]{{0,60}}?{agent}[^.;\n]{{0,40}}?(?:{prefers}|\brecommends?\b)"
+            rf"|\b(?:versus|vs\.?|differ(?:s|ed|ing)? from) [^.;\n]{{0,60}}?{agent}",
+            re.IGNORECASE,
+        ),
     )

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from mdagents.answers import parse_answer
 from mdagents.settings import Difficulty
+from mdagents_llm.answers import parse_answer
 
 CHARS_PER_WORD = 7
 """Characters per word in limits; medical English with its spaces has about 6.5."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
 
-from mdagents.answers import parse_answer
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.exaid_figures import Summarised, summarised
 from mdagents.scoring.fields import (
@@ -27,6 +26,7 @@ from mdagents.scoring.fields import (
     tokens_of,
 )
 from mdagents.settings import Status
+from mdagents_llm.answers import parse_answer
 from mdagents_llm.errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)

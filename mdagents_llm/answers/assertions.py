@@ -8,9 +8,9 @@ do. The sentence must single the option out, without denying, supposing or compa
 import re
 from collections.abc import Iterator
 
-from mdagents.answers.statements import Cue, is_supposed, sentences
-from mdagents.answers.text import OptionTexts
-from mdagents.answers.value import Reading, Sense
+from mdagents_llm.answers.statements import Cue, is_supposed, sentences
+from mdagents_llm.answers.text import OptionTexts
+from mdagents_llm.answers.value import Reading, Sense
 
 # "(C) Heparin", "C. Heparin", "option C: heparin", where the option's text follows.
 _LABEL = re.compile(

@@ -1,7 +1,7 @@
 """Extracts the plain text of a model's reply and finds option texts in it.
 
 Models wrap the same answer in Markdown, LaTeX, HTML, full-width characters or reasoning tags. The
-rules of :mod:`mdagents.answers` read the plain lines from :func:`plain_lines`, and use
+rules of :mod:`mdagents_llm.answers` read the plain lines from :func:`plain_lines`, and use
 :class:`OptionTexts` to find the options that a passage names in words.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.replies import CORPUS, REAL, main, read_replies
-from mdagents.answers import ParseMethod, parse_answer
+from mdagents_llm.answers import ParseMethod, parse_answer
 
 # Labels that were made by a rule and are wrong: replies that name two letters first and one in
 # their last statement, and two that name several where the label has the first.

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdagents.answers import ParsedAnswer, ParseMethod, parse_answer
-from mdagents.answers.text import MAX_CHARS
+from mdagents_llm.answers import ParsedAnswer, ParseMethod, parse_answer
+from mdagents_llm.answers.text import MAX_CHARS
 from tests.conftest import REPOSITORY
 from tests.support.sweeps import seeds
 

@@ -2,8 +2,8 @@
 
 import re
 
-from mdagents.answers.text import OptionTexts, words
-from mdagents.answers.value import Reading, Sense
+from mdagents_llm.answers.text import OptionTexts, words
+from mdagents_llm.answers.value import Reading, Sense
 
 # "C", "(C).", "Option C", "C C C"; a lowercase letter only in brackets or as the whole reply.
 _LONE = re.compile(

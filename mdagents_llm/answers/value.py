@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from mdagents.answers.text import Named, OptionTexts, words
+from mdagents_llm.answers.text import Named, OptionTexts, words
 
 VALUE_CHARS = 600
 """Number of characters that are read after a label."""

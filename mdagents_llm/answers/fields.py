@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mdagents.answers.text import MAX_CHARS, clean, words
+from mdagents_llm.answers.text import MAX_CHARS, clean, words
 
 # In order of precedence within one object: a record may hold an expert's `answer` next to the
 # `final_answer`. The last names are containers in which MDAgents' outputs nest the text.

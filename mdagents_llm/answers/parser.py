@@ -3,20 +3,20 @@
 The rules are strict, because a missed answer is visible in the results and a false one is not. They
 apply in order; the first that matches decides, and it may decide that there is no answer.
 
-0. Thoughts are dropped (:mod:`mdagents.answers.text`), an error text is not a reply, and a reply
-   is truncated where it continues with a question of its own.
-1. The answer field of the last JSON object (:mod:`mdagents.answers.fields`), unless a statement
-   after the object corrects it.
+0. Thoughts are dropped (:mod:`mdagents_llm.answers.text`), an error text is not a reply, and a
+   reply is truncated where it continues with a question of its own.
+1. The answer field of the last JSON object (:mod:`mdagents_llm.answers.fields`), unless a
+   statement after the object corrects it.
 2. The last statement: "Answer: C", "The final answer is C", a boxed letter
-   (:mod:`mdagents.answers.statements`).
+   (:mod:`mdagents_llm.answers.statements`).
 3. Sentences that single out one option by its letter and its own text
-   (:mod:`mdagents.answers.assertions`), unless they differ.
-4. A line that consists of an option (:mod:`mdagents.answers.lines`), unless another line names a
-   different one.
+   (:mod:`mdagents_llm.answers.assertions`), unless they differ.
+4. A line that consists of an option (:mod:`mdagents_llm.answers.lines`), unless another line names
+   a different one.
 5. The option whose full text is the whole reply or its last line.
 
-Nothing else is inferred from prose. Only :mod:`mdagents.answers.value` decides whether a letter is
-an option's label.
+Nothing else is inferred from prose. Only :mod:`mdagents_llm.answers.value` decides whether a letter
+is an option's label.
 """
 
 import re
@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from mdagents.answers.assertions import assertions
-from mdagents.answers.fields import answer_field, read_fields
-from mdagents.answers.lines import is_of_this_question, option_lines, option_lists
-from mdagents.answers.statements import final_statement
-from mdagents.answers.text import OptionTexts, clean, plain_lines, without_thoughts
-from mdagents.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_value
+from mdagents_llm.answers.assertions import assertions
+from mdagents_llm.answers.fields import answer_field, read_fields
+from mdagents_llm.answers.lines import is_of_this_question, option_lines, option_lists
+from mdagents_llm.answers.statements import final_statement
+from mdagents_llm.answers.text import OptionTexts, clean, plain_lines, without_thoughts
+from mdagents_llm.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_value
 
 
 class ParseMethod(StrEnum):
@@ -69,7 +69,7 @@ def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
     """Return the option that a reply chose.
 
     This function never raises. Its run time is linear in the length of the text, of which only the
-    last :data:`mdagents.answers.text.MAX_CHARS` characters are read.
+    last :data:`mdagents_llm.answers.text.MAX_CHARS` characters are read.
 
     Args:
         text: Reply as the model wrote it.

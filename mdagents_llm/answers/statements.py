@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from mdagents.answers.lines import option_lists
-from mdagents.answers.text import OptionTexts
-from mdagents.answers.value import NONE, SEVERAL, Reading, Sense, read_value
+from mdagents_llm.answers.lines import option_lists
+from mdagents_llm.answers.text import OptionTexts
+from mdagents_llm.answers.value import NONE, SEVERAL, Reading, Sense, read_value
 
 _LINK_CHARS = 160
 _MOST_LINKS = 4

@@ -1,5 +1,5 @@
 """Parses the option that a model's reply chose, never a letter that it does not commit to."""
 
-from mdagents.answers.parser import ParsedAnswer, ParseMethod, parse_answer
+from mdagents_llm.answers.parser import ParsedAnswer, ParseMethod, parse_answer
 
 __all__ = ["ParseMethod", "ParsedAnswer", "parse_answer"]

@@ -1,0 +1,196 @@
+"""Tests of whether agents disagree, and whether a summary reports it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exaid_core.checks.dissent import dissent_missing, stated_answer
+
+SPLIT = {"expert-1-cardiologist": "C", "expert-2-neurologist": "A"}
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Expert 1 favours C, expert 2 favours A.",
+        "C (expert-1) vs A (expert-2)",
+        "Answer C or answer A",
+        "Options (A) and (C) are both held",
+        "Votes: A=1, C=1",
+        "**C** against **A**",
+        "'A' by the neurologist; 'C' by the cardiologist",
+        "A favoured by one, C by the other",
+        "C rather than A because of the ECG",
+        "The experts disagree.",
+        "doctor1 contests dissection.",
+        "Opinions clash on thrombolysis.",
+        "Disagreement about the diagnosis",
+        "One expert dissents",
+        "Dissent: neurologist suspects migraine",
+        "Experts differ on the next step",
+        "Opinions are divided",
+        "The panel is split 1:1",
+        "Conflicting opinions on imaging",
+        "Views contradict each other",
+        "Different conclusions were reached",
+        "There is a difference of opinion",
+        "No consensus yet",
+        "Without a consensus on the diagnosis",
+        "Lack of agreement on treatment",
+        "The panel is not unanimous",
+        "They don't agree on the cause",
+        "Majority favours PE",
+        "2 of 3 experts support PE",
+        "Two of the three specialists support PE",
+        "PE likely, but others favour migraine",
+        "Most experts support PE",
+        "Expert-1 supports PE, while expert-2 suspects migraine but recommends CT",
+        "Cardiologist prefers angiography; however, neurologist recommends MRI",
+        "PE (cardiologist) versus migraine (neurologist)",
+        "Expert-2 differs from expert-1",
+        "PE likely, whereas expert-2-neurologist argues for migraine",
+        "It is not without dissent that PE is favoured",
+        "No fever, and experts disagree on PE",
+        "Imaging not done; opinions conflict",
+        "Doctor1 prefers MI; Doctor0 prefers PE.",
+        "Opinions are mixed.",
+        "Cardiology leans toward pericarditis, nephrology toward uremia.",
+        "The panel is torn between MI and PE.",
+        "Discordant opinions.",
+        "MI favored by the cardiologist, PE preferred by the pulmonologist",
+    ],
+)
+def test_a_summary_that_shows_the_disagreement(summary: str) -> None:
+    assert not dissent_missing(["Chest pain.", summary], SPLIT)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "",
+        "All agree on pulmonary embolism.",
+        "Answer C",
+        "The differential diagnosis includes PE and MI.",
+        "Differentials: PE, MI",
+        "Differentiate PE from MI",
+        "BP 162/103 mmHg, visual acuity discrepancies",
+        "No disagreement among experts",
+        "No major disagreement",
+        "Without any dissent, C",
+        "Experts do not disagree",
+        "Experts do not differ",
+        "Little dissent",
+        "Dissent: none",
+        "Disagreement: None reported.",
+        "Disagreement (none)",
+        "Disagreement was resolved",
+        "A biopsy confirms that C is right",
+        "I think C",
+        "Hepatitis A is excluded, C is right",
+        "Vitamin A and option C",
+        "Type A dissection; answer C",
+        "A. baumannii grew; answer C",
+        "A-a gradient raised; answer C",
+        "PE vs MI to be separated by CT",
+        "Presentation differs from classic PE",
+        "15 mg/kg/day divided q8h",
+        "given in divided doses",
+        "A split S2 is heard",
+        "split-thickness graft",
+        "No conflict of interest",
+        "in contrast-enhanced CT the surgeon recommends care",
+        "However, the pain persists",
+        "While the cardiologist arranges echo, fluids run",
+        "The majority of patients recover",
+        "3 of 3 experts chose PE",
+        "Different antibiotics were tried",
+        "The views of two experts are the same",
+        "Some other tests are open",
+        "Consider serological testing if symptoms diverge.",
+        "Less likely due to lack of syndactyly or differing morphology",
+        "The lesion differs in color.",
+        "Doctor1 prefers MI; Doctor0 prefers MI.",
+        "Differential diagnoses differ in their course",
+    ],
+)
+def test_a_summary_that_hides_the_disagreement(summary: str) -> None:
+    assert dissent_missing([summary], SPLIT)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line
+        for line in (Path(__file__).with_name("cues") / "dissent.txt")
+        .read_text("utf-8")
+        .split("\n")
+        if line.startswith(("shows: ", "hides: "))
+    ],
+)
+def test_sentences_of_others(line: str) -> None:
+    kind, _, sentence = line.partition(": ")
+    assert dissent_missing([sentence], SPLIT) is (kind == "hides")
+
+
+def test_a_summary_that_is_not_english_is_not_judged() -> None:
+    assert not dissent_missing(["Fortschreitende Ataxie, die Ärzte sind uneinig."], SPLIT)
+    assert dissent_missing(["Sjögren is most likely."], SPLIT)
+
+
+def test_an_agent_is_recognised_by_its_id() -> None:
+    summary = ["PE likely, whereas InfectiousAgent7x argues for sepsis"]
+    assert not dissent_missing(summary, {"LungAgent": "B", "InfectiousAgent7x": "D"})
+    assert dissent_missing(summary, {"LungAgent": "B", "InfectiousAgent8x": "D"})
+
+
+@pytest.mark.parametrize("answers", [{}, {"e1": "C"}, {"e1": "C", "e2": "C", "e3": "C"}])
+def test_without_disagreement_nothing_is_missing(answers: dict[str, str]) -> None:
+    assert not dissent_missing(["All agree."], answers)
+
+
+def test_two_letters_that_nobody_holds_do_not_show_the_disagreement() -> None:
+    assert dissent_missing(["B and D were set aside"], SPLIT)
+
+
+def test_words_of_two_fields_are_not_read_together() -> None:
+    assert not dissent_missing(["Fever: no", "disagree on PE"], SPLIT)
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("The ECG shows it.\nAnswer: C", "C"),
+        ("Answer: C\nOn reflection:\nAnswer: A\n", "A"),
+        ("**Answer:** (C)", "C"),
+        ("The answer is (C).", "C"),
+        ("Answer: option B", "B"),
+        ("Answer - B", "B"),
+        ("Answer: J", "J"),
+        ("答案：C", "C"),
+        ("Respuesta: C", "C"),
+        ('{"answer": "C"}', "C"),
+        ("Answer: K", None),
+        ("Answer: B or C", None),
+        ("Answer: Aspirin", None),
+        ("Answer: A biopsy is needed", None),
+        ("Answer: I don't know", None),
+        ("Answer: D-dimer", None),
+        ("Answer: B-cell lymphoma", None),
+        ("Answer: C. difficile colitis", None),
+        ("E. coli", None),
+        ("C", None),
+        ("", None),
+    ],
+)
+def test_stated_answer(text: str, letter: str | None) -> None:
+    assert stated_answer(text) == letter
+
+
+@given(st.text(st.sampled_from("AC vs.,;\nnodisagree—(") | st.characters(codec="utf-8")))
+def test_dissent_is_read_from_any_text(text: str) -> None:
+    assert not dissent_missing([text, "They disagree."], SPLIT)
+    assert not dissent_missing([text], {"expert-1": "C"})
