@@ -71,7 +71,8 @@ def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
 
 
 def _choices(texts: Sequence[str], limit: int) -> list[JsonValue]:
-    return list(dict.fromkeys(shorten(text, limit) for text in texts[-_MOST:])) or [PLACEHOLDER]
+    short = [shorten(text, limit) for text in texts[-_MOST:]]
+    return list(dict.fromkeys(filter(None, short))) or [PLACEHOLDER]
 
 
 def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exaid_core.checks.shortening import shorten
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
 from mdagents.agents.case import Case, ModelError
@@ -18,6 +17,7 @@ from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
+from mdagents.teams.clipping import clip
 from mdagents.teams.decision import Decision, Finding, ReportedTeam
 from mdagents.teams.declaration import Method
 from mdagents.teams.recruitment import TeamPlan, recruit_teams
@@ -226,5 +226,5 @@ def _blocks(*blocks: str) -> str:
 def _line(report: ReportedTeam) -> str:
     line = f"{report.name}: {report.findings} (answer {report.answer}"
     if report.dissent.strip(" .").lower() not in ("", "none"):
-        line += f"; dissent: {shorten(report.dissent, DISSENT_WORDS * CHARS_PER_WORD)}"
+        line += f"; dissent: {clip(report.dissent, DISSENT_WORDS * CHARS_PER_WORD)}"
     return f"{line})"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from exaid_core.checks.shortening import shorten
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
+from mdagents.teams.clipping import clip
 from mdagents.teams.decision import Stated
 
 DIGEST_WORDS = 200
@@ -126,4 +126,4 @@ def _names(sentence: str, letter: str, text: str) -> bool:
 
 
 def _brief(sentence: str) -> str:
-    return shorten(sentence, SENTENCE_WORDS * CHARS_PER_WORD)
+    return clip(sentence, SENTENCE_WORDS * CHARS_PER_WORD)

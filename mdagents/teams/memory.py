@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from exaid_core.checks.shortening import shorten
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
+from mdagents.teams.clipping import clip
 
 MEMORY_WORDS = 80
 """Maximum number of words of messages in a prompt, at `CHARS_PER_WORD` characters each."""
@@ -42,7 +42,7 @@ def memory(
         return ""
     words = min(LINE_WORDS, MEMORY_WORDS // max(len(own), 1))
     lines = [
-        f"- {who}: {shorten(' '.join(message.text.split()), words * CHARS_PER_WORD)}"
+        f"- {who}: {clip(' '.join(message.text.split()), words * CHARS_PER_WORD)}"
         for who, message in (own + told)[: MEMORY_WORDS // words]
     ]
     return "\n".join(["Earlier messages, newest first:", *lines])

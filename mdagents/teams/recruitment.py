@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from exaid_core.checks.shortening import shorten
 from mdagents.agents import replies
 from mdagents.agents.case import Case
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, EXPERTISE_WORDS
 from mdagents.settings import TeamRole
+from mdagents.teams.clipping import clip
 from mdagents_llm.errors import StructuredOutputError
 
 PHASE = "recruit"
@@ -115,7 +115,7 @@ async def recruit_teams(case: Case, count: int, size: int) -> list[TeamPlan]:
 
 def _brief(text: str) -> str:
     """Shorten the description of a persona or a team, whose tokens count in each of its prompts."""
-    return shorten(text, EXPERTISE_WORDS * CHARS_PER_WORD)
+    return clip(text, EXPERTISE_WORDS * CHARS_PER_WORD)
 
 
 def _fallback(case: Case, count: int, error: StructuredOutputError) -> list[Profile]:

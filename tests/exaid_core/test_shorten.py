@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core.checks.shortening import shorten
-from exaid_core.tokenizer import is_spaced
 from tests.support.medical_prose import prose
 
 
@@ -69,31 +68,73 @@ def test_what_belongs_together_stays_or_goes_whole(whole: str) -> None:
     text = before + whole + after
     for limit in range(1, len(text)):
         kept = shorten(text, limit)
-        assert kept in ("…", "Fever…") or kept.startswith(before + whole), limit
+        assert kept in ("", "Fever…") or kept.startswith(before + whole), limit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All tests were normal but the lactate was raised",
+        "Findings suggest Turner syndrome, which was ruled out by karyotype",
+        "Malignancy (unlikely)",
+        "Malignancy; unlikely",
+        "HIV: negative",
+        "HIV; negative",
+        "Penicillin allergy: none known",
+        "Penicillin allergy. None known.",
+        "Metastases (none seen)",
+        "Seizures? No.",
+        "Infarction, ruled out by MRI",
+        "Pulmonary embolism. Ruled out by CT.",
+        "Lupus. Antibodies came back negative for lupus.",
+        "Start metformin if eGFR is above 45",
+        "Give tPA only if CT shows no hemorrhage",
+        "Start ceftriaxone. Only if the culture is positive.",
+        "Continue. Until afebrile.",
+        "Give fluids; stop when the pressure is 65",
+        "Steroids indicated, except in sepsis",
+        "Amiodarone was started, then stopped for QT prolongation",
+        "Warfarin was started. It was stopped on day 3.",
+        "Give heparin; then stop on day 5",
+        "Use NSAIDs. Contraindicated in CKD.",
+        "Take paracetamol 1 g four times a day",
+        "Give metoprolol 25 mg. Twice daily.",
+        "Apixaban 5 mg; q12h for 7 days",
+        "Three hundred and fifty milligrams of aspirin daily",
+        "Differentials include MI, PE and dissection, all excluded",
+        "Tests ordered: HIV, HBV, HCV: negative",
+        "Metformin: 500 mg, twice daily",
+        "Dr. Smith vs. Dr. Jones",
+        "1. Aspirin 2. Heparin",
+        "Opinions: doctor0 agrees, doctor1 disagrees",
+    ],
+)
+def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
+    assert {shorten(text, limit) for limit in range(1, len(text))} == {""}
 
 
 @pytest.mark.parametrize(
     ("text", "limit", "expected"),
     [
         ("Give aspirin now", 16, "Give aspirin now"),
-        ("Give aspirin now", 15, "Give aspirin…"),
-        ("Give aspirin now", 13, "Give aspirin…"),
-        ("Give aspirin now", 12, "Give…"),
-        ("Give aspirin now", 1, "…"),
-        ("Pneumonoultramicroscopic", 10, "…"),
-        ("Fever, cough and malaise", 14, "Fever, cough…"),
-        ("Fever (39.5 °C) and malaise", 20, "Fever (39.5 °C)…"),
-        ("Fever (39.5 °C) and malaise", 14, "Fever…"),
-        ("Fever and malaise", 12, "Fever…"),
+        ("Give aspirin now", 15, ""),
+        ("Fever, cough and malaise", 14, ""),
         ("Sodium 140. Potassium 4.1 today", 15, "Sodium 140…"),
-        ("Rash: no. Fever: yes, for long", 10, "Rash…"),
-        ("Rash: no. Fever: yes, for long", 18, "Rash: no. Fever…"),
-        ("Rash: no. – Fever: yes", 12, "Rash…"),
-        ("Option 2 with steroids", 12, "Option 2…"),
-        ("Stable and warfarin is not given", 25, "Stable…"),
-        ("A… b… c", 6, "A… b…"),
+        ("Rash: no. Fever: yes, for long", 12, "Rash: no…"),
+        ("Fever; no cough. Stable.", 10, "Fever…"),
+        ("No fever. Normal gait.", 15, "No fever…"),
+        (
+            "SCA favored. Differentials include MSA, FA, NBIA and tumors.",
+            45,
+            "SCA favored. Differentials include MSA, FA…",
+        ),
+        ("Order CT, MRI, lumbar puncture. Call.", 20, "Order CT, MRI…"),
+        ("doctor0: Proposed SCA. | doctor1: Agreed.", 30, "doctor0: Proposed SCA…"),
+        ("患者无发热。给予肝素。", 8, "患者无发热…"),
+        ("発熱はない。投与した。", 8, "発熱はない…"),
+        ("Fieber. Kein Husten.", 10, "Fieber…"),
         ("", 1, ""),
-        ("   x", 3, "…"),
+        ("   x", 3, ""),
     ],
 )
 def test_cut(text: str, limit: int, expected: str) -> None:
@@ -125,43 +166,147 @@ _LIMITS = st.integers(1, 150)
 def test_the_result_fits_and_begins_like_the_text(text: str, limit: int) -> None:
     kept = shorten(text, limit)
     assert len(kept) <= limit
-    if len(text) <= limit:
-        assert kept == text
-    else:
+    if kept and kept != text:
         assert kept.endswith("…")
         assert text.startswith(kept[:-1])
-        left_out = text[len(kept) - 1 :]
-        words = re.findall(r"\S+", text)
-        if is_spaced(text) and any(map(str.isalnum, text)) and max(map(len, words)) <= 64:
-            between = re.match(r"[\s,;:.…(\[{/–—，、。；：（「『【《〈،؛۔।¿¡]*\s", left_out)
-            assert kept == "…" or between, "cut inside a word"
-
-
-@pytest.mark.sweep
-@given(_TEXTS, _LIMITS)
-def test_what_was_shortened_is_not_shortened_again(text: str, limit: int) -> None:
-    kept = shorten(text, limit)
     assert shorten(kept, limit) == kept
-
-
-@given(_TEXTS, _LIMITS)
-def test_more_room_never_keeps_less(text: str, limit: int) -> None:
-    assert len(shorten(text, limit)) <= len(shorten(text, limit + 1))
-
-
-@pytest.mark.sweep
-@given(_WORDS, _LIMITS)
-def test_no_number_is_split_from_its_unit_and_no_negation_dangles(text: str, limit: int) -> None:
-    kept = shorten(text, limit)
-    if kept == text or kept == "…":
-        return
-    last = kept[:-1].split()[-1].strip("(),.")
-    assert last not in {"no", "not", "without", "denies", "unlikely", "doesn't", "<"}
-    left_out = text[len(kept) - 1 :].split()
-    if last[-1].isdigit() and kept[-2].isdigit() and left_out:
-        assert left_out[0] not in {"mg", "mL", "mmHg", "×", "%", "kg"}
+    assert len(kept) <= len(shorten(text, limit + 1))
 
 
 def test_a_long_text_is_read_only_as_far_as_needed() -> None:
-    assert shorten("no " * 1_000_000, 150) == "…"
-    assert shorten("x" * 1_000_000, 150) == "x" * 149 + "…"
+    assert shorten("no " * 1_000_000, 150) == ""
+    assert shorten("Fever. " * 1_000_000, 150) == "Fever. " * 20 + "Fever…"
+
+
+@pytest.mark.parametrize(
+    ("before", "whole", "after"),
+    [
+        *(
+            ("发热；", whole, "；立即复查血压和心率")
+            for whole in (
+                "5毫克",
+                "5 毫克",
+                "五毫克",
+                "5万单位",
+                "10至20毫克",
+                "5国际单位",
+                "120毫米汞柱",
+                "5毫克/公斤",
+                "5 mg",
+                "5微克每分钟",
+                "无咳嗽",
+                "没有出血",
+                "未见异常",
+                "否认胸痛",
+                "不考虑肺栓塞",
+                "肺栓塞可能性不大",
+                "肺栓塞：排除",
+                "血培养阴性",
+                "沒有出血",
+                "避免使用造影剂",
+                "两片",
+                "别用阿司匹林",
+                "5×10⁹/升",
+            )
+        ),
+        *(
+            ("発熱。", whole, "。直ちに血圧を再検する")
+            for whole in (
+                "5ミリグラム",
+                "5マイクログラム",
+                "15リットル毎分",
+                "5万単位",
+                "出血はない",
+                "出血を認めない",
+                "出血はありません",
+                "出血はなかった",
+                "出血を認めず",
+                "出血なし",
+                "出血無し",
+                "造影剤は使用しない",
+                "肺塞栓は否定的",
+                "可能性は低い",
+                "所見に乏しい",
+                "0.5mg/kg/時",
+                "出血を伴わない",
+            )
+        ),
+        *(
+            ("มีไข้ ", whole, " ตรวจความดันโลหิตซ้ำทันที")
+            for whole in (
+                "5 มก.",
+                "๕ มก.",
+                "5มก.",
+                "120 มม.ปรอท",
+                "15 ลิตรต่อนาที",
+                "ไม่มีเลือดออก",
+                "ไม่ไอ",
+                "ปฏิเสธโรคหัวใจ",
+                "ห้ามให้เฮพาริน",
+                "อย่าให้แอสไพริน",
+            )
+        ),
+        *(
+            ("حمى؛ ", whole, "؛ إعادة قياس الضغط فورًا")
+            for whole in ("5 ملغ", "٥ ملغ", "90 مم زئبق", "لا نزف", "ليس هناك دليل", "دون نزف")
+        ),
+        *(
+            ("Sốt; ", whole, "; đo lại huyết áp ngay")
+            for whole in (
+                "5 đơn vị",
+                "5 viên",
+                "không ho",
+                "chưa loại trừ",
+                "không có dấu hiệu chảy máu",
+                "chống chỉ định aspirin",
+                "phủ nhận đau ngực",
+            )
+        ),
+        *(
+            ("Fiebre; ", whole, "; repetir la tensión enseguida")
+            for whole in (
+                "5 mg",
+                "5 a 10 mg",
+                "5 unidades",
+                "sin tos",
+                "Niega dolor",
+                "embolia descartada",
+            )
+        ),
+        *(
+            ("Fieber; ", whole, "; Blutdruck sofort messen")
+            for whole in (
+                "5 Tropfen",
+                "5 mg pro kg",
+                "40 Einheiten",
+                "kein Husten",
+                "ohne Blutung",
+                "Lyse nicht indiziert",
+            )
+        ),
+        *(
+            ("Fièvre; ", whole, "; contrôler la tension")
+            for whole in (
+                "5 unités",
+                "5 à 10 mg",
+                "n'est pas indiqué",
+                "sans toux",
+                "n'a pas de toux",
+                "aucun saignement",
+            )
+        ),
+        ("Жар; ", "5 мг", "; измерить давление"),
+        ("Жар; ", "без кашля", "; измерить давление"),
+        ("발열; ", "출혈이 없음", "; 혈압을 다시 측정"),
+        ("ज्वर; ", "खांसी नहीं", "; रक्तचाप फिर से मापें"),
+        ("ज्वर; ", "5 मिलीग्राम", "; रक्तचाप फिर से मापें"),
+    ],
+)
+def test_what_belongs_together_in_other_languages_stays_or_goes_whole(
+    before: str, whole: str, after: str
+) -> None:
+    text = before + whole + after
+    first = before.rstrip("；。; ؛") + "…"
+    for limit in range(1, len(text)):
+        kept = shorten(text, limit)
+        assert kept in ("", first) or kept.startswith(before + whole.rstrip(".")), limit
