@@ -90,6 +90,10 @@ def _markdown(summaries: Sequence[AgentSummary], names: AgentNames | None) -> st
     for number, summary in enumerate(summaries, 1):
         texts = texts_of(summary, names)
         said = [f"- **{label}:** {_escaped(texts[name])}" for name, label in LABELS.items()]
+        said += [
+            f"- **{LABELS[name]}, uncut:** {_escaped(texts[f'full_{name}'])}"
+            for name in summary.full_texts
+        ]
         wrong = [f"- **Flag:** {_escaped(flag)}" for flag in flags(summary)]
         heading = f"## Summary {number}"
         if summary.agents:

@@ -87,5 +87,5 @@ def _repeated(terms: Sequence[str], text: str, said: str) -> list[str]:
 
 def _line(summary: AgentSummary) -> str:
     """Return a summary on one line, without empty fields."""
-    fields = (getattr(summary, name) for name in LIMITS if name != "agent_contributions")
+    fields = (summary.text_of(name) for name in LIMITS if name != "agent_contributions")
     return "- " + " | ".join(field for field in fields if field != PLACEHOLDER)

@@ -15,7 +15,7 @@ from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.policy import TriggerPolicy
-from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
+from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, seq_ranges
 from exaid_core.segments import Segment, size
 from exaid_core.summarizer_agent.summarizer_agent import Written
 from exaid_core.token_gate.token_gate import FlushReason
@@ -55,9 +55,9 @@ R = TypeVar("R", BufferDecision, SummaryEvent)
 Watcher = Callable[[BufferDecision | SummaryEvent, tuple[str, ...]], None]
 """Callback for a decision or a summary (or failed attempt at one) and the agents of its text."""
 
-_SELDOM = ("emptied_fields", "clipped", "alerts", "alert_missing", "remarks")
+_SELDOM = ("full_texts", "emptied_fields", "clipped", "alerts", "alert_missing", "remarks")
 """Fields of a summary that a record includes only if they are not empty."""
-_TOLD = (*_SELDOM, "truncated_fields", "unsupported_terms", "dissent_missing")
+_TOLD = (*_SELDOM[1:], "truncated_fields", "unsupported_terms", "dissent_missing")
 """Fields of a summary that a record includes besides its six texts."""
 
 
@@ -308,9 +308,14 @@ def summary_of(
         said += rest[:1]
     told = {name: value for name in _TOLD if (value := getattr(event, name)) is not None}
     content = event.summary_content or SummaryContent(**dict.fromkeys(LIMITS, PLACEHOLDER))
-    return AgentSummary(
-        **content.model_dump(),
-        agents=tuple(dict.fromkeys(one.agent_id for one in said)),
-        source_seqs=seq_ranges(seqs),
-        **told,
+    full = {f"full_{name}": text for name, text in (event.full_texts or {}).items()}
+    summary = AgentSummary.from_draft(SummaryDraft(**content.model_dump()))
+    return AgentSummary.model_validate(
+        {
+            **dict(summary),
+            "agents": tuple(dict.fromkeys(one.agent_id for one in said)),
+            "source_seqs": seq_ranges(seqs),
+            **told,
+            **full,
+        }
     )

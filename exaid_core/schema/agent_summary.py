@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from exaid_core.channel import valid_agent_id
-from exaid_core.checks.shortening import PLACEHOLDER, shorten
+from exaid_core.checks.shortening import PLACEHOLDER, TOO_LONG, shorten
 from mdagents_llm.text import one_line
 
 SUMMARY_SCHEMA_VERSION: Literal["1.0.0"] = "1.0.0"
@@ -99,8 +99,8 @@ class SummaryDraft(_SixFields):
 class AgentSummary(_SixFields):
     """A summary with its provenance and the results of its checks.
 
-    The limits are not enforced here: `excess` finds the fields that are too long, and the maker of
-    a summary cuts them and names them in `truncated_fields`.
+    Raises:
+        pydantic.ValidationError: A field is longer than its limit; `from_draft` cuts such fields.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -113,6 +113,18 @@ class AgentSummary(_SixFields):
     """Sequence numbers of the segments that are summarised: see `seq_ranges`."""
     truncated_fields: tuple[str, ...] = ()
     """Names of the fields that were cut to their limit."""
+    full_status_action: str = ""
+    """Uncut text of `status_action`; empty if it fits."""
+    full_key_findings: str = ""
+    """Uncut text of `key_findings`; empty if it fits."""
+    full_differential_rationale: str = ""
+    """Uncut text of `differential_rationale`; empty if it fits."""
+    full_uncertainty_confidence: str = ""
+    """Uncut text of `uncertainty_confidence`; empty if it fits."""
+    full_recommendation_next_step: str = ""
+    """Uncut text of `recommendation_next_step`; empty if it fits."""
+    full_agent_contributions: str = ""
+    """Uncut text of `agent_contributions`; empty if it fits."""
     emptied_fields: tuple[str, ...] = ()
     """Names of the fields replaced by the placeholder because the model's text repeated its prompt
     or two other fields, or said nothing that an agent said."""
@@ -128,6 +140,13 @@ class AgentSummary(_SixFields):
     """Whether it does not mention one of them."""
     remarks: tuple[str, ...] = ()
     """What validators of the caller found: see `ExaidConfig.validators`."""
+
+    @model_validator(mode="after")
+    def _fields_fit(self) -> Self:
+        if over := excess(self):
+            name, count = next(iter(over.items()))
+            raise ValueError(f"{name}: {count} characters over the limit of {LIMITS[name]}")
+        return self
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Self:
@@ -180,9 +199,22 @@ class AgentSummary(_SixFields):
 
     @classmethod
     def from_draft(cls, draft: SummaryDraft) -> Self:
-        """Return the draft as a summary; long fields are cut and named in `truncated_fields`."""
-        fields = {name: shorten(getattr(draft, name), limit) for name, limit in LIMITS.items()}
-        return cls.model_validate({**fields, "truncated_fields": tuple(excess(draft))})
+        """Return the draft as a summary.
+
+        Fields that are too long are cut, or replaced by `TOO_LONG` if no cut leaves their meaning;
+        `truncated_fields` names them, and their `full_` fields hold the text.
+        """
+        texts = {name: getattr(draft, name) for name in LIMITS}
+        over = tuple(excess(draft))
+        fields = {name: shorten(text, LIMITS[name]) or TOO_LONG for name, text in texts.items()}
+        full = {f"full_{name}": texts[name] for name in over}
+        return cls.model_validate({**fields, **full, "truncated_fields": over})
+
+    @property
+    def full_texts(self) -> dict[str, str]:
+        """Uncut texts of the fields that were cut, by field name."""
+        full = {name: str(getattr(self, f"full_{name}")) for name in LIMITS}
+        return {name: text for name, text in full.items() if text}
 
     @property
     def action(self) -> str:
@@ -203,6 +235,11 @@ class AgentSummary(_SixFields):
     def next_steps(self) -> str:
         """Value of `recommendation_next_step`, by its name in the older five-field form."""
         return self.recommendation_next_step
+
+    def text_of(self, name: str) -> str:
+        """Return the text of a field; the uncut text if the field holds `TOO_LONG`."""
+        text = str(getattr(self, name))
+        return self.full_texts[name] if text == TOO_LONG else text
 
     def semantics_text(self) -> str:
         """Return the five clinician-facing fields, one per line, without `agent_contributions`."""

@@ -8,8 +8,8 @@ Where the format leaves a choice, this module decides:
 - `prompt_ctu`, `completion_ctu` and `model_id` are required in `llm_usage`, because the cost
   metrics need them.
 - Optional additions: `buffer_decision.covered`, `buffer_decision.trigger` and, in
-  `summary_event`, `dissent_missing`, `clipped`, `alerts`, `alert_missing`, `emptied_fields`,
-  `remarks`, `part` and `covered`.
+  `summary_event`, `dissent_missing`, `clipped`, `full_texts`, `alerts`, `alert_missing`,
+  `emptied_fields`, `remarks`, `part` and `covered`.
 """
 
 from __future__ import annotations
@@ -331,6 +331,8 @@ class SummaryEvent(_CaseRecord):
     """Fields of the summary; absent after a failure."""
     truncated_fields: tuple[str, ...] | None = None
     """Names of the fields that were cut to their limit."""
+    full_texts: dict[str, Text] | None = None
+    """Uncut texts of these fields, by name; null if none was cut; an addition to the format."""
     unsupported_terms: tuple[Text, ...] | None = None
     """Numbers, drugs and doses in the summary that its support does not contain."""
     dissent_missing: StrictBool | None = None

@@ -81,7 +81,7 @@ def phrases(
     """
     names = _Names({**earlier, **turns})
     own, before = _Led(turns, names, _ENOUGH), _Led(earlier, names, _ENOUGH_EARLIER)
-    fields = {name: str(getattr(summary, name)) for name in LIMITS}
+    fields = {name: summary.text_of(name) for name in LIMITS}
     marks = _Marks(summary, fields)
     found: dict[str, tuple[Phrase, ...]] = {}
     for field, text in fields.items():

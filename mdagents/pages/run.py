@@ -153,7 +153,7 @@ class CaseCard:
         if not self.case.summaries:
             return ()
         made = self.case.summaries[-1].summary
-        texts = [(label, getattr(made, name)) for name, label in LABELS.items()]
+        texts = [(label, made.text_of(name)) for name, label in LABELS.items()]
         return [(label, text) for label, text in texts if text != PLACEHOLDER]
 
     @property

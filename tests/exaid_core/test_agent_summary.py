@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from exaid_core.checks.shortening import PLACEHOLDER, shorten
+from exaid_core.checks.shortening import PLACEHOLDER, TOO_LONG
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess, seq_ranges
 from mdagents_llm.json_schema import longest_reply, reply_schema, without_string_lengths
 
@@ -93,7 +93,24 @@ def test_excess_counts_characters_over_the_limit() -> None:
     assert excess(SummaryDraft(**at_limit)) == {}
     over = {**at_limit, "status_action": "x" * 151, "agent_contributions": "ü" * 160}
     assert excess(SummaryDraft(**over)) == {"status_action": 1, "agent_contributions": 10}
-    assert excess(AgentSummary(**over)) == {"status_action": 1, "agent_contributions": 10}
+
+
+def test_a_summary_that_is_too_long_is_refused() -> None:
+    with pytest.raises(ValidationError, match="key_findings: 1 characters over the limit of 180"):
+        AgentSummary(**{**FIELDS, "key_findings": "x" * 181})
+
+
+def test_the_uncut_text_is_kept() -> None:
+    cut = "Fever. " + "Cough and malaise. " * 20
+    whole = "Give tPA only if there is no hemorrhage " * 10
+    summary = AgentSummary.from_draft(SummaryDraft(key_findings=cut, status_action=whole))
+    assert summary.key_findings.startswith("Fever. Cough and malaise. Cough")
+    assert summary.status_action == TOO_LONG
+    assert summary.full_texts == {"status_action": whole.strip(), "key_findings": cut.strip()}
+    assert summary.full_key_findings == summary.full_texts["key_findings"]
+    assert summary.text_of("status_action") == whole.strip()
+    assert summary.text_of("key_findings") == summary.key_findings
+    assert summary.full_agent_contributions == ""
 
 
 def test_white_space_is_not_measured() -> None:
@@ -150,7 +167,9 @@ def test_ranges_hold_exactly_the_sequence_numbers(seqs: list[int]) -> None:
     assert AgentSummary(source_seqs=ranges).source_seqs == ranges
 
 
-_FIELDS: Any = st.fixed_dictionaries({name: st.text(st.characters()) for name in LIMITS})
+_FIELDS: Any = st.fixed_dictionaries(
+    {name: st.text(st.characters(), max_size=100) for name in LIMITS}
+)
 
 
 @pytest.mark.sweep
@@ -201,7 +220,8 @@ def test_too_long_text_of_the_older_form_is_cut_like_that_of_a_model() -> None:
     summary = AgentSummary.from_five_fields(["doctor"], action, "fine", next_steps="go on " * 100)
     assert summary.truncated_fields == ("status_action", "recommendation_next_step")
     assert excess(summary) == {}
-    assert summary.status_action == shorten(action.strip(), LIMITS["status_action"])
+    assert summary.status_action == TOO_LONG
+    assert summary.full_status_action == action.strip()
 
 
 @pytest.mark.parametrize("agents", ["doctor", [""], ["a\nb"], [3], None])

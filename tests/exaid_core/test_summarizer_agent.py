@@ -33,8 +33,8 @@ SEGMENTS = [Segment("doctor", "Fever.", (1,), 0, 0), Segment("nurse", "38.9 °C.
 
 
 def words(characters: int, about: str = "cough") -> str:
-    """A text of that length that can be cut between words."""
-    return (f"fever and {about} " * 20)[: characters - 1] + "."
+    """A text of that length that can be cut between sentences."""
+    return (f"Fever and {about}. " * 20)[: characters - 1] + "."
 
 
 async def written(*outcomes: Outcome) -> tuple[Written, FunctionModel]:

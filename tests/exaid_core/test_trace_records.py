@@ -223,6 +223,7 @@ OPTIONAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
                 "agent_contributions": "f",
             },
             "truncated_fields": ["key_findings"],
+            "full_texts": {"key_findings": "b and c"},
             "unsupported_terms": ["5 mg"],
             "dissent_missing": True,
             "clipped": True,
