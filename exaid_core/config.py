@@ -9,7 +9,7 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.token_gate.token_gate import RUNTIME, GateProfile
 
 if TYPE_CHECKING:
-    from exaid_core.validators import Validator
+    from exaid_core.checks.check import Check
 
 VARIANTS = {
     TriggerPolicy.FULL_EXAID: "V0",
@@ -79,8 +79,8 @@ class ExaidConfig:
     """Seconds after which published text that is still waiting is summarized without a judgment:
     EXAID has fallen behind, and one call for all the text catches up. None never skips the
     judgment. Used only with `coalesce`."""
-    validators: tuple[Validator, ...] = ()
-    """Custom checks, called in this order after each summary; their findings become its `remarks`.
+    checks: tuple[Check, ...] = ()
+    """Checks of your own, called in this order after each summary; findings become its `remarks`.
     They run in the event loop, before the summary is delivered."""
 
     def __post_init__(self) -> None:
@@ -89,8 +89,8 @@ class ExaidConfig:
         object.__setattr__(self, "policy", TriggerPolicy(self.policy))
         if not isinstance(self.gate, GateProfile):
             raise TypeError(f"gate must be a GateProfile, not {type(self.gate).__name__}")
-        if callable(self.validators) or not all(map(callable, self.validators)):
-            raise TypeError("validators must be a tuple of functions")
+        if callable(self.checks) or not all(map(callable, self.checks)):
+            raise TypeError("checks must be a tuple of functions")
         for name in _MAY_BE_NONE | _NUMBERS:
             value = getattr(self, name)
             if value is None and name in _MAY_BE_NONE:

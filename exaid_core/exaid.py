@@ -66,7 +66,7 @@ class EXAID:
         now_ms: Clock in ms since 1970 UTC.
         monotonic: Clock in seconds, for latencies.
         on_summary: First subscriber: see `subscribe`.
-        on_error: Callback for each failure of a model, subscriber or validator; see also `health`.
+        on_error: Callback for each failure of a model, subscriber or check; see also `health`.
         room: Makes a context that is entered before text is taken for a call to the model of a
             role, and left after the call, so that the call has all text up to the moment when it
             can be sent.
@@ -118,7 +118,7 @@ class EXAID:
         if on_summary is not None:
             self._subscribers.add(on_summary)
         self.log = RunLog(case_id, self.config)
-        history = History(self.config, partial(self._monitor.broke, "validator"))
+        history = History(self.config, partial(self._monitor.broke, "check"))
         self.summaries = history.summaries
         self._decisions = Decisions(
             self.config,

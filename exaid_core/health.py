@@ -31,10 +31,10 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed model call, subscriber or validator."""
+    """A failed model call, subscriber or check."""
 
     source: str
-    """Role of a failed model, `summarizer` or `buffer_agent`; else `subscriber` or `validator`."""
+    """Role of a failed model, `summarizer` or `buffer_agent`; else `subscriber` or `check`."""
     message: str
     """Reason for the failure, on one line."""
     in_a_row: int = 1

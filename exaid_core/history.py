@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from exaid_core.checks.alerts import mentions_alert
+from exaid_core.checks.check import remarks_of
 from exaid_core.checks.dissent import dissent_missing, stated_answer
 from exaid_core.checks.grounding import unsupported_terms, without_support
 from exaid_core.checks.shortening import PLACEHOLDER
@@ -12,15 +13,14 @@ from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, alerts_in
-from exaid_core.validators import run_validators
 
 
 class History:
     """The summaries of a case so far.
 
     Args:
-        config: How much of the past a prompt holds, and the caller's validators.
-        on_error: Callback for an exception of a validator.
+        config: How much of the past a prompt holds, and the caller's checks.
+        on_error: Callback for an exception of such a check.
     """
 
     def __init__(self, config: ExaidConfig, on_error: Callable[[Exception], None]) -> None:
@@ -75,7 +75,7 @@ class History:
                 "alert_missing": not all(mentions_alert(told, alert) for alert in alerts),
             }
         )
-        remarks = run_validators(self._config.validators, summary, said, self._on_error)
+        remarks = remarks_of(self._config.checks, told, said, self._on_error)
         return summary.model_copy(update={"remarks": remarks})
 
 

@@ -139,7 +139,7 @@ class AgentSummary(_SixFields):
     alert_missing: bool = False
     """Whether it does not mention one of them."""
     remarks: tuple[str, ...] = ()
-    """What validators of the caller found: see `ExaidConfig.validators`."""
+    """What checks of the caller found: see `ExaidConfig.checks`."""
 
     @model_validator(mode="after")
     def _fields_fit(self) -> Self:

@@ -352,7 +352,7 @@ class SummaryEvent(_CaseRecord):
     """Names of the fields that reported nothing and hold the placeholder; null without such fields;
     an addition to the format."""
     remarks: tuple[Text, ...] | None = None
-    """Findings of the caller's validators; null without findings; an addition to the format."""
+    """Findings of the caller's checks; null without findings; an addition to the format."""
     new_buffer_text_hash: Hash | None = None
     """Checksum of the UTF-8 text that is summarized."""
     llm_usage: LlmUsage

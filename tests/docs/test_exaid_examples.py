@@ -109,7 +109,7 @@ def test_what_can_be_asked_for(provider: FakeProvider, run: Run) -> None:
     ]
 
 
-def test_templates_names_validators_and_an_export(provider: FakeProvider, run: Run) -> None:
+def test_templates_names_checks_and_an_export(provider: FakeProvider, run: Run) -> None:
     provider.when(partial(_is_for, "stream_state"), TO_BE_KEPT)
     no_step = SUMMARY | {"recommendation_next_step": "None reported."}
     provider.when(partial(_is_for, "status_action"), no_step)

@@ -337,7 +337,7 @@ def test_any_printable_case_id_is_logged_in_a_safe_form(case_id: str, logged: st
     [
         ({"policy": "off"}, "policy is 'off' but must be full_exaid, turn_end"),
         ({"gate": None}, "gate must be a GateProfile, not NoneType"),
-        ({"validators": len}, "validators must be a tuple of functions"),
+        ({"checks": len}, "checks must be a tuple of functions"),
         ({"call_timeout": "30"}, "call_timeout must be a number, not str"),
         ({"call_timeout": 0}, "call_timeout is 0 but must be above 0"),
         ({"max_buffer_age": None}, "max_buffer_age must be a number, not NoneType"),
