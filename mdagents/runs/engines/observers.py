@@ -23,6 +23,7 @@ from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget, Limited
+from mdagents.settings import TeamRole
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ConfigError
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from exaid_core.trace.traces import Trace
 
 _MOST_AT_ONCE = 2_000  # events of a trace, which take about 10 ms to write
+
+_STAFFING = frozenset({TeamRole.ROUTER.value, TeamRole.RECRUITER.value})
+"""Ids of the agents that choose a team. Their words are in the trace, but not clinical: EXAID does
+not summarize them."""
 
 _OF_A_DECISION = {
     "decision_id",
@@ -129,7 +134,9 @@ class CaseObservers:
         self.exaid = self._make_exaid()
         if self.exaid is not None:
             # A replay follows the cached replies as streamed, so that the summaries are equal.
-            listener = self.exaid.on_event if run.recorded is None else _ignore
+            listener = (
+                partial(_tell_clinical, self.exaid.on_event) if run.recorded is None else _ignore
+            )
             self.bus.subscribe(listener, wants_text=run.policy is not TriggerPolicy.TURN_END)
 
     @property
@@ -198,7 +205,7 @@ class CaseObservers:
                 made = progress.summaries if progress else ()
                 self._told[0] = sum(event.schema_ok for event in made)
                 self._is_restored = True  # `take_trace` first restores the earlier results
-                await exaid.take_trace(trace.events, progress)
+                await exaid.take_trace(filter(_is_clinical, trace.events), progress)
             elif self._recording is not None:
                 await exaid.replay(self._recording)
             elif self._run.recorded is None:
@@ -364,6 +371,15 @@ def _tell(observers: list[Observer], note: Callable[[Exception], None], event: E
 
 def _tell_words(tell: Observer, event: TraceEvent) -> None:
     if event.kind is EventKind.DELTA:
+        tell(event)
+
+
+def _is_clinical(event: TraceEvent) -> bool:
+    return event.agent_id not in _STAFFING
+
+
+def _tell_clinical(tell: Callable[[TraceEvent], None], event: TraceEvent) -> None:
+    if _is_clinical(event):
         tell(event)
 
 
