@@ -65,6 +65,7 @@ _REFERS_BACK = re.compile(
     r"\b",
     re.IGNORECASE,
 )
+_STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
 _CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
 _COMMON = frozenset(
     {"patient", "patients", "doctor", "agent", "supervisor", "symptoms", "findings"}
@@ -126,8 +127,11 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         return True
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     return any(
-        _DENIES.search(statement)
-        and (_REFERS_BACK.match(statement) or not named.isdisjoint(_named(statement)))
+        _STOPS.match(statement)
+        or (
+            _DENIES.search(statement)
+            and (_REFERS_BACK.match(statement) or not named.isdisjoint(_named(statement)))
+        )
         for statement in _STATEMENT_END.split(rest)
     )
 

@@ -96,6 +96,7 @@ def test_what_belongs_together_stays_or_goes_whole(whole: str) -> None:
         "Amiodarone was started, then stopped for QT prolongation",
         "Warfarin was started. It was stopped on day 3.",
         "Give heparin; then stop on day 5",
+        "Warfarin continued; INR 2.5; stop at any bleeding",
         "Use NSAIDs. Contraindicated in CKD.",
         "Take paracetamol 1 g four times a day",
         "Give metoprolol 25 mg. Twice daily.",
