@@ -1,6 +1,6 @@
 """Detects whether agents disagree, and whether a summary reports it.
 
-The words of disagreement are English (`words/dissent.txt`).
+The words of disagreement are English (`words/en/dissent.txt`).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _names_different_views(text: str, agent_ids: Collection[str]) -> bool:
 def _words() -> dict[str, str]:
     """Return a regular expression for each kind of word."""
     kinds: dict[str, list[str]] = {}
-    for line in read_terms(Path(__file__).with_name("words") / "dissent.txt"):
+    for line in read_terms(Path(__file__).with_name("words") / "en" / "dissent.txt"):
         kind, _, expression = line.partition(": ")
         kinds.setdefault(kind, []).append(with_gaps(expression))
     return {kind: rf"\b(?:{'|'.join(words)})\b" for kind, words in kinds.items()}
