@@ -11,8 +11,9 @@ import re
 import unicodedata
 from enum import StrEnum
 
+from demos.medagen.dictionary import fold
 from demos.medagen.schemas import Language
-from demos.medagen.tokenizer import fold, split
+from demos.medagen.tokenizer import split
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _FEW = 4

@@ -1,8 +1,9 @@
 """Detects complaints that users deny or report from long ago.
 
 In doubt, a complaint counts as present: a missed denial costs a visit, a false one may cost a life.
-A denial therefore ends with its clause, at "but" and at "and", and continues past a comma only in a
-list that ends with "or".
+A denial therefore ends with its clause, at "but" and at "and". It continues past a comma only in a
+list: one that ends with "or", one that fills the rest of the sentence with three short items or
+more, or one after "denies".
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ _FAR = 4
 _LONGEST_ITEM = 4
 """Maximum number of words of a list item."""
 
+_LONGEST_LISTED = 3
+"""Maximum number of words of an item in a list that fills the rest of a sentence."""
+_PAST_YEARS = range(1950, 2026)
+
 _NOT = "không|ko|kg|hok|hông|hổng|chẳng|chả"
 _LEXICON = Lexicon(
     {
@@ -27,7 +32,10 @@ _LEXICON = Lexicon(
             "free of",
             "negative for",
             f"{_NOT}|chưa|k",
+            "hết",
+            "=đỡ|khỏi",
         ],
+        "whole list": ["denies|deny|denied|denying", "negative for"],
         # Cues that cancel a denial, depending on the words that follow.
         "no denial": [
             "no idea|clue|longer|matter|one|relief|improvement|better|change|wonder|doubt|less",
@@ -45,8 +53,22 @@ _LEXICON = Lexicon(
             f"{_NOT}|k|chưa ngủ|ăn|uống|khỏe|khoẻ|ổn|yên|may|ngờ|tự|nhớ|tin|còn|đủ|bú|chịu",
             f"{_NOT}|k|chưa thể|được|nổi|kịp|tả|nói|đi|đứng|cử|trả|phản|làm|tỉnh|dậy|ngớt",
             "chưa từng|bao|bao giờ",
+            f"{_NOT}|chưa|mãi|không+thể hết|đỡ|khỏi",
+            "hết sức|hơi|thuốc|chịu|cả|cách|nước|muốn|thiết|hồn|nổi",
+            "đỡ _ thì|lại|rồi+lại",
+            "cannot|cant|couldnt not",
+            "why|if|whether _ not",
         ],
-        "denied after it": [f"thì {_NOT}|k|chưa", "is|are absent", "none"],
+        "denied after it": [
+            f"thì {_NOT}|k|chưa",
+            "is|are absent",
+            "none",
+            "is|are|has|have|was|were gone now|away|completely",
+            "went|gone|goes away",
+            "has|have resolved|stopped",
+            "đã|cũng|thì hết|khỏi",
+            "hết rồi|hẳn",
+        ],
         "turn": [
             "but|however|although|though|yet|except|now|then|because|since|so|just|only|and",
             "nhưng|mà|tuy|song|giờ|chỉ|vì|nên|rồi|và|còn|lại|bây",
@@ -65,6 +87,13 @@ _LEXICON = Lexicon(
             "childhood",
             "when i|he|she was young|little",
             "history of",
+            "family history",
+            "used to",
+            "runs in",
+            "back in",
+            f"in {'|'.join(map(str, _PAST_YEARS))}",
+            "out of the hospital",
+            "released|discharged from",
             "năm ngoái|trước|xưa",
             "hồi|ngày nhỏ|bé|xưa|trẻ",
             "tiền sử",
@@ -105,9 +134,12 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
 def _marks(words: Words) -> dict[str, set[int]]:
     """Return the start positions of each kind of cue."""
     marks: dict[str, set[int]] = defaultdict(set)
+    cancelled: set[int] = set()
     for one in _LEXICON.find(words):
         marks[one.concept].add(one.start)
-    marks["denied"] -= marks["no denial"]
+        if one.concept == "no denial":
+            cancelled.update(range(one.start, one.end))
+    marks["denied"] -= cancelled
     return marks
 
 
@@ -115,29 +147,50 @@ def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
     """Return the positions at which a denied complaint begins."""
     places: set[int] = set()
     for cue in marks["denied"]:
-        items = _items(words, cue + 1, marks)
+        is_whole_list = cue in marks["whole list"]
+        items, ends_in_or = _items(words, cue + 1, marks, past_and=is_whole_list)
         places.update(items[0][: _FAR + 1])
-        if len(items) > 1 and all(len(item) <= _LONGEST_ITEM for item in items[:-1]):
-            for item in items[1:]:
+        rest = [item for item in items[1:] if item]
+        if ends_in_or and all(len(item) <= _LONGEST_ITEM for item in items[:-1]):
+            for item in rest:
                 places.update(item[: _LONGEST_ITEM - 1])
+        elif is_whole_list or (
+            len(rest) >= 2 and all(len(item) <= _LONGEST_LISTED for item in items)
+        ):
+            for item in rest:
+                places.update(item)
     return places
 
 
-def _items(words: Words, start: int, marks: dict[str, set[int]]) -> list[list[int]]:
-    """Return the items of a list that ends with "or", or else only the words before its comma."""
+def _items(
+    words: Words, start: int, marks: dict[str, set[int]], *, past_and: bool
+) -> tuple[list[list[int]], bool]:
+    """Return the items of a list, and whether "or" connects its last items.
+
+    If "or" connects two items, the words after the last one that it connects are left out. Without
+    "or", a list that is cut short by a turn or by another denial has only its first item.
+    """
     items: list[list[int]] = [[]]
-    whole = 1  # number of items, up to the one after the last "or"
+    connected = 0  # number of items up to the one after the last "or"
+    is_whole = True
     for at in range(start, len(words.words)):
-        if words.is_break(at) or at in marks["turn"] or at in marks["denied"]:
+        if words.is_break(at):
             break
-        if at in marks["or"]:
+        if words.words[at] == "and" and past_and:
             items.append([])
-            whole = len(items)
+        elif at in marks["turn"] or at in marks["denied"]:
+            is_whole = False
+            break
+        elif at in marks["or"]:
+            items.append([])
+            connected = len(items)
         elif words.words[at] in ",/":
             items.append([])
         else:
             items[-1].append(at)
-    return items[:whole]
+    if connected:
+        return items[:connected], True
+    return (items if is_whole else items[:1]), False
 
 
 def _parts(words: Words, turns: set[int] | None) -> list[int]:

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from demos.medagen.dictionary import fold
 from demos.medagen.schemas import Language
-from demos.medagen.tokenizer import fold
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever, Passage
 from mdagents_llm.errors import ConfigError

@@ -1,20 +1,21 @@
-"""Finds complaints in messages, even with misspelled words or wrong diacritics."""
+"""Finds complaints in messages, even with misspelled words or without diacritics."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
 
-from demos.medagen.tokenizer import Words, fold
+from demos.medagen.dictionary import fold, is_word
+from demos.medagen.schemas import Language
+from demos.medagen.tokenizer import Words
 
 _REMEMBERED = 20_000  # words whose readings are cached
 _GAP = "_"
 _AS_IT_STANDS = "="
 _LONGEST_GAP = 4  # maximum number of words in a gap of a phrase
-_SHORTEST_ALONE = 5  # minimum letters of a one-word phrase that may be misspelled
 _SHORTEST_ENGLISH = 5  # minimum letters of a misspelled English word within a phrase
 _SHORTEST_VIETNAMESE = 4  # minimum letters of a misspelled Vietnamese word within a phrase
 
@@ -39,8 +40,6 @@ class _Phrase:
     """Alternative words at each place; None is a gap of up to four words."""
     is_literal: bool
     """Whether every letter and diacritic must match exactly."""
-    may_be_misspelt: bool
-    """Whether a one-word phrase may match with a spelling error."""
     is_vietnamese: bool
     """Whether the phrase is Vietnamese, where one changed letter or mark often makes a new word."""
 
@@ -51,8 +50,7 @@ class _Phrase:
         if self.is_literal and words.words[start] not in (self.parts[0] or ()):
             return
         if len(self.parts) == 1:
-            is_long = len(words.words[start]) >= _SHORTEST_ALONE
-            if not mistakes or (is_long and self.may_be_misspelt):
+            if not mistakes:  # no other word of the phrase confirms a correction
                 yield Found(self.concept, start, start + 1)
             return
         for last, between, wrong in self._ends(words, readings, start + 1, 1, mistakes):
@@ -92,31 +90,26 @@ class Lexicon:
     """Phrases of concepts.
 
     A phrase is a sequence of words separated by spaces. `a|b+c` matches either the word a or the
-    words b c, and `_` matches up to four words of any kind.
+    words b c, and `_` matches up to four words of any kind. One misspelled word is accepted in a
+    phrase of several words, because the others confirm it; a correctly spelled word is never read
+    as another one.
 
     Args:
         concepts: Concept -> phrases.
-        real_words: Words that are never read as a misspelling of another word.
         reads_errors: Whether misspelled words are recognized at all.
-        may_be_misspelt: Concepts whose one-word phrases may be misspelled. In longer phrases of any
-            concept, one error is accepted, because the other words confirm the match.
     """
 
     def __init__(
         self,
         concepts: Mapping[str, Sequence[str]],
-        real_words: Iterable[str] = (),
         *,
         reads_errors: bool = True,
-        may_be_misspelt: Collection[str] = (),
     ) -> None:
-        self._may_be_misspelt = may_be_misspelt
         self._reads_errors = reads_errors
         self._read = lru_cache(maxsize=_REMEMBERED)(self._readings)
         self._phrases: dict[str, list[_Phrase]] = defaultdict(list)
         self._by_folded: dict[str, set[str]] = defaultdict(set)
         self._near: dict[str, set[str]] = defaultdict(set)
-        self._real = frozenset(real_words)
         for concept, phrases in concepts.items():
             for phrase in chain.from_iterable(map(_spelled_out, phrases)):
                 self._add(concept, phrase)
@@ -131,8 +124,7 @@ class Lexicon:
         if first is None or parts[-1] is None or "" in frozenset().union(*filter(None, parts)):
             raise ValueError(f"{concept}: {written!r} is no phrase")
         is_vietnamese = not written.isascii()
-        lenient = concept in self._may_be_misspelt and not is_vietnamese
-        phrase = _Phrase(concept, parts, is_literal, lenient, is_vietnamese)
+        phrase = _Phrase(concept, parts, is_literal, is_vietnamese)
         for word in first:
             self._phrases[word].append(phrase)
         for part in filter(None, parts):
@@ -144,7 +136,10 @@ class Lexicon:
 
     def find(self, words: Words) -> list[Found]:
         """Return all occurrences in their order, whether they are denied or not."""
-        readings = [self._read(word, words.has_diacritics) for word in words.words]
+        is_plain_vietnamese = words.language is Language.VIETNAMESE and not words.has_diacritics
+        readings = [
+            self._read(word, words.has_diacritics, is_plain_vietnamese) for word in words.words
+        ]
         found: dict[tuple[str, int], Found] = {}
         for start, reading in enumerate(readings):
             for word, mistakes in reading.items():
@@ -156,23 +151,24 @@ class Lexicon:
                         found[phrase.concept, start] = first
         return list(found.values())
 
-    def _readings(self, word: str, has_diacritics: bool) -> dict[str, int]:
+    def _readings(
+        self, word: str, has_diacritics: bool, is_plain_vietnamese: bool
+    ) -> dict[str, int]:
         """Return lexicon word -> number of mistakes (0 or 1), for all that a word may mean."""
         folded = fold(word)
         if not word.isalpha():
             return {word: 0} if word in self._by_folded else {}
-        is_marked = word != folded
-        read: dict[str, int] = {}
-        for meant in self._by_folded.get(folded, ()):
-            is_exact = meant == word or (not is_marked and not has_diacritics)
-            read[meant] = 0 if is_exact else 1
-        if not self._reads_errors:
-            return {meant: 0 for meant, mistakes in read.items() if not mistakes}
-        if word in self._real or read.get(word) == 0 or len(folded) < _SHORTEST_VIETNAMESE - 1:
+        same = self._by_folded.get(folded, ())
+        may_lack_marks = is_plain_vietnamese and word == folded
+        read = {meant: 0 for meant in same if may_lack_marks or meant == word}
+        if read or not self._reads_errors or len(folded) < _SHORTEST_VIETNAMESE - 1:
             return read
+        if is_word(word, has_diacritics=has_diacritics):
+            return read
+        read = dict.fromkeys(same, 1)
         for near in _neighbours(folded):
             for meant in self._near.get(near, ()):
-                if meant not in read and is_misspelt(meant, folded):
+                if is_misspelt(meant, folded):
                     read[meant] = 1
         return read
 
@@ -194,9 +190,14 @@ def _neighbours(word: str) -> set[str]:
 
 
 def is_misspelt(meant: str, written: str) -> bool:
-    """Return whether one letter is missing, added or wrong, or two neighbors are swapped."""
+    """Return whether one letter is missing, added or wrong, or two neighbors are swapped.
+
+    A leading `a` is never an error: it denies ("afebrile").
+    """
     shortest = _SHORTEST_ENGLISH if meant.isascii() else _SHORTEST_VIETNAMESE
     meant = fold(meant)
+    if written == f"a{meant}":
+        return False
     if len(meant) < shortest or abs(len(meant) - len(written)) > 1:
         return False
     if len(meant) != len(written):

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
+from demos.medagen.dictionary import fold, is_word
 from demos.medagen.lexicon import is_misspelt
 from demos.medagen.schemas import VitalSigns
-from demos.medagen.tokenizer import fold
 
 _NUMBERS = {
     word: number
@@ -59,7 +59,6 @@ class _Patterns:
         self.pregnant = self._one(read["pregnant"])
         self.not_pregnant = self._one(read["not_pregnant"])
         self.spelt = sorted(read["spelt"].split())
-        self.no_mistake = frozenset(read["no_mistake"].split())
 
     def _one(self, written: str) -> re.Pattern[str]:
         unit = f"({'|'.join(_DAYS)})"
@@ -126,7 +125,7 @@ def _as_meant(found: re.Match[str]) -> str:
     """Return the corrected spelling of a word that measurements depend on; else the word itself."""
     word = found.group()
     patterns = _patterns()
-    if word in patterns.spelt or word in patterns.no_mistake:
+    if word in patterns.spelt or is_word(word, has_diacritics=False):
         return word
     return next((meant for meant in patterns.spelt if is_misspelt(meant, word)), word)
 

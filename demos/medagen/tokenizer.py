@@ -6,25 +6,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from demos.medagen.dictionary import fold, is_rather_vietnamese
 from demos.medagen.schemas import Language
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+|[.!?;:…\n(),/–—]")
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
 _BREAKS = frozenset(".!?;:…\n()–—")
-_COMMON_VIETNAMESE = """
-toi minh em anh chi con chau ba me bo bi va khong ko hok cua cho may ngay nay hom qua gio roi thi la
-co duoc dc nhung nen voi tu luc rat dang da nguoi be vo chong ong dau sot ho non met kho tho ngua
-nong lanh nhieu it qua sao vay gi the nao mot hai ba bon nam
-"""
-_COMMON_ENGLISH = """
-the a an is are was my i im ive he she it his her have has had been and or for of in on with me you
-what when can cant this that just since about from at to do dont not no
-"""
-_VIETNAMESE = frozenset(_COMMON_VIETNAMESE.split())
-_ENGLISH = frozenset(_COMMON_ENGLISH.split())
-_MAY_BE_BOTH = _VIETNAMESE & _ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +36,6 @@ class Words:
         return self.words[at] in _BREAKS
 
 
-@lru_cache(maxsize=20_000)
-def fold(word: str) -> str:
-    """Return a word without diacritics, with `đ` as `d`."""
-    plain = unicodedata.normalize("NFD", word.replace("đ", "d").replace("Đ", "D"))
-    return "".join(letter for letter in plain if not unicodedata.combining(letter))
-
-
 def split(text: str) -> Words:
     """Split a message into words."""
     text = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower())
@@ -67,11 +48,9 @@ def split(text: str) -> Words:
 
 
 def _language(folded: Sequence[str], has_diacritics: bool) -> Language:
-    if has_diacritics:
+    if has_diacritics or is_rather_vietnamese([word for word in folded if word.isalpha()]):
         return Language.VIETNAMESE
-    vietnamese = sum(word in _VIETNAMESE - _MAY_BE_BOTH for word in folded)
-    english = sum(word in _ENGLISH - _MAY_BE_BOTH for word in folded)
-    return Language.VIETNAMESE if vietnamese > english else Language.ENGLISH
+    return Language.ENGLISH
 
 
 def language_of(texts: Sequence[str]) -> Language:

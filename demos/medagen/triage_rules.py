@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from demos.medagen.denial import standing
+from demos.medagen.dictionary import is_foreign
 from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.measurements import measured
 from demos.medagen.schemas import (
@@ -50,7 +51,8 @@ _NAMES = {
     "glucose": {"en": "blood sugar", "vi": "đường huyết"},
 }
 _IF = re.compile(
-    rf"age_(?:below|from|not_below)|pregnant|chronic|days_from|(?:{'|'.join(_UNITS)})_(?:from|below)"
+    r"age_(?:below|from|not_below)|pregnant|chronic|days_(?:from|below)|is_foreign"
+    rf"|(?:{'|'.join(_UNITS)})_(?:from|below)"
 )
 _NOTHING_KNOWN = {
     "en": "No rule knows what is said; somebody should look at it.",
@@ -98,7 +100,6 @@ class _File(BaseModel):
     complaints: Mapping[str, _Phrases]
     conditions: Mapping[str, _Phrases]
     rules: tuple[Rule, ...]
-    real_words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ class _Known:
     vital_signs: VitalSigns
     said: Mapping[str, str] = field(default_factory=dict)
     """Rule, complaint or condition mentioned in a message -> the words that mention it."""
+    foreign: str = ""
+    """First message in a language other than English and Vietnamese; empty if none."""
 
 
 class Rules:
@@ -135,10 +138,7 @@ class Rules:
                 concepts[_UNLESS + rule.id] = list(rule.unless)
         words = {f"{{{name}}}": alternatives for name, alternatives in read.words.items()}
         self._lexicon = Lexicon(
-            {name: [_filled(one, words) for one in all_] for name, all_ in concepts.items()},
-            real_words=read.real_words.split(),
-            may_be_misspelt={rule.id for rule in read.rules if rule.level is Level.EMERGENCY}
-            | {"fever", "drowsy"},
+            {name: [_filled(one, words) for one in all_] for name, all_ in concepts.items()}
         )
         # Every new message re-evaluates the whole conversation, so cache the findings per message.
         self._said_in = lru_cache(maxsize=_REMEMBERED)(self._found_in)
@@ -187,6 +187,7 @@ class Rules:
             found.duration_days,
             found.vital_signs,
             self._said(messages, ()),
+            next(filter(_is_foreign, messages), ""),
         )
         return self._judged(known, None, language)
 
@@ -276,6 +277,10 @@ def shipped_rules() -> Rules:
     return Rules(_FILE.read_text(encoding="utf-8"))
 
 
+def _is_foreign(message: str) -> bool:
+    return is_foreign([word for word in split(message).words if word.isalpha()])
+
+
 def _filled(phrase: str, words: Mapping[str, str]) -> str:
     for name, alternatives in words.items():
         phrase = phrase.replace(name, alternatives)
@@ -301,7 +306,7 @@ def _holds(rule: Rule, known: _Known, held: Mapping[str, str], language: Languag
     facts = list(_facts(rule.if_, known, language))
     if "" in facts:
         return ""
-    return "; ".join(dict.fromkeys(filter(None, [*because, *facts])))
+    return "; ".join(dict.fromkeys(filter(str.strip, [*because, *facts])))
 
 
 def _of(names: Iterable[str], known: _Known, held: Mapping[str, str], own: str) -> Iterator[str]:
@@ -338,6 +343,10 @@ def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Itera
             days = known.days
             unit = "ngày" if language is Language.VIETNAMESE else "days"
             yield f"{days:.0f} {unit}" if days is not None and days >= value else ""
+        elif name == "days_below":
+            yield " " if known.days is None or known.days < value else ""
+        elif name == "is_foreign":
+            yield known.foreign
         else:
             yield _measurement(name, value, known.vital_signs, language)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demos.medagen.dictionary import fold, is_word
 from demos.medagen.schemas import (
     Language,
     Level,
@@ -18,7 +19,6 @@ from demos.medagen.schemas import (
     TriageInput,
     VitalSigns,
 )
-from demos.medagen.tokenizer import fold
 from demos.medagen.triage_rules import Rule, Rules, shipped_rules
 
 RULES = shipped_rules()
@@ -94,6 +94,8 @@ def misspelt(word: str, chance: random.Random) -> Iterator[str]:
 def test_one_wrong_letter_hides_no_red_flag(message: str, word: str) -> None:
     assert screened(message).triage_level is Level.EMERGENCY
     for wrong in misspelt(word, random.Random(word)):
+        if is_word(wrong, has_diacritics=False):
+            continue  # a word is never read as another one
         written = message.replace(word, wrong)
         assert screened(written).triage_level is Level.EMERGENCY, written
 
@@ -243,7 +245,7 @@ def test_nothing_that_comes_later_lowers(danger: str, later: str) -> None:
 
 # -- the file ---------------------------------------------------------------------------------
 
-HEAD = "words: {}\ncomplaints: {}\nconditions: {}\nreal_words: ''\nrules:\n"
+HEAD = "words: {}\ncomplaints: {}\nconditions: {}\nrules:\n"
 
 
 @pytest.mark.parametrize(
