@@ -30,6 +30,10 @@ _ADVICE = {
         "sau vài ngày, hoặc bạn lo lắng.",
     },
 }
+_NOT_READ = {
+    Language.ENGLISH: "Medagen reads only English and Vietnamese, and cannot read this message.",
+    Language.VIETNAMESE: "Medagen chỉ đọc được tiếng Việt và tiếng Anh, không đọc được tin nhắn này.",
+}
 _NOT_ASSESSED = {
     Language.ENGLISH: "The complaint could not be assessed with certainty.",
     Language.VIETNAMESE: "Không thể phân tích chính xác triệu chứng.",
@@ -43,6 +47,11 @@ _PICTURE = {
 def advice(level: Level, language: Language) -> str:
     """Return the advice for a level."""
     return _ADVICE[level][language]
+
+
+def advice_in_both(level: Level) -> str:
+    """Return the advice for a message in a language that is not read, in both languages."""
+    return "\n".join(f"{_NOT_READ[language]} {_ADVICE[level][language]}" for language in _NOT_READ)
 
 
 def not_assessed(language: Language) -> str:

@@ -139,7 +139,7 @@ class MedagenAssistant:
         messages = [*said, text] if text else said
         language = language_of(messages)
         on_event(ActionStart(tool=TRIAGE_RULES, input={"symptoms": messages}))
-        rules = self._screened(messages, language)
+        rules, earlier_words = self._screened(messages, language)
         on_event(Observation(tool=TRIAGE_RULES, output=rules.model_dump(mode="json")))
         toolbox = Toolbox(self._services, language, image_url)
         prompt = self._messages(earlier, text, rules, language, has_picture=bool(image_url))
@@ -162,6 +162,7 @@ class MedagenAssistant:
             failure = "the model's part failed"
         evidence = Evidence(
             rules=rules,
+            earlier_words=earlier_words,
             more_rules=tuple(toolbox.rules),
             level=toolbox.level,
             findings=toolbox.findings or None,
@@ -171,12 +172,15 @@ class MedagenAssistant:
         )
         return told(draft, failure, evidence, language, session_id)
 
-    def _screened(self, messages: Sequence[str], language: Language) -> RulesResult:
+    def _screened(self, messages: Sequence[str], language: Language) -> tuple[RulesResult, str]:
+        """Return the result of the rules, and the words of earlier messages that it rests on."""
+        rules = self._services.rules
         try:
-            return self._services.rules.screen(messages, language)
+            return rules.screen(messages, language), rules.earlier_words(messages, language)
         except Exception:  # noqa: BLE001 - a fault of ours must not look like harmlessness
             _LOG.exception("the rules failed")
-            return RulesResult(triage_level=Level.URGENT, red_flags=(), fired=(), reasoning="")
+            unknown = RulesResult(triage_level=Level.URGENT, red_flags=(), fired=(), reasoning="")
+            return unknown, ""
 
     def _messages(
         self,

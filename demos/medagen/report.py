@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from demos.medagen.conversation import Conversation
 from demos.medagen.message_texts import Wording
-from demos.medagen.schemas import Fired, Language, highest
+from demos.medagen.schemas import Fired, Language, TriageResult, highest
 
 
 class Reports:
@@ -40,10 +40,25 @@ class Reports:
             conversation=conversation,
             answers=answers,
             level=highest(result.triage_level for result in results) if results else None,
-            flags=_once(flag for result in results for flag in result.red_flags),
+            flags=self._flags(results),
+            from_model=[
+                (at, said) for at, result in answers for said in self._from_model(result, language)
+            ],
             rules=_latest(fired for result in results for fired in result.rules),
             guidelines=_once(id_ for result in results for id_ in result.guidelines),
         )
+
+    @staticmethod
+    def _flags(results: Sequence[TriageResult]) -> list[tuple[str, str]]:
+        """Return the flags of the user's own words, each once and with the words."""
+        words = {fired.flag: fired.because for result in results for fired in result.rules}
+        flags = _once(flag for result in results for flag in result.red_flags)
+        return [(flag, words.get(flag, "")) for flag in flags]
+
+    def _from_model(self, result: TriageResult, language: Language) -> list[str]:
+        flags = [self._wording.text(f"flag.{flag}", language) for flag in result.model_flags]
+        advice = [result.model_advice] if result.model_advice else []
+        return [*flags, *result.suspected_conditions, *advice]
 
 
 def _once(values: Iterable[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """Combines the rules, the pictures and the model's draft into the user's result.
 
-The level is the highest of all. The model's text is only used if it passes the checks, is in the
-user's language, and was written for no lower level.
+The level is the highest of all. The model's text is only used if it passes the checks and is in the
+user's language, and its advice only if it was written for no lower level. What the model says is
+kept apart from the flags of the user's own words and from the instruction, which is a fixed text.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from demos.medagen.advice import advice, not_assessed
+from demos.medagen.advice import advice, advice_in_both, not_assessed
 from demos.medagen.checks import allowed, faults, is_in
 from demos.medagen.react import Draft
 from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageResult, highest
+from demos.medagen.triage_rules import FOREIGN
 from demos.toolkit.guard import seen
 
 _LONGEST_ITEM = 100  # characters of a flag or a condition that the model names
@@ -25,6 +27,8 @@ class Evidence:
 
     rules: RulesResult
     """Result of the rules on the whole conversation."""
+    earlier_words: str
+    """Words of an earlier message on which that level rests; empty if there are none."""
     more_rules: Sequence[RulesResult]
     """Results of the rules that the model requested as a tool."""
     level: Level | None
@@ -53,9 +57,7 @@ def told(
         session_id: Id of the conversation.
     """
     level = highest(_levels(draft, evidence))
-    flags = [*evidence.rules.red_flags]
-    for one in evidence.more_rules:
-        flags += one.red_flags
+    flags = [flag for one in evidence.more_rules for flag in one.red_flags]
     conditions: list[str] = []
     summary = ""
     words = ""
@@ -65,13 +67,19 @@ def told(
         summary = _checked(draft.symptom_summary, language)
         if draft.triage_level is level:  # advice for a lower level would play the result down
             words = _checked(draft.recommendation, language)
+    is_read = FOREIGN not in evidence.rules.red_flags
     return TriageResult(
         triage_level=level,
         symptom_summary=summary or (not_assessed(language) if draft is None else evidence.message),
-        red_flags=tuple(dict.fromkeys(flags)),
+        red_flags=evidence.rules.red_flags,
+        model_flags=tuple(
+            flag for flag in dict.fromkeys(flags) if flag not in evidence.rules.red_flags
+        ),
         suspected_conditions=tuple(conditions),
         cv_findings=dict(evidence.findings) if evidence.findings else None,
-        recommendation=f"{advice(level, language)} {words}".strip(),
+        recommendation=advice(level, language) if is_read else advice_in_both(level),
+        model_advice=words,
+        earlier_words=evidence.earlier_words,
         language=language,
         session_id=session_id,
         rules=evidence.rules.fired,

@@ -167,11 +167,20 @@ class TriageResult(BaseModel):
     """The most urgent of what the rules, the pictures and the model say."""
     symptom_summary: str
     red_flags: tuple[str, ...]
+    """Ids of the flags that the user's own words raise, the most urgent first."""
+    model_flags: tuple[str, ...] = ()
+    """What the model calls red flags, in its text or by its calls of the rules; not checked."""
     suspected_conditions: tuple[str, ...]
-    """Possibilities, never a diagnosis."""
+    """Possibilities that the model names, never a diagnosis."""
     cv_findings: dict[str, CvFindings] | None
     """Tool -> what it found; None: no picture was looked at."""
     recommendation: str
+    """Fixed text for the level; nothing in it is from the model."""
+    model_advice: str = ""
+    """What the model advises; empty if it was meant for a lower level."""
+    earlier_words: str = ""
+    """Words of an earlier message on which the level rests; empty if the last message alone reaches
+    the level of the rules."""
     language: Language
     """What the texts are in."""
     session_id: str

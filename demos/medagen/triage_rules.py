@@ -33,6 +33,8 @@ from demos.medagen.schemas import (
 from demos.medagen.tokenizer import split
 
 _FILE = Path(__file__).with_name("rules.yaml")
+FOREIGN = "other_language"
+"""Id of the rule for messages in a language other than English and Vietnamese."""
 _UNLESS = "unless "
 _UNITS = {
     "temperature": ("temperature_celsius", "°C"),
@@ -190,6 +192,21 @@ class Rules:
             next(filter(_is_foreign, messages), ""),
         )
         return self._judged(known, None, language)
+
+    def earlier_words(self, messages: Sequence[str], language: Language) -> str:
+        """Return the words of earlier messages without which the level would be lower.
+
+        Args:
+            messages: Messages of the user, in order.
+            language: Language of measurements that are quoted.
+
+        Returns:
+            The words or the measurement; empty if the last message alone reaches the level.
+        """
+        of_all, of_last = (self.screen(each, language) for each in (messages, messages[-1:]))
+        if of_last.triage_level.rank >= of_all.triage_level.rank:
+            return ""
+        return of_all.fired[0].because
 
     def _said(self, messages: Sequence[str], conditions: Sequence[str]) -> dict[str, str]:
         said: dict[str, str] = {}

@@ -74,6 +74,11 @@
     if ($(id).firstElementChild?.dataset.t !== key) $(id).replaceChildren(...(key ? [say("span", key)] : []));
   };
 
+  const beginAnew = () => {
+    tab.drop("medagen-session");
+    location.reload();
+  };
+
   // -- what is shown -----------------------------------------------------------------------------
 
   const warn = () => {
@@ -86,10 +91,23 @@
   const section = (key, ...content) => [say("h3", key), ...content];
   const listOf = (items) => make("ul", "", ...items.map((item) => make("li", "", ...[item].flat())));
 
+  const wrote = (words) => [say("span", "wrote"), ": “", quote("bdi", words), "”"];
   const ruleOf = (fired) => [
     say("span", `level.${fired.level}`), ": ", say("span", `rule.${fired.rule}`), " ",
-    make("span", "soft", "(", say("span", "because"), " “", quote("bdi", fired.because), "”; ", fired.rule, "; ", say("span", "source"), ": ", fired.source, ")"),
+    make("span", "soft", "(", ...wrote(fired.because), "; ", fired.rule, "; ", say("span", "source"), ": ", fired.source, ")"),
   ];
+  const flagOf = (flag, rules) => {
+    const because = rules.find((fired) => fired.flag === flag)?.because;
+    return [say("span", `flag.${flag}`), ...(because ? [" ", make("span", "soft", "(", ...wrote(because), ")")] : [])];
+  };
+  // What the model says stands apart: none of it is checked against what the user wrote.
+  const modelOf = (result, lang) => {
+    const parts = [quote("p", result.symptom_summary, lang)];
+    if (result.model_flags.length) parts.push(...section("model.flags", listOf(result.model_flags.map((flag) => say("span", `flag.${flag}`)))));
+    if (result.suspected_conditions.length) parts.push(...section("conditions", listOf(result.suspected_conditions.map((name) => quote("span", name, lang)))));
+    if (result.model_advice) parts.push(...section("model.advice", quote("p", result.model_advice, lang)));
+    return make("section", "model", say("h3", "model"), ...parts);
+  };
   const pictureOf = ([tool, found]) => {
     const name = [say("span", `tool.${tool}`), ": "];
     if (found.error) return [...name, say("span", "picture.failed"), " ", make("span", "soft", found.error)];
@@ -100,14 +118,20 @@
   const answer = (result) => {
     const lang = result.language;
     if (result.triage_level === "emergency") warn();
-    const parts = [levelOf(result.triage_level), quote("p", result.recommendation, lang, "advice said")];
+    const parts = [levelOf(result.triage_level)];
+    if (result.earlier_words) {
+      const anew = say("button", "earlier.anew");
+      anew.type = "button";
+      anew.onclick = beginAnew;
+      parts.push(make("p", "note", say("span", "earlier"), " “", quote("bdi", result.earlier_words), "”. ", anew));
+    }
+    parts.push(quote("p", result.recommendation, lang, "advice said"));
     if (result.fallback !== null) parts.push(make("p", "note", say("span", "fallback"), " ", make("span", "soft", result.fallback)));
-    if (result.symptom_summary) parts.push(...section("summary", quote("p", result.symptom_summary, lang)));
-    if (result.red_flags.length) parts.push(...section("flags", listOf(result.red_flags.map((flag) => say("span", `flag.${flag}`)))));
-    if (result.suspected_conditions.length) parts.push(...section("conditions", listOf(result.suspected_conditions.map((name) => quote("span", name, lang)))));
+    if (result.red_flags.length) parts.push(...section("flags", listOf(result.red_flags.map((flag) => flagOf(flag, result.rules)))));
     if (result.cv_findings) parts.push(...section("pictures", listOf(Object.entries(result.cv_findings).map(pictureOf))));
     if (result.rules.length) parts.push(make("details", "", say("summary", "why"), listOf(result.rules.map(ruleOf))));
     if (result.guidelines.length) parts.push(...section("guidelines", make("p", "soft", result.guidelines.join(", "))));
+    if (result.fallback === null || result.model_flags.length) parts.push(modelOf(result, lang));
     return parts;
   };
 
@@ -248,10 +272,7 @@
     browser.set("medagen-language", $("language").value);
     speak($("language").value);
   };
-  $("anew").onclick = () => {
-    tab.drop("medagen-session");
-    location.reload();
-  };
+  $("anew").onclick = beginAnew;
 
   const start = async () => {
     try {

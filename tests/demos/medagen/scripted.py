@@ -48,7 +48,8 @@ class ScriptedAssistant:
     """What is in a message decides what is answered.
 
     ngực or chest: an emergency. FAIL: the model fails. WAIT: the answer waits for `go`. BUSY: the
-    session is in use elsewhere. STEPS: ten thousand of them. BUG: what no program expects.
+    session is in use elsewhere. STEPS: ten thousand of them. BUG: what no program expects. MODEL: the
+    model names a red flag and gives advice. EARLIER: the level rests on an earlier message.
     """
 
     def __init__(self) -> None:
@@ -98,6 +99,9 @@ class ScriptedAssistant:
             triage_level=rules.triage_level,
             symptom_summary=text,
             red_flags=rules.red_flags,
+            model_flags=("chest_pain", "a bad cough") if "MODEL" in text else (),
+            model_advice="Drink warm tea." if "MODEL" in text else "",
+            earlier_words="crushing pain" if "EARLIER" in text else "",
             suspected_conditions=("viral infection",) if language is Language.ENGLISH else (),
             cv_findings={
                 "derm_cv": CvFindings(predictions=(Prediction(label="eczema", probability=0.62),)),

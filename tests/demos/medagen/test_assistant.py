@@ -57,7 +57,7 @@ async def test_a_turn_step_by_step(assistant: MedagenAssistant, provider: FakePr
     assert events[-1].result == result
     assert result.triage_level is result.model_level is Level.SELF_CARE
     assert result.recommendation.startswith("You can look after this at home.")
-    assert result.recommendation.endswith("Please rest and keep an eye on it.")
+    assert result.model_advice == "Please rest and keep an eye on it."
     assert result.suspected_conditions == ("possibly something minor",)
     assert (result.fallback, result.language) == (None, Language.ENGLISH)
 
@@ -71,7 +71,7 @@ async def test_a_lying_model_lowers_nothing(
     result = await assistant.triage(asked(text))
     assert result.triage_level is Level.EMERGENCY
     assert result.model_level is Level.SELF_CARE
-    assert "Stay at home" not in result.recommendation
+    assert "Stay at home" not in f"{result.recommendation} {result.model_advice}"
     assert "115" in result.recommendation
 
 
@@ -79,7 +79,8 @@ async def test_a_model_may_raise(assistant: MedagenAssistant, provider: FakeProv
     provider.when(None, says("emergency", recommendation="Go to the emergency department."))
     result = await assistant.triage(asked("my left elbow makes a funny click"))
     assert result.triage_level is Level.EMERGENCY
-    assert result.recommendation.endswith("Go to the emergency department.")
+    assert result.model_advice == "Go to the emergency department."
+    assert "Go to the emergency department." not in result.recommendation
 
 
 async def test_a_call_of_the_rules_raises(
@@ -94,7 +95,9 @@ async def test_a_call_of_the_rules_raises(
     provider.when(None, asks_once)
     result = await assistant.triage(asked("it hurts here"))
     assert result.triage_level is Level.EMERGENCY
-    assert "chest_pain" in result.red_flags
+    assert "chest_pain" not in result.red_flags, "the user did not write it"
+    assert "chest_pain" in result.model_flags
+    assert result.rules == ()
 
 
 async def test_what_must_not_be_said_is_left_out(
@@ -112,7 +115,8 @@ async def test_what_must_not_be_said_is_left_out(
     result = await assistant.triage(asked(COLD))
     assert result.symptom_summary == "A runny nose."
     assert result.suspected_conditions == ("possibly a cold", "evil")
-    assert result.recommendation.endswith("worried. Rest a lot. Drink some tea.")
+    assert result.recommendation.endswith("worried.")
+    assert result.model_advice == "Rest a lot. Drink some tea."
 
 
 async def test_the_other_language_is_left_out(
@@ -122,7 +126,7 @@ async def test_the_other_language_is_left_out(
     provider.when(None, says("self_care", recommendation=english, symptom_summary=english))
     result = await assistant.triage(asked("Tôi bị sổ mũi, hắt hơi."))
     assert result.language is Language.VIETNAMESE
-    assert english not in result.recommendation
+    assert result.model_advice == ""
     assert result.symptom_summary == "Tôi bị sổ mũi, hắt hơi."
 
 
@@ -244,6 +248,7 @@ async def test_danger_counts_over_the_whole_conversation(
             asked("thanks, and the weather?", session_id=first.session_id)
         )
     assert later.triage_level is Level.EMERGENCY
+    assert (first.earlier_words, later.earlier_words) == ("", first.rules[0].because)
     last = "".join(provider.calls[-1].messages)
     assert last.count("thanks, and the weather?") == 3, "five earlier messages, and the new one"
 

@@ -120,6 +120,31 @@ async def test_a_model_that_fails_is_said(page: Page, address: str) -> None:
     await expect(answer).to_contain_text("the model did not answer in time")
 
 
+async def test_what_the_model_says_stands_apart(page: Page, address: str) -> None:
+    await page.goto(address)
+    await say(page, "a cold MODEL")
+    answer = page.get_by_role("article").last
+    model = answer.locator(".model")
+    await expect(model).to_contain_text("From the model, not checked")
+    for said in ("chest pain", "a bad cough", "viral infection", "Drink warm tea."):
+        await expect(model).to_contain_text(said)
+    await expect(answer.locator(".advice")).to_have_text("Rest, and drink enough.")
+    await expect(answer.get_by_role("heading", name="Warning signs")).to_have_count(0)
+    await say(page, "my chest hurts")
+    flags = page.get_by_role("article").last.get_by_role("listitem")
+    await expect(flags.filter(has_text="chest pain").first).to_contain_text("you wrote: “đau ngực”")
+    assert await problems(page) == []
+
+
+async def test_the_headline_names_an_earlier_message(page: Page, address: str) -> None:
+    await page.goto(address)
+    await say(page, "a cold EARLIER")
+    answer = page.get_by_role("article").last
+    await expect(answer).to_contain_text("earlier message of yours: “crushing pain”")
+    await answer.get_by_role("button", name="Start a new conversation").click()
+    await expect(page.get_by_role("article")).to_have_count(0)
+
+
 async def test_a_picture_by_its_address(page: Page, address: str) -> None:
     await page.goto(address)
     await page.get_by_text("Add a picture").click()
