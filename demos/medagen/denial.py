@@ -21,6 +21,8 @@ _LONGEST_ITEM = 4
 
 _LONGEST_LISTED = 3
 """Maximum number of words of an item in a list that fills the rest of a sentence."""
+_LONGEST_QUESTION = 15
+"""Maximum number of words of a question about an illness in general."""
 _PAST_YEARS = range(1950, 2026)
 
 _NOT = "không|ko|kg|hok|hông|hổng|chẳng|chả"
@@ -74,6 +76,22 @@ _LEXICON = Lexicon(
             "nhưng|mà|tuy|song|giờ|chỉ|vì|nên|rồi|và|còn|lại|bây",
         ],
         "or": ["or|nor", "hoặc|hay|lẫn"],
+        "knowledge": [
+            "what is|are|causes",
+            "symptoms|signs|causes|types|kinds of",
+            "how to|do prevent|recognize|recognise|spot|avoid|treat|know",
+            "là gì|bệnh+gì",
+            "triệu+chứng|dấu+hiệu|nguyên+nhân _ của|gây",
+            "có những loại",
+            "cách phòng|phòng+tránh|nhận+biết|xử+trí|sơ+cứu",
+        ],
+        "person": [
+            "i|im|ive|my|me|he|hes|his|him|she|shes|her|we|our|they|their|it|its|this|you",
+            "baby|mum|mom|dad|father|mother|son|daughter|wife|husband|friend|kid|child|man|woman",
+            "=tôi|mình|em|con|bé|cháu|mẹ|má|bố|ba|cha|ông|bà|chồng|vợ|anh|chị|nó|bạn|tui|tao",
+            "toi|minh|em|con|be|chau|me|ma|bo|ba|cha|ong|chong|vo|anh|chi|no|ban|tui",
+            "nay|bây+giờ|lúc+nãy|vừa|now|today|yesterday|just|tonight|since",
+        ],
         "story": [
             "on tv|television|netflix|youtube",
             "movie|film|documentary|novel|videogame|sitcom",
@@ -108,7 +126,9 @@ _LEXICON = Lexicon(
 
 
 def standing(words: Words, found: Sequence[Found]) -> list[Found]:
-    """Return the findings that are not denied, not from long ago, and not from a film.
+    """Return the findings that are not denied, not from long ago, and somebody's own.
+
+    A film is nobody's own, and neither is a question about an illness in general.
 
     Args:
         words: Words of the message.
@@ -118,6 +138,9 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     denied = _denied_places(words, marks)
     parts = _parts(words, marks["turn"])
     not_now = {parts[at] for at in marks["not now"]}
+    is_question = len(words.words) <= _LONGEST_QUESTION and words.words[-1:] == ["?"]
+    if is_question and marks["knowledge"] and not marks["person"]:
+        return []  # a question about an illness, and nobody who has it
     sentences = _parts(words, None)
     stories = {sentences[at] for at in marks["story"]}
     return [

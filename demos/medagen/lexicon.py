@@ -15,7 +15,7 @@ from demos.medagen.tokenizer import Words
 _REMEMBERED = 20_000  # words whose readings are cached
 _GAP = "_"
 _AS_IT_STANDS = "="
-_LONGEST_GAP = 4  # maximum number of words in a gap of a phrase
+_LONGEST_GAP = 8  # maximum number of words in a gap of a phrase
 _SHORTEST_ENGLISH = 5  # minimum letters of a misspelled English word within a phrase
 _SHORTEST_VIETNAMESE = 4  # minimum letters of a misspelled Vietnamese word within a phrase
 
@@ -37,7 +37,7 @@ class Found:
 class _Phrase:
     concept: str
     parts: tuple[frozenset[str] | None, ...]
-    """Alternative words at each place; None is a gap of up to four words."""
+    """Alternative words at each place; None is a gap of up to eight words."""
     is_literal: bool
     """Whether every letter and diacritic must match exactly."""
     is_vietnamese: bool
@@ -90,7 +90,7 @@ class Lexicon:
     """Phrases of concepts.
 
     A phrase is a sequence of words separated by spaces. `a|b+c` matches either the word a or the
-    words b c, and `_` matches up to four words of any kind. One misspelled word is accepted in a
+    words b c, and `_` matches up to eight words of any kind. One misspelled word is accepted in a
     phrase of several words, because the others confirm it; a correctly spelled word is never read
     as another one.
 
