@@ -77,7 +77,9 @@ _LEXICON = Lexicon(
         ],
         "or": ["or|nor", "hoặc|hay|lẫn"],
         "knowledge": [
-            "what is|are|causes",
+            "what is|are|causes|happens",
+            "how is|are|do|does|can|should",
+            "can|should|do people|children|adults|doctors|women|men",
             "symptoms|signs|causes|types|kinds of",
             "how to|do prevent|recognize|recognise|spot|avoid|treat|know",
             "là gì|bệnh+gì",
