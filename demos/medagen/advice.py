@@ -32,7 +32,9 @@ _ADVICE = {
 }
 _NOT_READ = {
     Language.ENGLISH: "Medagen reads only English and Vietnamese, and cannot read this message.",
-    Language.VIETNAMESE: "Medagen chỉ đọc được tiếng Việt và tiếng Anh, không đọc được tin nhắn này.",
+    Language.VIETNAMESE: (
+        "Medagen chỉ đọc được tiếng Việt và tiếng Anh, không đọc được tin nhắn này."
+    ),
 }
 _NOT_ASSESSED = {
     Language.ENGLISH: "The complaint could not be assessed with certainty.",

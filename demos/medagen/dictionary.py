@@ -47,7 +47,8 @@ def _vietnamese_without_diacritics() -> frozenset[str]:
 
 @cache
 def _frequencies(language: str) -> Mapping[str, float]:
-    return wordfreq.get_frequency_dict(language, "small")
+    frequencies: dict[str, float] = wordfreq.get_frequency_dict(language, "small")
+    return frequencies
 
 
 @cache
@@ -57,7 +58,7 @@ def _vietnamese_frequencies() -> Mapping[str, float]:
     plain: dict[str, float] = defaultdict(float)
     for word, frequency in written.items():
         plain[fold(word)] += frequency
-    return plain | written
+    return {**plain, **written}
 
 
 def is_word(word: str, *, has_diacritics: bool) -> bool:

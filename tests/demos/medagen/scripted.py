@@ -48,8 +48,8 @@ class ScriptedAssistant:
     """What is in a message decides what is answered.
 
     ngực or chest: an emergency. FAIL: the model fails. WAIT: the answer waits for `go`. BUSY: the
-    session is in use elsewhere. STEPS: ten thousand of them. BUG: what no program expects. MODEL: the
-    model names a red flag and gives advice. EARLIER: the level rests on an earlier message.
+    session is in use elsewhere. STEPS: ten thousand of them. BUG: what no program expects. MODEL:
+    the model names a red flag and gives advice. EARLIER: the level rests on an earlier message.
     """
 
     def __init__(self) -> None:

@@ -184,7 +184,8 @@ async def test_a_report_is_the_course_of_a_conversation(client: httpx2.AsyncClie
     assert 'lang="en"' in html
     assert html.index(">Self-care<") < html.rindex(">Emergency<")
     for part in (
-        "Pain or pressure in the chest can come from the heart.", "<li>chest pain <span class=\"soft\">(you wrote: <bdi>“đau ngực”</bdi>)</span></li>",
+        "Pain or pressure in the chest can come from the heart.",
+        '<li>chest pain <span class="soft">(you wrote: <bdi>“đau ngực”</bdi>)</span></li>',
         "Call 115 now.", "fever-home-01", "not a medical device", "2026-03-01 09:30",
         "rests on fixed rules alone",
     ):  # fmt: skip

@@ -1,0 +1,167 @@
+"""Messages in the words of patients: spelling, diacritics, denial, emergencies without terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from demos.medagen.dictionary import is_foreign, is_rather_vietnamese, is_word
+from demos.medagen.evaluate import Case, measures
+from demos.medagen.schemas import Language, Level
+from demos.medagen.triage_rules import FOREIGN, shipped_rules
+from mdagents_llm.files.json_text import load_json
+
+RULES = shipped_rules()
+CORPUS = Path(__file__).parents[2] / "corpus"
+MILD = {Level.ROUTINE, Level.SELF_CARE}
+
+
+def level(*messages: str, language: Language = Language.ENGLISH) -> Level:
+    return RULES.screen(messages, language).triage_level
+
+
+def flags(*messages: str) -> tuple[str, ...]:
+    return RULES.screen(messages, Language.ENGLISH).red_flags
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "the soup was delicious and now I am bloated",  # not "suicidal", not "unconscious"
+        "I had a protein shake and feel full",  # not "shaking"
+        "I was painting the fence and my thumb is sore",  # not "fainting"
+        "I have heel spurs",
+        "I stubbed my toe",  # not "stabbed"
+        "my mother has a cold",
+        "he is afebrile and has a runny nose",  # the "a" denies
+        "I am granting my leave form, I only have a sniffle",  # not "grunting"
+        "my baby is a bit fussy while streaming films",  # not "screaming"
+        "I have hay fever and itchy eyes",
+        "my resting heart rate is 62 beats per minute",
+    ],
+)
+def test_a_word_is_not_another_one_misspelt(message: str) -> None:
+    assert level(message) in MILD, flags(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "raised"),
+    [
+        ("Tôi bị đau đầu và sốt 38.5", False),
+        ("đầu em không đau, em chỉ gội đầu rồi sấy tóc", False),
+        ("khong dau nguc, chi ho", False),
+        ("toi bi dau dau va met", False),
+        ("toi bi dau nguc", True),
+        ("đau ngực", True),
+        ("me toi bi meo mieng, noi khong ro", True),
+    ],
+)
+def test_diacritics_are_read_where_they_are_written(message: str, raised: bool) -> None:
+    found = level(message, language=Language.VIETNAMESE)
+    assert (found is Level.EMERGENCY) is raised, flags(message)
+    assert not {"head_injury", "burn"} & set(flags(message))
+
+
+@pytest.mark.parametrize(
+    ("message", "raised"),
+    [
+        ("no fevers, chills, weight loss, chest pain", False),
+        ("hết đau ngực rồi, giờ chỉ hơi mệt", False),
+        ("vẫn chưa hết đau ngực", True),
+        ("what are the signs of a stroke?", False),
+        ("my wife has no chest pain but she cannot breathe", True),
+    ],
+)
+def test_what_is_denied(message: str, raised: bool) -> None:
+    assert (level(message) is Level.EMERGENCY) is raised, flags(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "my baby is blue",
+        "grandma's face went droopy",
+        "I'm going to take all my pills tonight",
+        "I'm 32 weeks and haven't felt the baby move since yesterday",
+        "my friend got struck by lightning",
+        "I gave myself 80 units of insulin instead of 8",
+        "my jaw is locked since I stepped on a rusty nail last week",
+        "con tôi uống nhầm thuốc diệt chuột",
+        "tôi muốn uống hết thuốc ngủ để chết",
+        "my lips and tongue are swelling after a bee sting",
+    ],
+)
+def test_emergencies_in_everyday_words(message: str) -> None:
+    assert level(message) is Level.EMERGENCY
+
+
+@pytest.mark.parametrize("message", ["tôi chán sống lắm rồi", "chan song qua"])
+def test_who_is_tired_of_living_is_seen_soon(message: str) -> None:
+    assert level(message, language=Language.VIETNAMESE).rank >= Level.URGENT.rank
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "me duele el pecho y no puedo respirar",
+        "j'ai très mal à la poitrine depuis ce matin",
+        "ich habe starke Schmerzen in der Brust",
+        "我胸口很痛",
+        "у меня болит грудь",
+        "عندي ألم في الصدر",
+    ],
+)
+def test_other_languages_are_urgent(message: str) -> None:
+    result = RULES.screen([message], Language.ENGLISH)
+    assert result.triage_level is Level.URGENT
+    assert FOREIGN in result.red_flags
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["hi", "ok thanks", "toi bi ho", "my knee hurts", "sốt xuất huyết", "ibuprofen 400mg?", "👍"],
+)
+def test_short_messages_are_not_foreign(message: str) -> None:
+    assert FOREIGN not in flags(message)
+
+
+def test_words_of_the_dictionary() -> None:
+    assert is_word("delicious", has_diacritics=False)
+    assert is_word("dau", has_diacritics=False)
+    assert not is_word("brething", has_diacritics=False)
+    assert not is_word("nguc", has_diacritics=True)
+    assert is_rather_vietnamese(["toi", "bi", "dau", "bung"])
+    assert not is_rather_vietnamese(["my", "stomach", "hurts"])
+    assert is_foreign(["me", "duele", "la", "cabeza"])
+    assert not is_foreign([])
+
+
+def test_the_words_of_an_earlier_message() -> None:
+    english = Language.ENGLISH
+    assert RULES.earlier_words(["my chest hurts", "I also have a cold"], english) == "chest hurts"
+    assert RULES.earlier_words(["I have a cold", "my chest hurts"], english) == ""
+    assert RULES.earlier_words(["my chest hurts"], english) == ""
+    assert RULES.earlier_words(["I have a cold", "and a cough"], english) == ""
+
+
+# -- messages of patients that were collected -------------------------------------------------
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    ("file", "recall", "alarms"),
+    [
+        ("triage_seen.jsonl", 0.95, 0.06),
+        # Measured once: 0.852 and 0.077. No rule was changed for one of its messages.
+        ("triage_held_out.jsonl", 0.85, 0.08),
+        ("triage_vignettes_45.jsonl", 12 / 15, 3 / 15),
+    ],
+)
+def test_what_was_measured_is_kept(file: str, recall: float, alarms: float) -> None:
+    """Also of use to whoever changes a rule: the numbers may only improve."""
+    lines = (CORPUS / file).read_text(encoding="utf-8").splitlines()
+    cases = [Case.model_validate(load_json(line, file)) for line in lines]
+    found = measures(cases, {one.id: level(one.text, language=one.language) for one in cases})
+    assert found.emergency_recall.count / found.emergency_recall.of >= recall
+    assert found.mild_alarms.count / found.mild_alarms.of <= alarms
