@@ -153,7 +153,8 @@ def test_a_finished_run_is_replayed_and_scored(
     python("evaluate_text_output.py", "--input", str(array))
     again = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))
     assert again[0][: len(scores[0])] == scores[0]  # new columns come after those of a version
-    others = {"wall_seconds", *(["exaid_tokens"] if "exaid" in changed else [])}
+    assert {row[scores[0].index("parse_method")] for row in again[1:]} == {"recorded"}
+    others = {"wall_seconds", "parse_method", *(["exaid_tokens"] if "exaid" in changed else [])}
     same = [n for n, column in enumerate(scores[0]) if column not in others]
     assert [[row[n] for n in same] for row in again] == [[row[n] for n in same] for row in scores]
 
