@@ -8,11 +8,12 @@ other languages is left to the model. docs/exaid.md gives their measured precisi
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
-from exaid_core.checks.assertion import is_affirmed, is_general
+from exaid_core.checks.assertion import is_affirmed, is_general, sentence_spans
 from exaid_core.checks.cue_files import normal, read_cues
 from exaid_core.checks.cue_finder import CueFinder
 from exaid_core.checks.term_list import phrases
@@ -52,15 +53,18 @@ def find_alerts(text: str) -> Iterator[str]:
     text = normal(text)
     seen = set()
     last_end = 0
+    is_general_at = cache(lambda span: is_general(text[slice(*span)]))
+    sentences = sentence_spans(text)
     for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
+        alert = " ".join(text[start:end].split())
         # "systolic BP 60/40" matches as a reading of two vital signs.
-        if start < last_end or not is_affirmed(text, start, end) or is_general(text, start, end):
+        if start < last_end or alert.casefold() in seen or not is_affirmed(text, start, end):
+            continue
+        if is_general_at(sentences[bisect_right(sentences, (start, len(text))) - 1]):
             continue
         last_end = end
-        alert = " ".join(text[start:end].split())
-        if alert.casefold() not in seen:
-            seen.add(alert.casefold())
-            yield alert
+        seen.add(alert.casefold())
+        yield alert
 
 
 def mentions_alert(summary_text: str, alert: str) -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 
 from exaid_core.checks.cue_files import any_of, read_cues
 
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
 
-_SENTENCE_REACH = 400
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -42,20 +42,21 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     )
 
 
-def is_general(text: str, start: int, end: int) -> bool:
-    """Return whether the sentence around `text[start:end]` speaks of no patient in particular.
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each sentence of a text, in order."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    return list(pairwise([0, *ends, len(text)]))
+
+
+def is_general(sentence: str) -> bool:
+    """Return whether a sentence speaks of no patient in particular.
 
     Such a sentence states knowledge about diseases and drugs without naming the patient ("Septic
     shock is a common cause of death"), or reports patients of the literature.
 
     Args:
-        text: English text with ASCII apostrophes.
-        start: Start index of the finding.
-        end: End index of the finding.
+        sentence: English text with ASCII apostrophes.
     """
-    before = _SENTENCE_END.split(text[max(start - _SENTENCE_REACH, 0) : start])[-1]
-    after = _SENTENCE_END.split(text[start : end + _SENTENCE_REACH], maxsplit=1)[0]
-    sentence = before + after
     if _any("literature").search(sentence):
         return True
     return bool(_any("general").search(sentence)) and not _any("patient").search(sentence)

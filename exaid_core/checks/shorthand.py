@@ -19,12 +19,13 @@ _AGE = re.compile(
 )
 _TIMES_A_DAY = re.compile(
     r"\b(?:(?P<latin>[btq])(?:\.?i\.?d|ds)\b"
-    r"|(?P<times>twice|two times|three times|four times|[234] times)"
+    r"|(?P<times>once|twice|one time|two times|three times|four times|1 time|[234] times)"
     r" ?(?:an? |per |each |/ ?)?(?:day|daily)\b)",
     re.IGNORECASE,
 )
 _HOURS = {
-    "b": 12, "twice": 12, "two": 12, "2": 12, "t": 8, "three": 8, "3": 8, "q": 6, "four": 6, "4": 6
+    "once": 24, "one": 24, "1": 24, "b": 12, "twice": 12, "two": 12, "2": 12, "t": 8, "three": 8,
+    "3": 8, "q": 6, "four": 6, "4": 6,
 }  # fmt: skip
 _ONE = re.compile(
     r"\b(?:an?|past|last|previous|prior) (?=(?:hour|day|week|fortnight|month|year)\b)",

@@ -45,7 +45,9 @@ class _VitalSign:
 _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "oxygen saturation": _VitalSign(20, 85, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|years?|/))"),
     "systolic pressure": _VitalSign(20, 81),
-    "blood pressure": _VitalSign(20, 81, tail=r"\s?(?:/\s?\d{2,3}(?!\d)|(?:mm ?hg )?\(?systolic)"),
+    "blood pressure": _VitalSign(
+        20, 81, tail=r"\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)"
+    ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
     # A relative risk is abbreviated RR as well, and has decimals.
     "respiratory rate": _VitalSign(
@@ -98,7 +100,7 @@ def _reading(tail: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?P<filler>\)?(?:[\s:=(),*_~|-]|{_words('filler', 'from').pattern}){{0,24}}?)"
         rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>[>≥]|{_words('more').pattern}))?=?\s?"
-        rf"(?:(?P<first>{_NUMBER})\s?%?\s?"
+        rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?%?\s?"
         rf"(?:(?P<change>→|->|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
         rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
         rf"{tail}",
@@ -114,7 +116,7 @@ def _not_of() -> re.Pattern[str]:
 @cache
 def _later() -> re.Pattern[str]:
     return re.compile(
-        rf"[^.;\n]{{0,25}}?{_words('later').pattern}[^.;\d\n]{{0,20}}(?P<last>{_NUMBER})",
+        rf"[^.\n]{{0,25}}?{_words('later').pattern}[^.;\d\n]{{0,20}}(?P<last>{_NUMBER})",
         re.IGNORECASE,
     )
 

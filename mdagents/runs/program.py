@@ -160,6 +160,7 @@ class _Program:
         resumed = None if options.resume is None else self._find_run(options)
         if resumed is not None:
             options = self._with_kept_flags(*resumed)
+            options.output_dir = self._folder_of(resumed[0], options)
         config = read_config(options, skip)
         refuse_idle_flags(config, options)
         environment = parse_environment(self._variables)
@@ -260,6 +261,20 @@ class _Program:
                     f"add --{flag} {before}FOLDER/{file}"
                 )
         return options
+
+    @staticmethod
+    def _folder_of(folder: Path, options: argparse.Namespace) -> str:
+        """Return the output folder of the run to resume, whatever the environment says.
+
+        Raises:
+            ConfigError: `--output-dir` on the command line names another one.
+        """
+        parent, named = folder.parent, Path(options.output_dir)
+        if "--output-dir" in options.typed and named.resolve() != parent.resolve():
+            raise ConfigError(
+                f"--resume {folder} is not in --output-dir {named}; leave one of them out"
+            )
+        return str(parent)
 
     def _read(self, kept: Mapping[str, object] | None = None) -> argparse.Namespace:
         return read_options(self._argv, self._variables, program=self._called.name, kept=kept)

@@ -7,6 +7,8 @@ from exaid_core.tokenizer import word_spans
 
 _DANGLING = " \t\n,;:.…([{/–—，、。；：（「『【《〈،؛۔।¿¡"
 _LOOKAHEAD = 200
+_LONGEST_WORD = 64
+"""Maximum characters of a word; a longer run between spaces can be cut anywhere."""
 _LONGEST_PHRASE = 4
 """Number of words on each side of a denial that belong to it."""
 
@@ -51,7 +53,9 @@ def clip(text: str, limit: int) -> str:
         end = spans[index][1]
         if end < limit and index not in bound and (kept := head[:end].rstrip(_DANGLING)):
             return kept + "…"
-    return "…"
+    # A run of characters that is no word: a URL, a sequence.
+    is_no_word = bool(spans) and spans[0][1] - spans[0][0] > _LONGEST_WORD
+    return (head[: limit - 1].strip() if is_no_word else "") + "…"
 
 
 def _bound_by(words: list[str], index: int) -> set[int]:

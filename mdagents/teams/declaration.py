@@ -9,6 +9,7 @@ from typing import TypeVar
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision
 from mdagents.teams.train_split import OpenExemplars, TrainSplit
+from mdagents_llm.errors import ConfigError
 
 Solving = TypeVar("Solving", bound=Callable[..., Awaitable[Decision]])
 
@@ -23,7 +24,7 @@ class Method:
     The defaults hold for a method without a declaration.
 
     Raises:
-        ValueError: `reads` names no number of `TeamSettings`.
+        ValueError: `roles` has no `TeamRole`, or `reads` names no number of `TeamSettings`.
     """
 
     roles: tuple[TeamRole, ...] = (TeamRole.RECRUITER, TeamRole.EXPERT, TeamRole.DECISION)
@@ -45,6 +46,10 @@ class Method:
     """Opens the exemplars, which `solve` gets as its argument `exemplars`; None: it shows none."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.reads, str):
+            raise ValueError(f"reads is the text {self.reads!r}; write ({self.reads!r},)")
+        if odd := [role for role in self.roles if role not in set(TeamRole)]:
+            raise ValueError(f"roles has {', '.join(map(str, odd))}; use {', '.join(TeamRole)}")
         if unknown := set(self.reads) - _NUMBERS:
             raise ValueError(f"reads has {', '.join(sorted(unknown))}, not in TeamSettings")
 
@@ -54,8 +59,19 @@ class Method:
         return solve
 
     def steps(self, settings: TeamSettings) -> int:
-        """Return the maximum number of sequential calls with these settings."""
-        return self.depth(settings) if callable(self.depth) else self.depth
+        """Return the maximum number of sequential calls with these settings.
+
+        Raises:
+            ConfigError: The declared function raised.
+        """
+        if not callable(self.depth):
+            return self.depth
+        try:
+            return self.depth(settings)
+        except Exception as error:  # a user's function
+            raise ConfigError(
+                f"the depth of the method raised {type(error).__name__}: {error}"
+            ) from error
 
 
 def declared_by(solve: Callable[..., Awaitable[Decision]]) -> Method:

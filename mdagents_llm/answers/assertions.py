@@ -46,7 +46,7 @@ _CHOOSES = re.compile(
 # "(C) Heparin is the most likely cause"
 _IS_IT = re.compile(
     r"\W{0,3}(?:is|remains|would be|(?:seems|appears) to be)(?:\s(?:therefore|thus|clearly))?"
-    rf"\s(?:the|our|my)\s(?:\w+\s){{0,2}}?{_BEST}\b",
+    rf"\s(?:the|our|my)\s(?:(?!second|next|least)\w+\s){{0,2}}?{_BEST}\b",
     re.IGNORECASE,
 )
 # Words by which a sentence does not assert its option as the answer.

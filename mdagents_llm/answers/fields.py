@@ -153,8 +153,10 @@ def _prose(text: str, objects: list[_Object]) -> str:
 
 
 def _strings(value: object) -> Iterator[str]:
+    """Yield the texts in a JSON value that may state an answer; a word or letter alone does not."""
     if isinstance(value, str):
-        yield value
+        if len(value.split()) > 1:
+            yield value
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _strings(inner)

@@ -34,6 +34,13 @@ _DISMISSED = re.compile(
 _ANNOUNCES = re.compile(r"\b(?:each|every|options|choices|one by one|step by step)\b.*:$")
 # "Given the options provided, the correct answer is:" announces an answer, not a discussion.
 _STATES = re.compile(r"\b(?:is|be|answer|option|choice|conclusion|diagnosis):$", re.IGNORECASE)
+# A heading such as "Contraindicated:" or "Not recommended:" lists what is not the answer.
+_SETS_ASIDE = re.compile(
+    r"\b(?:not|avoid\w*|contraindicated|discard\w*|reject\w*|exclud\w*|eliminat\w*|ruled out|wrong"
+    r"|incorrect|least|unlikely|stop|allerg\w+|medications?|history|grade|class|type|figure"
+    r"|section)\b.*:$",
+    re.IGNORECASE,
+)
 _LONGEST_OPTION = 25  # words
 
 
@@ -42,17 +49,19 @@ def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Read
     listed = {index for run in option_lists(lines) for index in run}
     found = []
     for index, line in enumerate(lines):
-        if index in listed or _is_discussed(lines, index):
+        if index in listed or is_discussed(lines, index):
             continue
         if reading := _read(line, len(lines) == 1, options):
             found.append((index, reading))
     return found or _opening(lines, options)
 
 
-def _is_discussed(lines: list[str], index: int) -> bool:
+def is_discussed(lines: list[str], index: int) -> bool:
     """Return whether the lines around judge options: "Let us look at each:", "This is wrong"."""
     before = lines[index - 1] if index else ""
-    announced = _ANNOUNCES.search(before) and not _STATES.search(before)
+    announced = _ANNOUNCES.search(before) or _SETS_ASIDE.search(before)
+    if _STATES.search(before):
+        announced = None
     judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1])
     return bool(announced or judged)
 

@@ -27,7 +27,7 @@ from itertools import islice
 
 from mdagents_llm.answers.assertions import assertions
 from mdagents_llm.answers.fields import answer_field, read_fields
-from mdagents_llm.answers.lines import is_of_this_question, option_lines, option_lists
+from mdagents_llm.answers.lines import is_discussed, is_of_this_question, option_lines, option_lists
 from mdagents_llm.answers.statements import final_statement
 from mdagents_llm.answers.text import OptionTexts, clean, plain_lines, without_thoughts
 from mdagents_llm.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_value
@@ -121,6 +121,8 @@ def _read_option_text(lines: list[str], options: OptionTexts) -> Reading:
     named = set().union(*(options.exactly(line) for line in lines))
     whole = options.exactly("\n".join(lines))
     last = options.exactly(lines[-1]) if lines else frozenset()
+    if last and is_discussed(lines, len(lines) - 1):
+        return SILENT  # "Current medications:" and then "Aspirin"
     chosen = whole or (last if named == last else frozenset())
     return Reading(Sense.CHOSEN, min(chosen)) if len(chosen) == 1 else SILENT
 

@@ -102,7 +102,7 @@ _ANOTHER_FOREIGN = re.compile(
     r"(?:\b(?:falsche|mauvaise|fausse)\s|错误|錯誤|学生的?|专家\d*的?)$", re.IGNORECASE
 )
 _ANOTHER_LABEL = re.compile(
-    r"\b(?:second|third|worst|reject\w*|eliminat\w*|wrong|incorrect|example|sample|other|next|least"
+    r"\b(?:not|second|third|worst|reject\w*|eliminat\w*|wrong|incorrect|example|sample|other|next|least"
     r"|alternative|previous|first|initial)\b",
     re.IGNORECASE,
 )

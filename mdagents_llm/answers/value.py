@@ -124,6 +124,8 @@ _DENIED = re.compile(
 _TEXT_DENIED = re.compile(
     rf"{_BE}(?:{_WRONG}|not (?:the |a )?(?:correct|right|answer|best)))\b", re.IGNORECASE
 )
+# "B (incorrect)", "C) Heparin [rejected]"
+_MARKED_WRONG = re.compile(r"\W{0,3}(?:incorrect|wrong|rejected|eliminated)\W*$", re.IGNORECASE)
 _NEGATION = re.compile(
     r"[\s(\"':,]*(?:definitely |clearly |certainly |probably |likely )*(?:not|never|neither|nor"
     r"|anything but|other than|except|excluding|nicht|pas|não|không phải|不是)(?:\b|(?<=不是))\s*"
@@ -264,7 +266,7 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     if _names_another(letter, "" if own else rest, after, named, options):
         return SEVERAL
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
-    if denied and "." not in rest[: _end_of_label(rest)]:
+    if _MARKED_WRONG.match(after) or (denied and "." not in rest[: _end_of_label(rest)]):
         return Reading(Sense.REJECTED, letter)
     mismatch = bool(named.letters) and not own and _ends_phrase(after)
     return Reading(Sense.CHOSEN, letter, text_mismatch=mismatch)

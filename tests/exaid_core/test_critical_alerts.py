@@ -371,3 +371,19 @@ def test_a_summary_that_does_not_mention_an_alert(summary: str, alert: str) -> N
 @given(st.text(max_size=60))
 def test_words_mention_themselves(text: str) -> None:
     assert mentions_alert(f"Seen: {text} (falling).", f"falling {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "alerts"),
+    [
+        ("BP dropped from 120/80 to 65/40 mmHg.", ["BP dropped from 120/80 to 65/40"]),
+        ("BP 60/palp", ["BP 60/palp"]),
+        ("There is no question that he is in cardiac arrest.", ["cardiac arrest"]),
+        ("BP was 70/40 on arrival; after fluids it is 125/80.", []),
+        ("Ankle systolic pressure of 60 mmHg (ABI 0.4)", []),
+        ("Option B (septic shock) is wrong because the lactate is normal.", []),
+        ("Septic shock is a common cause of death. The patient is in shock.", ["shock"]),
+    ],
+)
+def test_values_that_change_and_sentences_about_options(text: str, alerts: list[str]) -> None:
+    assert list(find_alerts(text)) == alerts

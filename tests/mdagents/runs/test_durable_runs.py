@@ -123,7 +123,7 @@ def test_resume_by_name_and_the_newest_unfinished(provider: FakeProvider, run: R
 
 
 def test_resume_takes_up_the_run_in_the_folder_that_it_names(
-    provider: FakeProvider, run: Run
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flags = ("--num-samples", "2", "--difficulty", "basic")
     run(*flags, "--output-dir", "a", "--token-limit", "1")
@@ -133,6 +133,11 @@ def test_resume_takes_up_the_run_in_the_folder_that_it_names(
     assert run("--resume", f"a/{name}")[0] == 0
     assert RunManifest.model_validate_json(there.read_bytes()).finished
     assert not manifest().finished, "the run of the same name in output/"
+    monkeypatch.setenv("MDAGENTS_OUTPUT_DIR", "elsewhere")
+    assert run("--resume", f"a/{name}")[0] == 0, "the folder that was typed wins"
+    status, _, err = run("--resume", f"a/{name}", "--output-dir", "c")
+    assert status == 2
+    assert err == f"error: --resume a/{name} is not in --output-dir c; leave one of them out\n"
     status, _, err = run("--resume", f"b/{name}")
     assert (status, err) == (2, f"error: there is no run {name} in b; see --output-dir\n")
 

@@ -10,7 +10,7 @@ import pytest
 
 from mdagents.runs.config import RunConfig
 from mdagents.runs.identity import identity
-from mdagents.settings import PRESETS, TeamRole
+from mdagents.settings import PRESETS, Preset, TeamRole
 from mdagents.teams import baselines
 from mdagents.teams.declaration import Method
 from mdagents.teams.methods import baseline_names, declared
@@ -145,3 +145,24 @@ def test_an_undeclared_method_may_ask_anybody() -> None:
 def test_every_module_of_the_baselines_is_a_declared_method() -> None:
     for name in baseline_names():
         assert declared(name) != Method(), name
+
+
+@pytest.mark.parametrize(
+    ("declared_as", "problem"),
+    [
+        ({"reads": "rounds"}, r"reads is the text 'rounds'; write \('rounds',\)"),
+        ({"reads": ("round",)}, "reads has round, not in TeamSettings"),
+        ({"roles": ("experts",)}, "roles has experts; use router, recruiter, expert, decision"),
+    ],
+)
+def test_a_wrong_declaration_says_what_to_write(
+    declared_as: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Method(**declared_as)  # type: ignore[arg-type]
+
+
+def test_a_depth_that_raises_is_an_error_of_the_configuration() -> None:
+    faulty = Method(depth=lambda settings: settings.no_such_number)  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="the depth of the method raised AttributeError"):
+        faulty.steps(PRESETS[Preset.SMALL])
